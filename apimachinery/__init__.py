@@ -1,0 +1,5 @@
+"""The language both processes speak.
+
+A module belongs here if the API server and the controller manager would otherwise each write it. It is pure: no I/O,
+no event loop, no state kept between calls; `clock.py` alone touches the outside, so that nothing else has to.
+"""

@@ -1,0 +1,102 @@
+"""What can go wrong with a store, by name.
+
+Callers decide by class, never by text. `outcome_unknown` says whether a mutating request that failed this way may
+have been carried out all the same.
+"""
+
+from typing import ClassVar
+
+
+class KVError(Exception):
+    """The root of everything a store raises on purpose."""
+
+    outcome_unknown: ClassVar[bool] = False
+
+
+class Compacted(KVError):
+    """The revision asked for is older than history reaches."""
+
+    def __init__(self, requested: int, compact_revision: int) -> None:
+        super().__init__(f"revision {requested} has been compacted: history begins at {compact_revision}")
+        self.requested = requested
+        self.compact_revision = compact_revision
+
+
+class FutureRevision(KVError):
+    """The revision asked for has not happened yet."""
+
+    def __init__(self, requested: int, current: int) -> None:
+        super().__init__(f"revision {requested} is in the future: the store is at {current}")
+        self.requested = requested
+        self.current = current
+
+
+class LeaseNotFound(KVError):
+    """No such lease: never granted, revoked, or expired."""
+
+
+class LeaseExists(KVError):
+    """A lease of that id is there already."""
+
+
+class InvalidRequest(KVError):
+    """The request means nothing to etcd's model: an empty key, one key put twice in a transaction, a TTL of 0."""
+
+
+class TooLarge(KVError):
+    """The request is over the store's size limit, or a transaction has more operations than it takes."""
+
+
+class NoSpace(KVError):
+    """The store's disk or quota is full: nothing was written, reads go on."""
+
+
+class PermissionDenied(KVError):
+    """The store refused these credentials."""
+
+
+class Unavailable(KVError):
+    """The store cannot serve this now, and nothing was changed."""
+
+
+class Timeout(KVError):
+    """No answer within the deadline: the request may or may not have been carried out."""
+
+    outcome_unknown = True
+
+
+class Interrupted(KVError):
+    """The connection or the disk failed under the request: it may or may not have been carried out."""
+
+    outcome_unknown = True
+
+
+class Unsupported(KVError):
+    """This backend cannot do that; it says so rather than do something near it."""
+
+
+class WatcherTooSlow(KVError):
+    """The watcher fell further behind than its bound; it must start again from the last revision it saw."""
+
+    def __init__(self, pending: int, limit: int) -> None:
+        super().__init__(f"watcher cut off: {pending} revisions pending, the limit is {limit}")
+        self.pending = pending
+        self.limit = limit
+
+
+class Closed(KVError):
+    """The store or the watch was closed."""
+
+
+class Corrupt(KVError):
+    """The store's files are not as they were written."""
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(f"{path}: corrupt at byte {offset}: {reason}")
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+
+class Locked(KVError):
+    """Another process has this data directory."""

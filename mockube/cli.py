@@ -1,0 +1,5 @@
+"""The command `mockube`."""
+
+
+def main() -> int:
+    return 0
