@@ -72,7 +72,7 @@ class Interrupted(KVError):
 
 
 class Unsupported(KVError):
-    """This backend cannot do that; it says so rather than do something near it."""
+    """The backend cannot do that; it says so rather than do something near it."""
 
 
 class WatcherTooSlow(KVError):

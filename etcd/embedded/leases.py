@@ -1,0 +1,94 @@
+"""Leases: which are granted, until when, and which keys each holds.
+
+A table without a clock: deadlines come and go as numbers. A restart forgets deadlines, so every lease then begins
+anew, as in etcd after a change of leader.
+"""
+
+from collections.abc import Iterator, Set
+
+from etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
+from etcd.kv import NO_LEASE, Lease, LeaseId
+
+MAX_TTL = 9_000_000_000
+"""Seconds, as in etcd."""
+
+
+class _Granted:
+    __slots__ = ("deadline", "keys", "ttl")
+
+    def __init__(self, ttl: int, deadline: float) -> None:
+        self.ttl = ttl
+        self.deadline = deadline
+        self.keys: set[bytes] = set()
+
+
+class Leases:
+    """The leases of one store."""
+
+    __slots__ = ("_granted",)
+
+    def __init__(self) -> None:
+        self._granted: dict[LeaseId, _Granted] = {}
+
+    def __contains__(self, lease: LeaseId) -> bool:
+        return lease in self._granted
+
+    def __iter__(self) -> Iterator[LeaseId]:
+        return iter(self._granted)
+
+    def grant(self, lease: LeaseId, ttl: int, now: float) -> None:
+        if lease in self._granted:
+            raise LeaseExists(f"lease {lease} already exists")
+        if not 0 < ttl <= MAX_TTL:
+            raise InvalidRequest(f"a lease's TTL must be from 1 to {MAX_TTL} seconds, not {ttl}")
+        self._granted[lease] = _Granted(ttl, now + ttl)
+
+    def renew(self, lease: LeaseId, now: float) -> None:
+        granted = self._find(lease)
+        granted.deadline = now + granted.ttl
+
+    def revoke(self, lease: LeaseId) -> None:
+        """Forget a lease; the caller has dealt with its keys."""
+        self._find(lease)
+        del self._granted[lease]
+
+    def move(self, key: bytes, old: LeaseId, new: LeaseId) -> None:
+        """Let a key pass from one lease's hold to another's; a lease that is gone holds nothing."""
+        if old == new:
+            return
+        if old in self._granted:
+            self._granted[old].keys.discard(key)
+        if new in self._granted:
+            self._granted[new].keys.add(key)
+
+    def keys(self, lease: LeaseId) -> Set[bytes]:
+        return self._find(lease).keys
+
+    def describe(self, lease: LeaseId, now: float, *, keys: bool = False) -> Lease:
+        granted = self._find(lease)
+        return Lease(
+            id=lease,
+            ttl=granted.ttl,
+            remaining=max(granted.deadline - now, 0.0),
+            keys=sorted(granted.keys) if keys else (),
+        )
+
+    def expired(self, now: float) -> list[LeaseId]:
+        """Those whose time is over, the longest over first."""
+        over = [
+            (granted.deadline, lease) for lease, granted in self._granted.items() if granted.deadline <= now
+        ]
+        return [lease for _, lease in sorted(over)]
+
+    def next_deadline(self) -> float | None:
+        return min((granted.deadline for granted in self._granted.values()), default=None)
+
+    def fresh_id(self) -> LeaseId:
+        """An id that was never in use together with any granted now."""
+        return max(self._granted, default=NO_LEASE) + 1
+
+    def _find(self, lease: LeaseId) -> _Granted:
+        granted = self._granted.get(lease)
+        if granted is None:
+            raise LeaseNotFound(f"lease {lease} not found")
+        return granted

@@ -1,0 +1,205 @@
+"""The embedded store as a KV: the state machine, its watches and its leases put together on one event loop.
+
+What happens between a change and its answer is the one thing that differs between a store in memory and a durable
+one: subclasses say it in `_commit`. Everything else is here.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from etcd.embedded.admit import Limits, check_key, check_txn
+from etcd.embedded.mvcc import Mvcc
+from etcd.embedded.watch import Hub, StoreWatch
+from etcd.errors import Closed
+from etcd.kv import (
+    NO_LEASE,
+    Delete,
+    DeleteResult,
+    Lease,
+    LeaseId,
+    Put,
+    PutResult,
+    Range,
+    RangeResult,
+    Revision,
+    Status,
+    Txn,
+    TxnResult,
+    WatchRequest,
+)
+
+SWEEP = 2048
+"""How many revisions compaction frees before it lets others run."""
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """What the store needs of time."""
+
+    def monotonic(self) -> float: ...
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer: ...
+
+
+class EmbeddedStore:
+    """A KV in this process. Use it from one event loop."""
+
+    backend = "embedded"
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        core: Mvcc | None = None,
+        limits: Limits | None = None,
+        watch_backlog: int = 65_536,
+        progress_interval: float = 5.0,
+    ) -> None:
+        self._clock = clock
+        self._core = core if core is not None else Mvcc()
+        self._limits = limits if limits is not None else Limits()
+        self._hub = Hub(self._core, backlog=watch_backlog)
+        self._progress_interval = progress_interval
+        self._lease_timer: Timer | None = None
+        self._progress_timer: Timer | None = None
+        self._sweeping: asyncio.Handle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    # --- KV
+
+    async def range(self, request: Range) -> RangeResult:
+        self._check_open()
+        check_key(request.key)
+        return self._core.range(request, self._hub.revision)
+
+    async def put(self, request: Put) -> PutResult:
+        result = (await self.txn(Txn(then=(request,)))).results[0]
+        assert isinstance(result, PutResult)
+        return result
+
+    async def delete(self, request: Delete) -> DeleteResult:
+        result = (await self.txn(Txn(then=(request,)))).results[0]
+        assert isinstance(result, DeleteResult)
+        return result
+
+    async def txn(self, request: Txn) -> TxnResult:
+        self._check_open()
+        check_txn(request, self._limits)
+        result = self._core.txn(request)
+        await self._commit(result.revision)
+        return result
+
+    async def watch(self, request: WatchRequest) -> StoreWatch:
+        self._check_open()
+        watch = self._hub.open(request)
+        if request.progress and self._progress_timer is None:
+            self._progress_timer = self._clock.call_later(self._progress_interval, self._notify_progress)
+        return watch
+
+    async def compact(self, revision: Revision) -> None:
+        self._check_open()
+        self._core.compact(revision)
+        await self._record_compaction(revision)
+        if self._sweeping is None:
+            self._sweep()
+
+    async def grant(self, ttl: int, lease: LeaseId = NO_LEASE) -> Lease:
+        self._check_open()
+        lease = lease or self._core.leases.fresh_id()
+        self._core.leases.grant(lease, ttl, self._clock.monotonic())
+        await self._record_grant(lease, ttl)
+        self._set_lease_timer()
+        return self._core.leases.describe(lease, self._clock.monotonic())
+
+    async def keep_alive(self, lease: LeaseId) -> Lease:
+        self._check_open()
+        self._core.leases.renew(lease, self._clock.monotonic())
+        self._set_lease_timer()
+        return self._core.leases.describe(lease, self._clock.monotonic())
+
+    async def revoke(self, lease: LeaseId) -> None:
+        self._check_open()
+        self._core.revoke(lease)
+        await self._record_revocation(lease, self._core.revision)
+
+    async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
+        self._check_open()
+        return self._core.leases.describe(lease, self._clock.monotonic(), keys=keys)
+
+    async def leases(self) -> Sequence[LeaseId]:
+        self._check_open()
+        return sorted(self._core.leases)
+
+    async def status(self) -> Status:
+        self._check_open()
+        return Status(
+            backend=self.backend,
+            version="3",
+            revision=self._hub.revision,
+            compact_revision=self._core.compact_revision,
+            size=self._core.size,
+        )
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for timer in (self._lease_timer, self._progress_timer, self._sweeping):
+            if timer is not None:
+                timer.cancel()
+        self._hub.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- what a subclass decides
+
+    async def _commit(self, revision: Revision) -> None:
+        """Return when what was done up to a revision may be told, and tell the watches."""
+        raise NotImplementedError
+
+    async def _record_grant(self, lease: LeaseId, ttl: int) -> None:
+        raise NotImplementedError
+
+    async def _record_revocation(self, lease: LeaseId, revision: Revision) -> None:
+        """Like `_commit`, for a lease's end and the deletion of its keys."""
+        raise NotImplementedError
+
+    async def _record_compaction(self, revision: Revision) -> None:
+        raise NotImplementedError
+
+    # --- what happens by itself
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("the store is closed")
+
+    def _sweep(self) -> None:
+        more = self._core.sweep(SWEEP)
+        self._sweeping = asyncio.get_running_loop().call_soon(self._sweep) if more else None
+
+    def _set_lease_timer(self) -> None:
+        if self._lease_timer is not None:
+            self._lease_timer.cancel()
+            self._lease_timer = None
+        deadline = self._core.leases.next_deadline()
+        if deadline is not None:
+            self._lease_timer = self._clock.call_later(
+                deadline - self._clock.monotonic(), self._expire_leases
+            )
+
+    def _expire_leases(self) -> None:
+        for lease in self._core.leases.expired(self._clock.monotonic()):
+            task = asyncio.get_running_loop().create_task(self.revoke(lease), name=f"expire lease {lease}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._set_lease_timer()
+
+    def _notify_progress(self) -> None:
+        self._hub.notify_progress()
+        self._progress_timer = self._clock.call_later(self._progress_interval, self._notify_progress)
