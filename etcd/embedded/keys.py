@@ -17,13 +17,9 @@ class Keys:
 
     __slots__ = ("_ghosts", "_live")
 
-    def __init__(self) -> None:
-        self._live: SortedList[bytes] = SortedList()
+    def __init__(self, live: Iterable[bytes] = ()) -> None:
+        self._live: SortedList[bytes] = SortedList(live)
         self._ghosts: SortedList[bytes] = SortedList()
-
-    def load(self, live: Iterable[bytes]) -> None:
-        """Take a whole store's keys at once: many times quicker than one by one."""
-        self._live = SortedList(live)
 
     def born(self, key: bytes, *, was_ghost: bool) -> None:
         self._live.add(key)

@@ -4,7 +4,8 @@ A table without a clock: deadlines come and go as numbers. A restart forgets dea
 anew, as in etcd after a change of leader.
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
 from etcd.kv import NO_LEASE, Lease, LeaseId
@@ -61,7 +62,7 @@ class Leases:
         if new in self._granted:
             self._granted[new].keys.add(key)
 
-    def keys(self, lease: LeaseId) -> Set[bytes]:
+    def keys(self, lease: LeaseId) -> AbstractSet[bytes]:
         return self._find(lease).keys
 
     def describe(self, lease: LeaseId, now: float, *, keys: bool = False) -> Lease:

@@ -24,7 +24,7 @@ class MemoryStore(EmbeddedStore):
     async def _record_grant(self, lease: LeaseId, ttl: int) -> None:
         """Nothing to record: the table is all there is."""
 
-    async def _record_revocation(self, lease: LeaseId, revision: Revision) -> None:
+    async def _record_revocation(self, lease: LeaseId, revision: Revision) -> None:  # noqa: ARG002 - a log needs it
         await self._commit(revision)
 
     async def _record_compaction(self, revision: Revision) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from etcd.embedded.admit import Limits, check_key, check_txn
+from etcd.embedded.hub import Hub
 from etcd.embedded.mvcc import Mvcc
-from etcd.embedded.watch import Hub, StoreWatch
+from etcd.embedded.watch import StoreWatch
 from etcd.errors import Closed
 from etcd.kv import (
     NO_LEASE,
@@ -96,7 +97,7 @@ class EmbeddedStore:
 
     async def watch(self, request: WatchRequest) -> StoreWatch:
         self._check_open()
-        watch = self._hub.open(request)
+        watch = StoreWatch(self._hub, self._core, request)
         if request.progress and self._progress_timer is None:
             self._progress_timer = self._clock.call_later(self._progress_interval, self._notify_progress)
         return watch

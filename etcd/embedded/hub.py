@@ -1,0 +1,193 @@
+"""Who hears of which revision, and when.
+
+The hub is told of every revision once it counts (in memory at once, on disk after the fsync). Watches of the same
+interval share a *channel*: each revision is matched and cut once for all of them, and each watch holds only a
+position in the channel's log. An idle watch costs nothing, for a change finds its channels by looking its key up, not
+by asking every channel.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Protocol
+
+from etcd.embedded.interest import Interest
+from etcd.embedded.mvcc import Mvcc
+from etcd.errors import Closed, KVError, WatcherTooSlow
+from etcd.kv import Event, Revision, WatchBatch, WatchRequest
+
+TRIM = 64
+"""A channel with fewer entries is not worth trimming."""
+
+
+class Member(Protocol):
+    """A watch, as the hub sees it."""
+
+    request: WatchRequest
+    position: int
+    """In its channel: everything before it was read."""
+
+    def wake(self) -> None: ...
+
+    def want_progress(self) -> None: ...
+
+    def cut_off(self, error: KVError) -> None:
+        """End it from the store's side; it leaves the hub."""
+
+
+class Channel:
+    """The revisions that touched one interval, for every watch of it."""
+
+    __slots__ = ("_batch", "_batch_span", "_long", "log", "previous", "revisions", "start", "watches")
+
+    def __init__(self, *, previous: bool) -> None:
+        self.previous = previous
+        self.watches: dict[Member, None] = {}  # in the order they came
+        self.start = (
+            0  # the position of log[0]: positions count from the channel's beginning and never restart
+        )
+        self.log: list[Sequence[Event]] = []
+        self.revisions: list[Revision] = []  # of each entry of log
+        self._batch_span = (-1, -1)
+        self._batch: WatchBatch | None = None
+        self._long = TRIM
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.log)
+
+    def append(self, revision: Revision, events: Sequence[Event]) -> None:
+        self.log.append(events if self.previous else [without_previous(event) for event in events])
+        self.revisions.append(revision)
+
+    def batch(self, position: int) -> WatchBatch:
+        """Everything from a position to the end; watches that stand at the same place are handed the same object."""
+        span = (position, self.end)
+        if self._batch is None or self._batch_span != span:
+            entries = self.log[position - self.start :]
+            events = entries[0] if len(entries) == 1 else [event for entry in entries for event in entry]
+            self._batch = WatchBatch(revision=self.revisions[-1], events=events)
+            self._batch_span = span
+        return self._batch
+
+    def position_of(self, revision: Revision) -> int:
+        """Where the first entry at or after a revision stands, or will stand."""
+        return self.start + bisect_left(self.revisions, revision)
+
+    def is_long(self) -> bool:
+        """Whether trimming pays: a trim asks every watch, so it waits for as many entries as there are watches."""
+        return len(self.log) > self._long
+
+    def trim(self, limit: int) -> None:
+        """Drop what every watch has read, after cutting off those more than `limit` revisions behind."""
+        for watch in list(self.watches):
+            pending = self.end - watch.position
+            if pending > limit:
+                watch.cut_off(WatcherTooSlow(pending, limit))
+        read = min((watch.position for watch in self.watches), default=self.end)
+        del self.log[: read - self.start]
+        del self.revisions[: read - self.start]
+        self.start = read
+        self._batch = None
+        self._long = 2 * len(self.log) + max(TRIM, len(self.watches))
+
+
+class Hub:
+    """All watches of one store."""
+
+    def __init__(self, core: Mvcc, *, backlog: int) -> None:
+        self.revision = core.revision
+        """Watches know of everything up to here."""
+        self._core = core
+        self._backlog = backlog
+        self._interest: Interest[Channel] = Interest()
+        self._woken: list[Channel] = []
+        self._turn: asyncio.Future[None] | None = None
+        self._watches: set[Member] = set()
+        self._progress: set[Member] = set()
+        self._closed = False
+
+    def publish(self, revision: Revision) -> None:
+        """Let watches have everything up to `revision`, which counts from now on."""
+        if self._interest:
+            first = self.revision + 1
+            for offset, events in enumerate(self._core.events(first, revision)):
+                self._deliver(first + offset, events)
+        self.revision = revision
+        if self._turn is None:
+            loop = asyncio.get_running_loop()
+            self._turn = loop.create_future()
+            loop.call_soon(self._end_turn)
+
+    async def turn(self) -> None:
+        """Wait until watches have been woken for what was published last."""
+        if self._turn is not None:
+            await asyncio.shield(self._turn)
+
+    def enter(self, watch: Member) -> None:
+        if self._closed:
+            raise Closed("the store is closed")
+        self._watches.add(watch)
+        if watch.request.progress:
+            self._progress.add(watch)
+
+    def join(self, request: WatchRequest) -> Channel:
+        """The channel of an interval, made if it is the first watch of it."""
+        found = self._interest.at(request.key, request.range_end)
+        for channel in found:
+            if channel.previous == request.previous:
+                return channel
+        channel = Channel(previous=request.previous)
+        self._interest.add(request.key, request.range_end, channel)
+        return channel
+
+    def leave(self, watch: Member, channel: Channel | None) -> None:
+        self._watches.discard(watch)
+        self._progress.discard(watch)
+        if channel is not None:
+            del channel.watches[watch]
+            if not channel.watches:
+                self._interest.remove(watch.request.key, watch.request.range_end, channel)
+
+    def notify_progress(self) -> None:
+        """Have every watch that asked for notifications told how far it is."""
+        for watch in self._progress:
+            watch.want_progress()
+
+    def close(self) -> None:
+        self._closed = True
+        for watch in list(self._watches):
+            watch.cut_off(Closed("the store is closed"))
+        if self._turn is not None:
+            self._end_turn()
+
+    def _deliver(self, revision: Revision, events: Sequence[Event]) -> None:
+        if len(events) == 1:
+            for channel in self._interest.of(events[0].kv.key):
+                self._append(channel, revision, events)
+            return
+        per_channel: dict[Channel, list[Event]] = {}
+        for event in events:
+            for channel in self._interest.of(event.kv.key):
+                per_channel.setdefault(channel, []).append(event)
+        for channel, matching in per_channel.items():
+            self._append(channel, revision, matching)
+
+    def _append(self, channel: Channel, revision: Revision, events: Sequence[Event]) -> None:
+        channel.append(revision, events)
+        self._woken.append(channel)
+        if channel.is_long():
+            channel.trim(self._backlog)
+
+    def _end_turn(self) -> None:
+        woken, self._woken = self._woken, []
+        for channel in dict.fromkeys(woken):
+            for watch in channel.watches:
+                watch.wake()
+        turn, self._turn = self._turn, None
+        if turn is not None and not turn.done():
+            turn.set_result(None)
+
+
+def without_previous(event: Event) -> Event:
+    return event if event.previous is None else Event(kind=event.kind, kv=event.kv)

@@ -1,0 +1,149 @@
+"""Every version of every key, present and past.
+
+How a key is held that was put at 2, put at 5, deleted at 7 and put at 9:
+
+    current[key]   the version of 9, for the key exists now
+    past[key]      the versions of 2 and 5 and the tombstone of 7, oldest first
+
+Trimmed at 6, past = [5, 7]: at 6 the key reads as of 5. Trimmed at 7, past is gone: at 7 the key was absent.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from etcd.embedded.keys import Keys
+from etcd.kv import KeyValue, LeaseId, Revision
+
+
+class Versions:
+    """The keys of one store with their histories. Knows nothing of transactions: revisions are given to it."""
+
+    __slots__ = ("_current", "_keys", "_past", "size")
+
+    def __init__(self, kvs: Iterable[KeyValue] = ()) -> None:
+        """Begin with what exists, in byte order of keys, and no history."""
+        self._current = {kv.key: kv for kv in kvs}
+        self._past: dict[bytes, list[KeyValue]] = {}
+        self._keys = Keys(self._current)
+        self.size = sum(map(_weight, self._current.values()))
+        """Bytes of the keys and values of every version held."""
+
+    # --- reading
+
+    def get(self, key: bytes) -> KeyValue | None:
+        """The key as it is now."""
+        return self._current.get(key)
+
+    def at(self, key: bytes, revision: Revision) -> KeyValue | None:
+        """The key as it was at a revision that is not trimmed."""
+        kv = self._current.get(key)
+        if kv is not None and kv.mod_revision <= revision:
+            return kv
+        versions = self._past.get(key)
+        if versions is None:
+            return None
+        after = bisect_right(versions, revision, key=_mod_revision)
+        kv = versions[after - 1] if after else None
+        return kv if kv is not None and kv.version else None
+
+    def count(self, key: bytes, range_end: bytes) -> int:
+        """How many keys of [key, range_end) exist now."""
+        return self._keys.count(key, range_end)
+
+    def keys(self, key: bytes, range_end: bytes) -> Sequence[bytes]:
+        """The keys of [key, range_end) that exist now."""
+        return self._keys.live(key, range_end)
+
+    def range(self, key: bytes, range_end: bytes, limit: int) -> Sequence[KeyValue]:
+        """The first `limit` keys of [key, range_end) as they are now, all of them for 0."""
+        current = self._current
+        return [current[k] for k in self._keys.live(key, range_end, limit)]
+
+    def range_at(self, key: bytes, range_end: bytes, revision: Revision) -> Sequence[KeyValue]:
+        """All keys of [key, range_end) as they were at a revision that is not trimmed."""
+        at = self.at
+        return [kv for k in self._keys.ever(key, range_end) if (kv := at(k, revision)) is not None]
+
+    # --- changing
+
+    def put(
+        self, key: bytes, value: bytes, lease: LeaseId, revision: Revision
+    ) -> tuple[KeyValue, KeyValue | None]:
+        """Give a key a new version; answers with it and with the one before."""
+        previous = self._current.get(key)
+        if previous is None:
+            created, version = revision, 1
+            self._keys.born(key, was_ghost=key in self._past)
+        else:
+            created, version = previous.create_revision, previous.version + 1
+            self._retire(previous)
+        kv = KeyValue(
+            key=key, value=value, create_revision=created, mod_revision=revision, version=version, lease=lease
+        )
+        self._current[key] = kv
+        self.size += len(key) + len(value)
+        return kv, previous
+
+    def unput(self, key: bytes) -> None:
+        """Take a key's newest version back."""
+        kv = self._current.pop(key)
+        self.size -= _weight(kv)
+        if kv.version == 1:
+            self._keys.unborn(key, is_ghost=key in self._past)
+        else:
+            self._current[key] = self._unretire(key)
+
+    def delete(self, key: bytes, revision: Revision) -> tuple[KeyValue, KeyValue]:
+        """End a key that exists; answers with its tombstone and its last version."""
+        previous = self._current.pop(key)
+        tombstone = KeyValue(key=key, value=b"", create_revision=0, mod_revision=revision, version=0)
+        self._retire(previous)
+        self._past[key].append(tombstone)
+        self._keys.died(key)
+        self.size += len(key)
+        return tombstone, previous
+
+    def undelete(self, key: bytes) -> None:
+        """Take a key's end back."""
+        self.size -= _weight(self._past[key].pop())
+        self._current[key] = self._unretire(key)
+        self._keys.undied(key)
+
+    def trim(self, key: bytes, revision: Revision) -> None:
+        """Drop the versions of a key that no read at `revision` or later can see."""
+        versions = self._past.get(key)
+        if versions is None:
+            return
+        drop = bisect_right(versions, revision, key=_mod_revision)
+        current = self._current.get(key)
+        if drop and versions[drop - 1].version and (current is None or current.mod_revision > revision):
+            drop -= 1  # the key reads as this version at `revision`
+        self.size -= sum(map(_weight, versions[:drop]))
+        if drop < len(versions):
+            del versions[:drop]
+            return
+        del self._past[key]
+        if current is None:
+            self._keys.forget(key)
+
+    def _retire(self, kv: KeyValue) -> None:
+        versions = self._past.get(kv.key)
+        if versions is None:
+            self._past[kv.key] = [kv]
+        else:
+            versions.append(kv)
+
+    def _unretire(self, key: bytes) -> KeyValue:
+        versions = self._past[key]
+        kv = versions.pop()
+        if not versions:
+            del self._past[key]
+        return kv
+
+
+def _mod_revision(kv: KeyValue) -> Revision:
+    return kv.mod_revision
+
+
+def _weight(kv: KeyValue) -> int:
+    return len(kv.key) + len(kv.value)
