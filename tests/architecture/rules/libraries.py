@@ -1,0 +1,21 @@
+"""Libraries that are kept to a few places, so that the rest stays free of them and they can be replaced."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tests.architecture.rules.names import imports
+from tests.architecture.source import Finding, Module
+
+HOMES: Mapping[str, re.Pattern[str]] = {
+    "aiohttp": re.compile(
+        r"^(apiserver/http/|controller_manager/runtime/transport\.py$|etcd/remote/|mockube/)"
+    ),
+    "etcd3": re.compile(r"^etcd/remote/"),
+}
+
+
+def check(module: Module) -> Iterator[Finding]:
+    for line, name in imports(module.tree):
+        home = HOMES.get(name.partition(".")[0])
+        if home and not home.search(module.path):
+            yield Finding(line, f"imports {name}, which is for {home.pattern} only")

@@ -1,0 +1,71 @@
+"""What a module calls things that it imported: the full dotted name behind each expression.
+
+`from datetime import datetime as dt` makes `dt.now` stand for `datetime.datetime.now`; a call is written `()`, so
+`asyncio.get_running_loop().time` has a name too. What was not imported has none.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from tests.architecture.source import Finding
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Each absolute import's line and module."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, name.name) for name in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield node.lineno, module
+
+
+def _bindings(tree: ast.AST) -> dict[str, str]:
+    bound: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for name in names:
+                    root = name.name.partition(".")[0]
+                    bound[name.asname or root] = name.name if name.asname else root
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                bound |= {name.asname or name.name: f"{module}.{name.name}" for name in names}
+    return bound
+
+
+def _dotted(node: ast.AST, bound: Mapping[str, str]) -> str | None:
+    match node:
+        case ast.Name(id=name):
+            return bound.get(name)
+        case ast.Attribute(value=value, attr=attr):
+            base = _dotted(value, bound)
+            return base and f"{base}.{attr}"
+        case ast.Call(func=func):
+            base = _dotted(func, bound)
+            return base and f"{base}()"
+    return None
+
+
+Use: TypeAlias = tuple[ast.expr, str]
+
+
+def uses(tree: ast.AST) -> Iterator[Use]:
+    """Each expression that has a dotted name, with it."""
+    bound = _bindings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and (name := _dotted(node, bound)):
+            yield node, name
+
+
+def matches(name: str, patterns: Iterable[str]) -> str | None:
+    """The first of the patterns, which may hold `*`, that the name fits."""
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+
+
+def forbidden_among(used: Iterable[Use], forbidden: Mapping[str, str]) -> Iterator[Finding]:
+    """`forbidden` says of each pattern what to do instead."""
+    for node, name in used:
+        if pattern := matches(name, forbidden):
+            yield Finding(node.lineno, f"{name}: {forbidden[pattern]}")

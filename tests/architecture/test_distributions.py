@@ -1,0 +1,90 @@
+"""What is depended on: the lock holds it all, by hash and from no named place, and nothing in it takes our names."""
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, distributions
+
+import pytest
+
+from tests.architecture.source import PACKAGES, ROOT, settings
+
+LOCK = (ROOT / "requirements.lock").read_text()
+
+_PINNED = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)==\S+(?P<marker> ;[^\\]*)? \\\n(?P<hashes>(?:    --hash=.*\n)+)", re.MULTILINE
+)
+_HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
+
+
+def normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned(lock: str) -> dict[str, bool]:
+    """The distributions that a lock pins with nothing but hashes, and whether each is for every platform."""
+    return {
+        normalised(match["name"]): match["marker"] is None
+        for match in _PINNED.finditer(lock)
+        if all(_HASH.fullmatch(line) for line in match["hashes"].splitlines())
+    }
+
+
+def wanted() -> Iterator[str]:
+    """The names that pyproject.toml depends on, in every group."""
+    groups = settings()["dependency-groups"].values()
+    lines = [*settings()["project"]["dependencies"], *(line for group in groups for line in group)]
+    for line in lines:
+        if isinstance(line, str):
+            yield normalised(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
+
+
+def providers(package: str, installed: Iterable[Distribution]) -> set[str]:
+    """The distributions that install a top-level package or module of this name."""
+    return {
+        normalised(distribution.name)
+        for distribution in installed
+        for file in distribution.files or ()
+        if file.parts[0].removesuffix(".py") == package
+    }
+
+
+def test_every_dependency_is_in_the_lock_with_hashes():
+    assert set(wanted()) - pinned(LOCK).keys() == set()
+
+
+def test_the_lock_is_nothing_but_pins_and_hashes():
+    """No address, no option, no pin without hashes: what is left over is empty."""
+    assert _PINNED.sub("", LOCK) == ""
+    assert "://" not in LOCK
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("orjson==3.11.6\n", id="no hash"),
+        pytest.param("orjson>=3.11.6 \\\n    --hash=sha256:" + "0" * 64 + "\n", id="no pin"),
+        pytest.param("orjson==3.11.6 \\\n    --hash=md5:" + "0" * 32 + "\n", id="a weak hash"),
+    ],
+)
+def test_a_dependency_that_is_not_locked_is_seen(line):
+    assert pinned(line) == {}
+
+
+def test_what_the_lock_pins_is_installed():
+    """Else the next test would look at something else than the lock."""
+    here = {normalised(distribution.name) for distribution in distributions()}
+    assert {name for name, everywhere in pinned(LOCK).items() if everywhere} - here == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_distribution_installs_a_package_of_our_name(package):
+    assert providers(package, distributions()) <= {"mockube"}
+
+
+@pytest.mark.parametrize("file", ["etcd/__init__.py", "etcd.py"])
+def test_a_distribution_that_takes_our_name_is_seen(file, tmp_path):
+    info = tmp_path / "python_etcd-0.4.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: python-etcd\nVersion: 0.4.5\n")
+    (info / "RECORD").write_text(f"{file},,\npython_etcd-0.4.5.dist-info/METADATA,,\n")
+    assert providers("etcd", distributions(path=[str(tmp_path)])) == {"python-etcd"}

@@ -1,0 +1,63 @@
+"""The layers of the packages, as import-linter reads them from pyproject.toml: kept by the tree, and able to break."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import PACKAGES, ROOT, settings
+
+CONTRACTS = tuple(contract["name"] for contract in settings()["tool"]["importlinter"]["contracts"])
+
+PLANTED = {
+    "packages: mockube over the two processes, over the store and the language": (
+        "etcd/planted.py",
+        "import apimachinery",
+    ),
+    "the controller manager knows the API server by HTTP only, and never the store": (
+        "controller_manager/planted.py",
+        "from etcd import kv",
+    ),
+    "the language is pure: no HTTP, no event loop": ("apimachinery/planted.py", "import aiohttp"),
+    "the embedded store and the contract know no network": ("etcd/embedded/planted.py", "import etcd3"),
+}
+
+
+def lint(tree: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--cache-dir", cache],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "200", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def skeleton(tree: Path) -> None:
+    """The packages of the checkout, empty, under its own contracts."""
+    for folder in (*PACKAGES, "etcd/embedded"):
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+        (tree / folder / "__init__.py").touch()
+    for module in ("etcd/kv.py", "etcd/errors.py"):
+        (tree / module).touch()
+    (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_tree_keeps_every_contract(tmp_path):
+    answer = lint(ROOT, tmp_path)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert [name for name in CONTRACTS if f"{name} KEPT" not in answer.stdout] == []
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_a_planted_import_breaks_the_contract(contract, tmp_path):
+    skeleton(tmp_path)
+    path, line = PLANTED[contract]
+    (tmp_path / path).write_text(line + "\n")
+    answer = lint(tmp_path, tmp_path / ".cache")
+    assert answer.returncode == 1, answer.stdout + answer.stderr
+    assert f"{contract} BROKEN" in answer.stdout

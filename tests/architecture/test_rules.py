@@ -1,0 +1,166 @@
+"""The rules themselves: each finds what is planted, on the line where it is, and leaves alone what is right."""
+
+import pytest
+
+from tests.architecture.rules import (
+    docstrings,
+    kinds,
+    libraries,
+    size,
+    suppressions,
+    testing,
+    time_and_chance,
+)
+from tests.architecture.source import Module
+
+
+def lines(check, path, code):
+    return [finding.line for finding in check(Module.of(path, code))]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("import time\nx = time.monotonic()", [2], id="a module's function"),
+        pytest.param("from time import time as now\nx = now()", [2], id="under another name"),
+        pytest.param("import datetime as d\nx = d.datetime.now()", [2], id="through a renamed module"),
+        pytest.param("from datetime import datetime\nf = datetime.now", [2], id="not called, passed on"),
+        pytest.param(
+            "import asyncio\nt = asyncio.get_running_loop().time()", [2], id="the event loop's clock"
+        ),
+        pytest.param("import random\n\nx = random.choice([1])\ny = random.random()", [3, 4], id="chance"),
+        pytest.param("import os, uuid\nx = os.urandom(4), uuid.uuid4()", [2, 2], id="chance of the system"),
+        pytest.param("def f(clock):\n    return clock.now(), clock.time()", [], id="an injected clock"),
+        pytest.param(
+            "from datetime import datetime\nx = datetime(2030, 1, 1)", [], id="a time that is given"
+        ),
+        pytest.param("import os, uuid\nx = os.path, uuid.UUID('0' * 32)", [], id="their neighbours"),
+    ],
+)
+def test_time_and_chance(code, expected):
+    assert lines(time_and_chance.check, "etcd/planted.py", code) == expected
+
+
+def test_an_exemption_holds_for_its_file_and_name_alone():
+    allowed = {"etcd/dice.py": {"random.*": "it is the dice"}}
+    dice = Module.of("etcd/dice.py", "import random, time\nx = random.random()\ny = time.time()")
+    assert [finding.line for finding in time_and_chance.check(dice, allowed)] == [3]
+    assert time_and_chance.idle_exemptions(dice, allowed) == set()
+    assert time_and_chance.idle_exemptions(Module.of("etcd/dice.py", "x = 4"), allowed) == {"random.*"}
+
+
+FUNCTION_AT_LIMIT = 'def f():\n    """Two\n    lines."""\n' + "    x()\n" * 49
+LONG_FUNCTION = FUNCTION_AT_LIMIT + "    x()\n"
+LONG_TABLE = "def table():\n    return {\n" + "        'a': 1,\n" * 60 + "    }\n"
+LONG_DATA = '"""Rows."""\n' + "A = 1\n" * 401
+LONG_LOGIC = LONG_DATA + "\n\ndef f():\n    return A\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        pytest.param("etcd/planted.py", FUNCTION_AT_LIMIT, [], id="a function at the limit"),
+        pytest.param("etcd/planted.py", LONG_FUNCTION, [1], id="a function over it"),
+        pytest.param("etcd/planted.py", LONG_TABLE, [], id="a function that is a table"),
+        pytest.param("etcd/planted.py", "x = 1\nf()\n" * 200, [], id="a file at the limit"),
+        pytest.param("etcd/planted.py", "x = 1\nf()\n" * 200 + "f()\n", [401], id="a file over it"),
+        pytest.param("etcd/planted.py", LONG_DATA, [], id="a file that is data"),
+        pytest.param("etcd/planted.py", LONG_LOGIC, [406], id="a long file of data and logic"),
+        pytest.param("apiserver/resources/catalog/apps.py", LONG_LOGIC, [], id="a file of the catalog"),
+    ],
+)
+def test_size(path, code, expected):
+    assert lines(size.check, path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("if kind == 'Pod': f()", [1], id="a name"),
+        pytest.param("x = obj['kind'] != 'Pod'", [1], id="a subscript"),
+        pytest.param("x = 'Pod' == obj.get('kind', '')", [1], id="a get, on the right"),
+        pytest.param("x = owner.kind in ('ReplicaSet', 'Job')", [1], id="one of several"),
+        pytest.param("match owner_kind:\n    case 'Pod' | 'Job':\n        f()", [1], id="a match"),
+        pytest.param("x = kind == other.kind", [], id="two kinds"),
+        pytest.param("x = token.kind == 'identifier'", [], id="the kind of something else"),
+        pytest.param("x = {'kind': 'Pod'}", [], id="building an object"),
+    ],
+)
+def test_kinds(code, expected):
+    assert lines(kinds.check, "apiserver/rest/planted.py", code) == expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["apiserver/resources/strategies/pod.py", "controller_manager/workloads/adapters.py", "a/adapters/b.py"],
+)
+def test_kinds_where_they_are_at_home(path):
+    assert lines(kinds.check, path, "x = kind == 'Pod'") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        pytest.param("etcd/planted.py", "x = 1", [1], id="a module without"),
+        pytest.param("etcd/planted.py", '"""Owns x."""\nx = 1', [], id="a module with"),
+        pytest.param("etcd/__init__.py", '"""A package."""', [1], id="a package without its rule"),
+        pytest.param("etcd/__init__.py", "", [1, 1], id="an empty package"),
+        pytest.param("etcd/__init__.py", '"""What belongs here."""\nx = f()', [2], id="a package with logic"),
+        pytest.param(
+            "etcd/__init__.py", '"""belongs here"""\nfrom a import b\n__all__ = ["b"]', [], id="exports"
+        ),
+    ],
+)
+def test_docstrings(path, code, expected):
+    assert lines(docstrings.check, path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("x = 1  # noqa", [1], id="noqa"),
+        pytest.param("x = 1  # NOQA because", [1], id="noqa with words"),
+        pytest.param("# ruff: noqa\nx = 1", [1], id="noqa of a file"),
+        pytest.param("x = 1  # type: ignore", [1], id="type"),
+        pytest.param("# mypy: ignore-errors\nx = 1", [1], id="types of a file"),
+        pytest.param("x = 1  # noqa: E501 - a reason", [], id="noqa, named"),
+        pytest.param("x = 1  # type: ignore[arg-type]", [], id="type, named"),
+        pytest.param("x = '# noqa'", [], id="in a string"),
+    ],
+)
+def test_suppressions(code, expected):
+    assert lines(suppressions.check, "etcd/planted.py", code) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        pytest.param("etcd/embedded/planted.py", "import aiohttp", [1], id="the embedded store"),
+        pytest.param("apiserver/rest/planted.py", "from aiohttp.web import Response", [1], id="a verb"),
+        pytest.param(
+            "controller_manager/runtime/client.py", "import aiohttp.web as w", [1], id="beside transport"
+        ),
+        pytest.param("apiserver/storage/planted.py", "import etcd3", [1], id="the client library of etcd"),
+        pytest.param("controller_manager/runtime/transport.py", "import aiohttp", [], id="transport"),
+        pytest.param("apiserver/http/server.py", "from aiohttp import web", [], id="the HTTP server"),
+        pytest.param("etcd/remote/watch.py", "import aiohttp, etcd3", [], id="the client of a real etcd"),
+        pytest.param("apiserver/rest/planted.py", "from etcd.kv import KV", [], id="our own etcd"),
+    ],
+)
+def test_libraries(path, code, expected):
+    assert lines(libraries.check, path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("import time\ntime.sleep(1)", [2], id="time"),
+        pytest.param("from asyncio import sleep\nawait_(sleep(0.1))", [2], id="asyncio"),
+        pytest.param("import asyncio\nf(pause=asyncio.sleep)", [2], id="passed on"),
+        pytest.param("from unittest.mock import patch\nwith patch('a.b'): f()", [2], id="a mock"),
+        pytest.param("import asyncio\nasyncio.sleep(0)", [], id="a turn of the event loop"),
+        pytest.param("async def test(clock):\n    await clock.sleep(5)", [], id="a stepped clock"),
+    ],
+)
+def test_testing(code, expected):
+    assert lines(testing.check, "tests/test_planted.py", code) == expected

@@ -1,0 +1,66 @@
+"""The rules, applied to the whole tree. A failure names file and line; each rule's module says why it is one."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.architecture.rules import (
+    docstrings,
+    kinds,
+    libraries,
+    size,
+    suppressions,
+    testing,
+    time_and_chance,
+)
+from tests.architecture.source import PACKAGES, ROOT, TESTS, TOOLS, Check, modules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    name: str
+    check: Check
+    folders: tuple[str, ...]
+
+
+RULES = (
+    Rule(name="files and functions are short", check=size.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
+    Rule(name="no code decides by kind", check=kinds.check, folders=PACKAGES),
+    Rule(name="time and chance are injected", check=time_and_chance.check, folders=PACKAGES),
+    Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*PACKAGES, *TOOLS)),
+    Rule(name="a silenced check is named", check=suppressions.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
+    Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
+    Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_the_tree_keeps_the_rule(rule):
+    broken = [
+        f"{module.path}:{finding.line}: {finding.message}"
+        for module in modules(*rule.folders)
+        for finding in rule.check(module)
+    ]
+    assert not broken, "\n".join(["", *broken])
+
+
+def test_the_walk_sees_the_tree():
+    """An empty walk would keep every rule."""
+    seen = {module.path for module in modules(*PACKAGES, *TESTS)}
+    assert {"etcd/kv.py", "apimachinery/clock.py", "tests/architecture/test_tree.py"} <= seen
+
+
+def test_every_exemption_from_the_clock_is_used():
+    by_path = {module.path: module for module in modules(*PACKAGES)}
+    gone = time_and_chance.ALLOWED.keys() - by_path.keys()
+    idle = {
+        path: time_and_chance.idle_exemptions(by_path[path]) for path in time_and_chance.ALLOWED.keys() - gone
+    }
+    assert not gone
+    assert not {path: names for path, names in idle.items() if names}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_folder_of_a_package_is_a_package(package):
+    folders = {path.parent for path in (ROOT / package).rglob("*.py")}
+    assert not [folder for folder in folders if not (folder / "__init__.py").exists()]
