@@ -1,0 +1,104 @@
+"""Watches from inside: sharing, bounds, catching up."""
+
+import asyncio
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.embedded.memory import MemoryStore
+from etcd.embedded.watch import CATCH_UP
+from etcd.errors import Compacted, WatcherTooSlow
+from etcd.kv import Put, WatchRequest, prefix_end
+
+PODS = WatchRequest(key=b"/pods/", range_end=prefix_end(b"/pods/"))
+
+
+async def put(store: MemoryStore, count: int, prefix: bytes = b"/pods/") -> None:
+    for number in range(count):
+        await store.put(Put(key=b"%s%d" % (prefix, number), value=b"v"))
+
+
+async def test_watches_of_one_interval_are_handed_the_same_batch():
+    store = MemoryStore(clock=SteppedClock())
+    first, second = await store.watch(PODS), await store.watch(PODS)
+    await put(store, 3)
+    assert await anext(first) is await anext(second)
+    await store.close()
+
+
+async def test_a_watch_that_falls_behind_is_cut_off_by_name_and_the_others_go_on():
+    store = MemoryStore(clock=SteppedClock(), watch_backlog=100)
+    slow, quick = await store.watch(PODS), await store.watch(PODS)
+    seen = 0
+    for _ in range(50):
+        await put(store, 10)
+        seen += len((await anext(quick)).events)
+    assert seen == 500
+    with pytest.raises(WatcherTooSlow):
+        await anext(slow)
+    await put(store, 1)
+    assert len((await anext(quick)).events) == 1
+    await store.close()
+
+
+async def test_what_every_watch_has_read_is_not_kept():
+    store = MemoryStore(clock=SteppedClock())
+    watch = await store.watch(PODS)
+    for _ in range(100):
+        await put(store, 10)
+        await anext(watch)
+    (channel,) = store._hub._interest.of(b"/pods/0")
+    assert len(channel.log) < 300
+    await store.close()
+
+
+async def test_a_long_past_is_read_in_pieces_and_joined_to_the_present():
+    store = MemoryStore(clock=SteppedClock())
+    await put(store, 2 * CATCH_UP, prefix=b"/other/")
+    await put(store, CATCH_UP)
+    watch = await store.watch(WatchRequest(key=PODS.key, range_end=PODS.range_end, start_revision=2))
+    revisions: list[int] = []
+    while len(revisions) < CATCH_UP:
+        revisions += [event.kv.mod_revision for event in (await anext(watch)).events]
+    await put(store, 5)
+    revisions += [event.kv.mod_revision for event in (await anext(watch)).events]
+    assert revisions == list(range(2 * CATCH_UP + 2, 3 * CATCH_UP + 7))
+    await store.close()
+
+
+async def test_compaction_that_overtakes_a_watch_in_the_past_ends_it():
+    store = MemoryStore(clock=SteppedClock())
+    await put(store, 2 * CATCH_UP)
+    watch = await store.watch(WatchRequest(key=PODS.key, range_end=PODS.range_end, start_revision=2))
+    await anext(watch)
+    await store.compact(2 * CATCH_UP)
+    with pytest.raises(Compacted) as caught:
+        await anext(watch)
+    assert caught.value.compact_revision == 2 * CATCH_UP
+    await store.close()
+
+
+async def test_a_closed_watch_is_forgotten():
+    store = MemoryStore(clock=SteppedClock())
+    watch = await store.watch(PODS)
+    reader = asyncio.create_task(anext(watch, None))
+    await watch.close()
+    assert await reader is None
+    assert not store._hub._interest
+    await store.close()
+
+
+async def test_a_writer_that_never_waits_lets_readers_run():
+    store = MemoryStore(clock=SteppedClock(), watch_backlog=2000)
+    watch = await store.watch(PODS)
+
+    async def read() -> int:
+        seen = 0
+        while seen < 10_000:
+            seen += len((await anext(watch)).events)
+        return seen
+
+    reader = asyncio.create_task(read())
+    await put(store, 10_000)
+    assert await reader == 10_000
+    await store.close()

@@ -1,0 +1,105 @@
+"""The state machine: what the contract suite cannot see from outside."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etcd.embedded.mvcc import Mvcc
+from etcd.kv import Delete, KeyValue, Put, Range, Txn
+
+ALL = Range(key=b"a", range_end=b"z")
+
+
+def machine(*operations: Put | Delete) -> Mvcc:
+    core = Mvcc()
+    for operation in operations:
+        core.txn(Txn(then=(operation,)))
+    return core
+
+
+def everything(core: Mvcc) -> object:
+    oldest = max(core.compact_revision, 1)
+    return [
+        core.range(Range(key=b"a", range_end=b"z", revision=revision), core.revision)
+        for revision in range(oldest, core.revision + 1)
+    ]
+
+
+OPERATIONS = st.one_of(
+    st.builds(Put, key=st.sampled_from([b"a", b"b", b"c"]), value=st.binary(max_size=3)),
+    st.builds(Delete, key=st.sampled_from([b"a", b"b"]), range_end=st.sampled_from([None, b"z"])),
+)
+
+
+@given(st.lists(OPERATIONS, max_size=15), st.lists(OPERATIONS, max_size=15))
+def test_undo_takes_back_every_revision_whole(kept, undone):
+    core = machine(*kept)
+    before, size, revision = everything(core), core.size, core.revision
+    for operation in undone:
+        core.txn(Txn(then=(operation,)))
+    while core.revision > revision:
+        core.undo()
+    assert everything(core) == before
+    assert core.size == size
+
+
+def test_undo_gives_a_key_back_to_its_lease():
+    core = Mvcc()
+    core.leases.grant(7, 10, now=0.0)
+    core.txn(Txn(then=(Put(key=b"a", value=b"", lease=7),)))
+    core.txn(Txn(then=(Put(key=b"a", value=b""),)))
+    assert not core.leases.keys(7)
+    core.undo()
+    assert core.leases.keys(7) == {b"a"}
+
+
+def test_undo_of_a_revocation_needs_the_lease_back_first():
+    core = Mvcc()
+    core.leases.grant(7, 10, now=0.0)
+    core.txn(Txn(then=(Put(key=b"a", value=b"", lease=7),)))
+    core.revoke(7)
+    core.leases.grant(7, 10, now=0.0)
+    core.undo()
+    assert core.leases.keys(7) == {b"a"}
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 100])
+@given(operations=st.lists(OPERATIONS, min_size=1, max_size=25), data=st.data())
+def test_sweeping_in_pieces_changes_no_reading(budget, operations, data):
+    core = machine(*operations)
+    for _ in range(2):
+        if core.compact_revision == core.revision:
+            break
+        core.compact(data.draw(st.integers(core.compact_revision + 1, core.revision)))
+        before = everything(core)
+        while core.sweep(budget):
+            assert everything(core) == before
+        assert everything(core) == before
+        assert core.first_watchable in (0, core.compact_revision)
+
+
+@given(st.lists(OPERATIONS, min_size=1, max_size=25))
+def test_compacting_all_keeps_only_what_exists(operations):
+    core = machine(*operations)
+    if core.revision > 1:
+        core.compact(core.revision)
+        while core.sweep(1):
+            pass
+    kvs = core.range(ALL, core.revision).kvs
+    assert core.size == sum(len(kv.key) + len(kv.value) for kv in kvs)
+
+
+def test_a_loaded_machine_goes_on_where_the_other_stopped():
+    core = Mvcc()
+    core.leases.grant(3, 10, now=0.0)
+    kvs = [
+        KeyValue(key=b"a", value=b"1", create_revision=4, mod_revision=9, version=2),
+        KeyValue(key=b"b", value=b"2", create_revision=5, mod_revision=5, version=1, lease=3),
+    ]
+    core.load(12, kvs)
+    assert list(core.range(ALL, core.revision).kvs) == kvs
+    assert core.leases.keys(3) == {b"b"}
+    assert core.first_watchable == 13
+    core.txn(Txn(then=(Put(key=b"a", value=b"3"),)))
+    kv = core.range(Range(key=b"a"), core.revision).kvs[0]
+    assert (kv.create_revision, kv.mod_revision, kv.version) == (4, 13, 3)

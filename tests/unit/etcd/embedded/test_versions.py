@@ -1,0 +1,113 @@
+"""Histories of single keys: what is seen at each revision, what trimming keeps, and that everything can be taken back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etcd.embedded.versions import Versions
+
+KEY = b"k"
+
+
+def story() -> Versions:
+    """Put at 2, put at 5, deleted at 7, put at 9: the module's own example."""
+    versions = Versions()
+    versions.put(KEY, b"2", 0, 2)
+    versions.put(KEY, b"5", 0, 5)
+    versions.delete(KEY, 7)
+    versions.put(KEY, b"9", 0, 9)
+    return versions
+
+
+def values(versions: Versions, revisions: range) -> list[bytes | None]:
+    return [kv.value if (kv := versions.at(KEY, revision)) else None for revision in revisions]
+
+
+def test_each_revision_shows_what_was_there():
+    assert values(story(), range(1, 11)) == [None, b"2", b"2", b"2", b"5", b"5", None, None, b"9", b"9"]
+
+
+@pytest.mark.parametrize("at", range(1, 11))
+def test_trimming_changes_nothing_that_can_still_be_read(at):
+    versions = story()
+    before = values(versions, range(at, 11))
+    versions.trim(KEY, at)
+    assert values(versions, range(at, 11)) == before
+
+
+@pytest.mark.parametrize(
+    ("at", "size"),
+    [
+        pytest.param(1, 3 * 2 + 1, id="nothing to free"),
+        pytest.param(5, 2 * 2 + 1, id="the version of 2"),
+        pytest.param(7, 2, id="all but the present"),
+        pytest.param(10, 2, id="never the present"),
+    ],
+)
+def test_trimming_frees_the_rest(at, size):
+    versions = story()
+    versions.trim(KEY, at)
+    assert versions.size == size
+
+
+def test_a_deleted_key_is_forgotten_when_its_end_is_trimmed():
+    versions = Versions()
+    versions.put(KEY, b"2", 0, 2)
+    versions.delete(KEY, 3)
+    versions.trim(KEY, 3)
+    assert versions.size == 0
+    assert versions.range_at(b"a", b"z", 3) == []
+
+
+def test_versions_count_from_one_at_each_birth():
+    kvs = [story().at(KEY, revision) for revision in (2, 5, 9)]
+    assert [(kv.version, kv.create_revision) for kv in kvs if kv] == [(1, 2), (2, 2), (1, 9)]
+
+
+CHANGES = st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.booleans()), max_size=30)
+
+
+@given(CHANGES, CHANGES)
+def test_what_is_taken_back_leaves_no_trace(kept, taken_back):
+    versions = Versions()
+    revision = carry_out(versions, kept, 1)[-1:] or [1]
+    before = picture(versions, revision[0])
+    size = versions.size
+    carry_out(versions, taken_back, revision[0])
+    for key, deleted in reversed(carried_out(kept, taken_back)):
+        if deleted:
+            versions.undelete(key)
+        else:
+            versions.unput(key)
+    assert picture(versions, revision[0]) == before
+    assert versions.size == size
+
+
+def carry_out(versions: Versions, changes, revision: int) -> list[int]:
+    """Delete what exists, put what does not, as each change wishes; answers with the revisions made."""
+    made = []
+    for key, delete in changes:
+        revision += 1
+        if delete and versions.get(key) is not None:
+            versions.delete(key, revision)
+        else:
+            versions.put(key, b"%d" % revision, 0, revision)
+        made.append(revision)
+    return made
+
+
+def carried_out(kept, changes) -> list[tuple[bytes, bool]]:
+    """Which of the wished deletions were deletions, after what was kept."""
+    alive: dict[bytes, bool] = {}
+    done = []
+    for key, delete in [*kept, *changes]:
+        deleted = delete and alive.get(key, False)
+        alive[key] = not deleted
+        done.append((key, deleted))
+    return done[len(kept) :]
+
+
+def picture(versions: Versions, upto: int) -> object:
+    return [versions.range_at(b"a", b"z", revision) for revision in range(1, upto + 1)], versions.range(
+        b"a", b"z", 0
+    )
