@@ -1,0 +1,120 @@
+"""The model of a type: what its JSON is made of, how lists and maps merge, and what Go calls it.
+
+Everything that walks types reads this: decoding, strategic merge, server-side apply, explain, OpenAPI. Built-in types
+and custom resources come as the same records. Knows no type by name and reads no data; `builtin.py` makes the records
+of the built-in types.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+
+class Shape(Enum):
+    """What a value looks like in JSON, as far as anybody has to treat it differently."""
+
+    STRUCT = "struct"
+    MAP = "map"
+    LIST = "list"
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    QUANTITY = "quantity"
+    INT_OR_STRING = "int-or-string"
+    TIME = "time"
+    MICRO_TIME = "micro-time"
+    DURATION = "duration"
+    BYTES = "bytes"
+    """Base64 in a string."""
+    ANY = "any"
+    """JSON that is kept as it is: RawExtension, FieldsV1, a schema's default."""
+
+
+NO_FIELDS: Final[Mapping[str, "Field"]] = MappingProxyType({})
+NO_STRATEGY: Final[frozenset[str]] = frozenset()
+
+
+def _no_fields() -> Mapping[str, "Field"]:
+    return NO_FIELDS
+
+
+def _no_description() -> str:
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Type:
+    """A type as one field, element or kind uses it. Compared by identity: two uses of a struct are two types.
+
+    A struct may contain itself, so its fields are made when they are first asked for, and then kept.
+    """
+
+    shape: Shape
+    name: str = ""
+    """A struct's OpenAPI definition, as "io.k8s.api.core.v1.Container"; empty for the rest."""
+    go: str = ""
+    """As Go's decoder names it in an error: "v1.Container", "[]v1.Container", "map[string]string", "int32"."""
+    load: Callable[[], Mapping[str, "Field"]] = _no_fields
+    """Makes `fields`; of no interest to who reads them."""
+    element: "Type | None" = None
+    """See `items`, which is for where there must be one."""
+    list_type: str = "atomic"
+    """A list's, for server-side apply: "atomic", "set" or "map"."""
+    map_keys: tuple[str, ...] = ()
+    """Which fields name an element of a list whose `list_type` is "map"."""
+    map_type: str = "granular"
+    """A map's or struct's, for server-side apply: "granular" or "atomic"."""
+    merge_key: str = ""
+    """Which field names an element of a list in a strategic merge patch; empty if none does."""
+    patch_strategy: frozenset[str] = NO_STRATEGY
+    """Of "merge", "retainKeys" and "replace", in a strategic merge patch; empty means replace."""
+
+    @cached_property
+    def fields(self) -> Mapping[str, "Field"]:
+        """A struct's fields by their names in JSON, in the order in which Go writes them."""
+        return self.load()
+
+    @property
+    def items(self) -> "Type":
+        """The type of a list's elements or of a map's values."""
+        assert self.element is not None, f"{self.shape} has no items"
+        return self.element
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Field:
+    """A field of a struct."""
+
+    name: str
+    type: Type
+    required: bool = False
+    """By OpenAPI; Go's decoder does not care."""
+    pointer: bool = False
+    """Absent and zero are different: Go keeps a zero that was given."""
+    omit_empty: bool = False
+    """Go leaves the field out when it is empty; otherwise it is always written, as its zero or null if need be."""
+    default: Any = None
+    """What upstream's type declares as default, as server-side apply assumes for a list map's absent key."""
+    describe: Callable[[], str] = _no_description
+    """Makes `description`, which is long and seldom asked for."""
+
+    @property
+    def description(self) -> str:
+        return self.describe()
+
+
+class Schemas(Protocol):
+    """Every type that a server knows, by what it is called."""
+
+    def kind(self, api_version: str, kind: str) -> Type | None:
+        """The type of a kind's objects, as ("apps/v1", "Deployment"), or None if there is no such kind."""
+
+    def definition(self, name: str) -> Type:
+        """The struct of that OpenAPI definition. KeyError if there is none."""
+
+    def kinds(self) -> Iterable[tuple[str, str]]:
+        """Every (apiVersion, kind)."""
