@@ -4,8 +4,9 @@ Synchronous and pure: no event loop, no clock, no disk. A transaction is checked
 cannot fail half-way. Every version stays readable until compaction passes it; therefore a snapshot is a number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 from etcd.embedded.leases import Leases
 from etcd.embedded.versions import Versions
@@ -35,6 +36,9 @@ from etcd.kv import (
 
 FIRST_REVISION: Revision = 1
 """What an empty store is at, as in etcd: the first change makes revision 2."""
+
+Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
+"""What became of a key: its new value and lease, or None for its end."""
 
 _VALUE = Target.VALUE
 _LOOK: dict[Target, Callable[[KeyValue], int | bytes]] = {
@@ -68,11 +72,28 @@ class Mvcc:
         ] = []  # the events of revision _swept + 1, then of the next, to the newest
         self._swept: Revision = FIRST_REVISION
 
-    def load(self, revision: Revision, kvs: Sequence[KeyValue]) -> None:
-        """Begin with all that existed at a revision, in byte order of keys, and no history; leases come first."""
-        self.revision = self.compact_revision = self._swept = revision
+    def load(self, revision: Revision, kvs: Sequence[KeyValue], events: Sequence[Event]) -> None:
+        """Begin with all that existed at a revision, in byte order of keys, and with what that revision changed."""
+        self.revision = self.compact_revision = revision
         self._versions = Versions(kvs)
-        for kv in kvs:
+        self._log = [tuple(events)]
+        self._swept = revision - 1
+
+    def replay(self, changes: Sequence[Change]) -> None:
+        """Make the next revision of what is known to have come of a transaction."""
+        events: list[Event] = []
+        for key, value, lease in changes:
+            if value is None:
+                self._delete_key(key, events)
+            else:
+                self._put(Put(key=key, value=value, lease=lease), events)
+        self._log_events(events)
+
+    def restore_leases(self, ttls: Mapping[LeaseId, int], now: float) -> None:
+        """Grant leases that keys may already name."""
+        for lease, ttl in ttls.items():
+            self.leases.grant(lease, ttl, now)
+        for kv in self._versions.existing():
             self.leases.move(kv.key, NO_LEASE, kv.lease)
 
     @property
@@ -99,6 +120,10 @@ class Mvcc:
             kvs = self._versions.range_at(request.key, request.range_end, revision)
             count = len(kvs)
         return _shape(request, head, kvs, count)
+
+    def walk(self, revision: Revision) -> Iterator[KeyValue]:
+        """Everything that existed at a revision, in byte order, while the store goes on; sweeping must not pass it."""
+        return self._versions.walk(revision)
 
     def events(self, first: Revision, last: Revision) -> Sequence[Sequence[Event]]:
         """What each of the revisions first..last changed, with previous values; `first` is at least `first_watchable`."""
@@ -207,12 +232,16 @@ class Mvcc:
 
     # --- forgetting
 
-    def compact(self, revision: Revision) -> None:
-        """Refuse reads before `revision` from now on; `sweep` then frees what nobody can read."""
-        if revision > self.revision:
-            raise FutureRevision(revision, self.revision)
+    def check_compact(self, revision: Revision, head: Revision) -> None:
+        """Refuse a compaction that could not be, if `head` were the newest revision."""
+        if revision > head:
+            raise FutureRevision(revision, head)
         if revision <= self.compact_revision:
             raise Compacted(revision, self.compact_revision)
+
+    def compact(self, revision: Revision) -> None:
+        """Refuse reads before `revision` from now on; `sweep` then frees what nobody can read."""
+        self.check_compact(revision, self.revision)
         self.compact_revision = revision
 
     def sweep(self, budget: int) -> bool:

@@ -9,10 +9,13 @@ Trimmed at 6, past = [5, 7]: at 6 the key reads as of 5. Trimmed at 7, past is g
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from etcd.embedded.keys import Keys
-from etcd.kv import KeyValue, LeaseId, Revision
+from etcd.kv import FROM_KEY, KeyValue, LeaseId, Revision
+
+FIRST_KEY = b"\x00"
+"""No key comes before it."""
 
 
 class Versions:
@@ -45,6 +48,17 @@ class Versions:
         after = bisect_right(versions, revision, key=_mod_revision)
         kv = versions[after - 1] if after else None
         return kv if kv is not None and kv.version else None
+
+    def existing(self) -> Iterable[KeyValue]:
+        """The keys as they are now, in no order."""
+        return self._current.values()
+
+    def walk(self, revision: Revision) -> Iterator[KeyValue]:
+        """All keys as they were at a revision, found one by one; what changes in the meantime does not matter."""
+        for key in self._keys.ever(FIRST_KEY, FROM_KEY):
+            kv = self.at(key, revision)
+            if kv is not None:
+                yield kv
 
     def count(self, key: bytes, range_end: bytes) -> int:
         """How many keys of [key, range_end) exist now."""

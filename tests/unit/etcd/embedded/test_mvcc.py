@@ -91,15 +91,15 @@ def test_compacting_all_keeps_only_what_exists(operations):
 
 def test_a_loaded_machine_goes_on_where_the_other_stopped():
     core = Mvcc()
-    core.leases.grant(3, 10, now=0.0)
     kvs = [
         KeyValue(key=b"a", value=b"1", create_revision=4, mod_revision=9, version=2),
         KeyValue(key=b"b", value=b"2", create_revision=5, mod_revision=5, version=1, lease=3),
     ]
-    core.load(12, kvs)
+    core.load(12, kvs, events=())
+    core.restore_leases({3: 10}, now=0.0)
     assert list(core.range(ALL, core.revision).kvs) == kvs
     assert core.leases.keys(3) == {b"b"}
-    assert core.first_watchable == 13
+    assert core.first_watchable == 12
     core.txn(Txn(then=(Put(key=b"a", value=b"3"),)))
     kv = core.range(Range(key=b"a"), core.revision).kvs[0]
     assert (kv.create_revision, kv.mod_revision, kv.version) == (4, 13, 3)
