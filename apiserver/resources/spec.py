@@ -1,0 +1,83 @@
+"""A resource as a row of data: everything that discovery, routing, storage and printing need to know of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+GroupVersion: TypeAlias = tuple[str, str]
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+READ_WRITE = ("get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subresource:
+    """`pods/status` and its like. `kind` and `group_version` are those of what it takes and answers, if not the resource's."""
+
+    name: str
+    verbs: tuple[str, ...] = READ_WRITE
+    kind: str = ""
+    group_version: GroupVersion | None = None
+
+
+STATUS = Subresource(name="status")
+SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One resource in one version."""
+
+    group: str
+    version: str
+    name: str
+    kind: str
+    singular: str = ""
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    stored_at: str = ""
+    """Its folder under /registry, where that is not its name."""
+    storage_version: GroupVersion | None = None
+    """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
+    selectable: tuple[str, ...] = ()
+    """What field selectors may ask for besides metadata.name and metadata.namespace, as JSON paths."""
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return self.group, self.version
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.kind}List"
+
+    @property
+    def singular_name(self) -> str:
+        return self.singular or self.kind.lower()
+
+    @property
+    def qualified_name(self) -> str:
+        """As messages name it: `deployments.apps`, `pods`."""
+        return f"{self.name}.{self.group}" if self.group else self.name
+
+    def subresource(self, name: str) -> Subresource | None:
+        return next((subresource for subresource in self.subresources if subresource.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """An API group: its name, its versions as discovery lists them (the preferred one first), and what is in them."""
+
+    name: str
+    versions: tuple[str, ...] = ("v1",)
+    resources: tuple[Resource, ...] = field(default=())
+
+
+Lookup: TypeAlias = Mapping[tuple[str, str, str], Resource]
+"""By group, version and name."""
