@@ -1,55 +1,66 @@
 # Everything a machine needs is set up from here; only Python 3.11+ and make must be there first.
-PYTHON ?= python3
-VENV   ?= .venv
-BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.set-up
-CODE   := apimachinery apiserver controller_manager etcd mockube tests benchmarks tools
+# PYTHON=python3.12 names an interpreter, ARGS="-k lease -x" is handed to the tool, as in `make test ARGS="-k lease"`.
+
+# A checkout that belongs to somebody else is left as it is: what is made goes to the user's own cache.
+ifndef VENV
+VENV := $(shell test -w . && echo .venv || echo "$${XDG_CACHE_HOME:-$$HOME/.cache}/mockube/venv")
+endif
+BIN   := $(VENV)/bin
+CACHE := $(VENV)/cache
+PYTEST := "$(BIN)/pytest" -o cache_dir="$(CACHE)/pytest"
+
+export PYTHON VENV
+export COVERAGE_FILE := $(CACHE)/coverage
+export HYPOTHESIS_STORAGE_DIRECTORY := $(CACHE)/hypothesis
+export MYPY_CACHE_DIR := $(CACHE)/mypy
+export RUFF_CACHE_DIR := $(CACHE)/ruff
 
 .DEFAULT_GOAL := help
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make the virtual environment, with every tool
+setup: environment ## Make the virtual environment, with every tool
+	@echo "$(VENV) is set up with $$("$(BIN)/python" --version)"
 
-$(STAMP): requirements.lock tools/setup.sh
-	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/setup.sh
-	@touch $@
+environment: # Quiet, and quick when nothing has to be done
+	@sh tools/setup.sh
 
-up: $(STAMP) ## Start what there is to start, and say what to type next
-	@$(BIN)/mockube up
+up: environment ## Show what there is at work, and say what to type next
+	@"$(BIN)/mockube" up $(ARGS)
 
-test: $(STAMP) ## Run every test
-	@$(BIN)/pytest -n auto
+test: environment ## Run every test
+	@$(PYTEST) -n auto $(ARGS)
 
-fmt: $(STAMP) ## Format the code and mend what can be mended
-	@$(BIN)/ruff format $(CODE)
-	@$(BIN)/ruff check --fix $(CODE)
+cov: environment ## Run every test and show what was not run
+	@"$(BIN)/coverage" erase
+	@"$(BIN)/coverage" run -m pytest -o cache_dir="$(CACHE)/pytest" $(ARGS)
+	@"$(BIN)/coverage" combine --quiet
+	@"$(BIN)/coverage" report
 
-lint: $(STAMP) ## Check format and style
-	@$(BIN)/ruff format --check $(CODE)
-	@$(BIN)/ruff check $(CODE)
+bench: environment ## Measure
+	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
-types: $(STAMP) ## Check types
-	@$(BIN)/mypy
+fmt: environment ## Format the code and mend what can be mended
+	@"$(BIN)/ruff" format .
+	@"$(BIN)/ruff" check --fix .
 
-imports: $(STAMP) ## Check that layers are kept
-	@$(BIN)/lint-imports
+lint: environment ## Check format and style
+	@"$(BIN)/ruff" format --check .
+	@"$(BIN)/ruff" check .
 
-cov: $(STAMP) ## Run every test and show what was not run
-	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest
-	@$(BIN)/coverage combine -q
-	@$(BIN)/coverage report
+types: environment ## Check types
+	@"$(BIN)/mypy"
 
-bench: $(STAMP) ## Measure
-	@$(BIN)/python benchmarks/store.py
+imports: environment ## Check that layers are kept
+	@"$(BIN)/lint-imports" --cache-dir "$(CACHE)/import-linter"
 
-lock: ## Write requirements.lock anew from pyproject.toml (needs uv)
-	@uv pip compile --quiet --generate-hashes --no-header --no-annotate --universal --python-version 3.11 \
-		--group dev pyproject.toml -o requirements.lock
+lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
+	@uv --version >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv" >&2; exit 1; }
+	@uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
+		--python-version 3.11 --group dev pyproject.toml -o requirements.lock $(ARGS)
 
 clean: ## Remove what was made
-	@rm -rf $(VENV) .coverage* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup up test fmt lint types imports cov bench lock clean
+.PHONY: help setup environment up test cov bench fmt lint types imports lock clean

@@ -1,0 +1,165 @@
+"""`tools/setup.sh`: when the virtual environment is made, when it is left alone, and what is said if it cannot be.
+
+A fake uv stands in for the installer: it writes down how it was called and makes as much of an environment as the
+script looks at.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+FAKE_UV = """#!/bin/sh
+[ "$1" = --version ] && exit 0
+echo "$*" >>"$UV_CALLS"
+if [ "$1" = venv ]; then
+    for last in "$@"; do :; done
+    mkdir -p "$last/bin"
+    touch "$last/pyvenv.cfg" "$last/bin/python"
+    chmod +x "$last/bin/python"
+fi
+[ "$1" != "$UV_FAILS" ]
+"""
+
+INSTALLS = ["venv", "pip", "pip"]
+"""What the installer is asked for when an environment is made: itself, what the lock holds, and ourselves."""
+
+
+def executable(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+class Checkout:
+    """A checkout in a folder of its own, with as much as setup looks at."""
+
+    def __init__(self, root, tools):
+        self.root = root
+        self.tools = tools
+        self.calls = tools / "calls"
+        root.mkdir()
+        for name in ("pyproject.toml", "requirements.lock", "tools/setup.sh"):
+            (root / name).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+        executable(tools / "uv", FAKE_UV)
+
+    def setup(self, *, fails="nothing", **environment):
+        return subprocess.run(
+            ["sh", str(self.root / "tools" / "setup.sh")],
+            env={
+                "PATH": f"{self.tools}{os.pathsep}{os.defpath}",
+                "PYTHON": sys.executable,
+                "UV_CALLS": str(self.calls),
+                "UV_FAILS": fails,
+                **environment,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def installs(self):
+        """What the installer was asked for since this was last looked at."""
+        words = (
+            [line.split()[0] for line in self.calls.read_text().splitlines()] if self.calls.exists() else []
+        )
+        self.calls.unlink(missing_ok=True)
+        return words
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path / "a checkout", tmp_path / "bin")
+
+
+@pytest.fixture
+def made(checkout):
+    assert checkout.setup().returncode == 0
+    assert checkout.installs() == INSTALLS
+    return checkout
+
+
+def test_an_environment_that_is_there_is_left_alone(made):
+    answer = made.setup()
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
+    assert made.installs() == []
+
+
+def test_a_new_lock_makes_it_anew(made):
+    with (made.root / "requirements.lock").open("a") as lock:
+        lock.write("# newer\n")
+    assert made.setup().returncode == 0
+    assert made.installs() == INSTALLS
+
+
+def test_a_tools_setting_does_not(made):
+    with (made.root / "pyproject.toml").open("a") as project:
+        project.write("# a new setting\n")
+    made.setup()
+    assert made.installs() == []
+
+
+def test_a_checkout_that_was_moved_gets_its_own(made, tmp_path):
+    made.root = made.root.rename(tmp_path / "elsewhere")
+    made.setup()
+    assert made.installs() == INSTALLS
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(made):
+    (made.root / ".venv/bin/python").unlink()
+    made.setup()
+    assert made.installs() == INSTALLS
+
+
+def test_a_failed_installation_says_what_to_do_and_is_tried_again(checkout):
+    answer = checkout.setup(fails="pip")
+    assert answer.returncode == 1
+    assert "uv said why, above" in answer.stderr
+    assert "No network?" in answer.stderr
+    checkout.installs()
+    checkout.setup()
+    assert checkout.installs() == INSTALLS
+
+
+def test_a_folder_that_is_something_else_is_not_removed(checkout, tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "work").touch()
+    answer = checkout.setup(VENV=str(precious))
+    assert answer.returncode == 1
+    assert "is no virtual environment" in answer.stderr
+    assert (precious / "work").exists()
+    assert checkout.installs() == []
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        pytest.param('[ "$1" = --version ] && echo Python 3.10.1', "is Python 3.10.1", id="too old"),
+        pytest.param("exit 127", "is not here", id="not there"),
+    ],
+)
+def test_a_python_that_will_not_do_is_named(script, says, checkout):
+    python = executable(checkout.tools / "old-python", f"#!/bin/sh\n{script}\n")
+    answer = checkout.setup(PYTHON=str(python))
+    assert answer.returncode == 1
+    assert "needs Python 3.11 or newer" in answer.stderr
+    assert says in answer.stderr
+    assert "make PYTHON=" in answer.stderr
+    assert checkout.installs() == []
+
+
+def test_without_a_uv_that_works_python_makes_it_itself(checkout):
+    executable(checkout.tools / "uv", "#!/bin/sh\nexit 127\n")
+    script = '#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "$*" >"$UV_CALLS"\nexit 1\n'
+    answer = checkout.setup(PYTHON=str(executable(checkout.tools / "a-python", script)))
+    assert answer.returncode == 1
+    assert checkout.calls.read_text() == "-m venv .venv\n"
+    assert "python3-venv" in answer.stderr
