@@ -1,0 +1,133 @@
+"""The objects of one resource, kept at hand, with what happened to them lately.
+
+A shelf is told of changes in the order of revisions and tells its followers at once. It never waits: a follower
+keeps its own queue and its own bound.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from sortedcontainers import SortedList
+
+from apiserver.storage.change import Change
+from apiserver.storage.stored import Stored
+from etcd.kv import prefix_end
+
+HISTORY_SECONDS = 75.0
+"""How long a change can still be replayed to a watch that comes back, as upstream aims at."""
+HISTORY_LEAST, HISTORY_MOST = 100, 102_400
+"""Changes, whatever their age; upstream's bounds."""
+
+
+class Follower(Protocol):
+    """Somebody who wants every change below a prefix."""
+
+    prefix: bytes
+
+    def offer(self, change: Change) -> None:
+        """Take note of a change; must neither wait nor fail."""
+
+
+class TooOld(Exception):
+    """History does not reach back that far."""
+
+    def __init__(self, revision: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {revision} ({oldest})")
+
+
+class Shelf:
+    """One resource's objects."""
+
+    def __init__(self, prefix: bytes) -> None:
+        self.prefix = prefix
+        self._objects: dict[bytes, Stored] = {}
+        self._keys: SortedList[bytes] = SortedList()
+        self._history: list[Change] = []
+        self._oldest = 0
+        """Changes at this revision and before are not in the history."""
+        self._followers: dict[bytes, list[Follower]] = {}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def get(self, key: bytes) -> Stored | None:
+        return self._objects.get(key)
+
+    def below(self, prefix: bytes, after: bytes = b"") -> Sequence[Stored]:
+        """The objects below a prefix in order of keys, those behind `after` if it is given."""
+        start = after + b"\x00" if after else prefix
+        keys = self._keys
+        objects = self._objects
+        return [objects[key] for key in keys[keys.bisect_left(start) : keys.bisect_left(prefix_end(prefix))]]
+
+    def apply(self, change: Change) -> None:
+        """Take a change in and tell those who follow."""
+        key = change.after.key
+        if key in self._objects:
+            if change.kind is change.kind.DELETED:
+                del self._objects[key]
+                self._keys.remove(key)
+            else:
+                self._objects[key] = change.after
+        else:
+            self._objects[key] = change.after
+            self._keys.add(key)
+        self._history.append(change)
+        self._trim(change.moment)
+        for follower in self._interested(key):
+            follower.offer(change)
+
+    def since(self, revision: int, prefix: bytes) -> Sequence[Change]:
+        """Every change below a prefix later than a revision."""
+        if revision < self._oldest:
+            raise TooOld(revision, self._oldest + 1)
+        start = bisect_right(self._history, revision, key=_revision)
+        return [change for change in self._history[start:] if change.after.key.startswith(prefix)]
+
+    def follow(self, follower: Follower) -> None:
+        self._followers.setdefault(follower.prefix, []).append(follower)
+
+    def unfollow(self, follower: Follower) -> None:
+        followers = self._followers[follower.prefix]
+        followers.remove(follower)
+        if not followers:
+            del self._followers[follower.prefix]
+
+    def followers(self) -> list[Follower]:
+        return [follower for followers in self._followers.values() for follower in followers]
+
+    def reset(self, objects: Sequence[Stored], revision: int) -> None:
+        """Begin with what a list showed at a revision, in order of keys."""
+        self._objects = {stored.key: stored for stored in objects}
+        self._keys = SortedList(self._objects)
+        self._history = []
+        self._oldest = revision
+
+    def __iter__(self) -> Iterator[Stored]:
+        return iter(self._objects.values())
+
+    def _interested(self, key: bytes) -> list[Follower]:
+        """Followers of the whole shelf, of the key's namespace and of the key itself."""
+        if not self._followers:
+            return []
+        found = list(self._followers.get(self.prefix, ()))
+        slash = key.rfind(b"/") + 1
+        if slash > len(self.prefix):
+            found += self._followers.get(key[:slash], ())
+        found += self._followers.get(key, ())
+        return found
+
+    def _trim(self, now: float) -> None:
+        """Forget half of the history once that half is old enough, or there is too much of it."""
+        count = len(self._history)
+        if count < 2 * HISTORY_LEAST:
+            return
+        half = count // 2
+        if count > HISTORY_MOST or now - self._history[half].moment > HISTORY_SECONDS:
+            self._oldest = self._history[half - 1].revision
+            del self._history[:half]
+
+
+def _revision(change: Change) -> int:
+    return change.revision

@@ -1,0 +1,81 @@
+"""An object at one revision, as the store has it and as a client is shown it.
+
+What is stored is canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
+revision, which is spliced in behind the uid without parsing. The text is made once and used by everybody.
+"""
+
+import re
+from typing import Any
+
+import orjson
+
+_NAME = rb'"[^"\\]*"'
+_HEAD = re.compile(
+    rb'\{"kind":' + _NAME + rb',"apiVersion":' + _NAME + rb',"metadata":\{'
+    rb'(?:"name":' + _NAME + rb",)?"
+    rb'(?:"generateName":' + _NAME + rb",)?"
+    rb'(?:"namespace":' + _NAME + rb",)?"
+    rb'"uid":' + _NAME
+)
+"""Of canonical text, up to where the resourceVersion belongs."""
+
+Tree = dict[str, Any]
+
+
+class NotCanonical(ValueError):
+    """The text is not as this server writes it."""
+
+
+class Stored:
+    """One object at one revision. `key` and `value` are the store's; everything else follows from them."""
+
+    __slots__ = ("_text", "key", "revision", "value")
+
+    def __init__(self, key: bytes, value: bytes, revision: int) -> None:
+        self.key = key
+        self.value = value
+        self.revision = revision
+        self._text: bytes | None = None
+
+    @property
+    def text(self) -> bytes:
+        """The object's JSON with its resourceVersion."""
+        if self._text is None:
+            self._text = with_revision(self.value, self.revision)
+        return self._text
+
+    @property
+    def item(self) -> bytes:
+        """The object's JSON as an item of a list, which says kind and apiVersion for all its items."""
+        text = self.text
+        return b"{" + text[text.index(b'"metadata":') :]
+
+    def tree(self) -> Tree:
+        """The object, parsed anew: it is the caller's to change."""
+        tree: Tree = orjson.loads(self.text)
+        return tree
+
+    def at(self, revision: int) -> "Stored":
+        """The same object with another revision: what a deletion shows last."""
+        return Stored(self.key, self.value, revision)
+
+
+def with_revision(value: bytes, revision: int) -> bytes:
+    """Canonical text with its resourceVersion."""
+    head = _HEAD.match(value)
+    if head is None:
+        raise NotCanonical(value[:200])
+    at = head.end()
+    return b'%b,"resourceVersion":"%d"%b' % (value[:at], revision, value[at:])
+
+
+_METADATA_FIRST = ("name", "generateName", "namespace", "selfLink", "uid")
+
+
+def canonical(tree: Tree) -> bytes:
+    """The text to store for an object: no resourceVersion, and the order that `with_revision` counts on."""
+    metadata = tree["metadata"]
+    ordered = {field: metadata[field] for field in _METADATA_FIRST if field in metadata}
+    ordered |= {field: value for field, value in metadata.items() if field != "resourceVersion"}
+    whole = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
+    return orjson.dumps(whole | {field: value for field, value in tree.items() if field != "metadata"})
