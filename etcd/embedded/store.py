@@ -195,10 +195,14 @@ class EmbeddedStore:
             )
 
     def _expire_leases(self) -> None:
-        for lease in self._core.leases.expired(self._clock.monotonic()):
-            task = asyncio.get_running_loop().create_task(self.revoke(lease), name=f"expire lease {lease}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        task = asyncio.get_running_loop().create_task(self._revoke_expired(), name="expire leases")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _revoke_expired(self) -> None:
+        # Looked up anew after each: while its end was recorded, others may have been renewed or revoked.
+        while expired := self._core.leases.expired(self._clock.monotonic()):
+            await self.revoke(expired[0])
         self._set_lease_timer()
 
     def _notify_progress(self) -> None:
