@@ -27,9 +27,7 @@ PAGE = 10_000
 class Mirror:
     """The objects below one prefix of a store."""
 
-    def __init__(
-        self, kv: KV, root: bytes, *, monotonic: Callable[[], float], read: Callable[[bytes], bytes]
-    ) -> None:
+    def __init__(self, kv: KV, root: bytes, *, clock: Clock, read: Callable[[bytes], bytes]) -> None:
         self._kv = kv
         self._root = root
         self._clock = clock
