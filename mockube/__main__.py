@@ -1,0 +1,7 @@
+"""`python -m mockube`, the same as the command `mockube`."""
+
+import sys
+
+from mockube.cli import main
+
+sys.exit(main())

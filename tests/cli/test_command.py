@@ -1,0 +1,104 @@
+"""The command `mockube` and the two processes, as a person at a terminal meets them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mockube.cli import main
+from tests.architecture.source import ROOT, settings
+
+
+def run(module, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_up_shows_the_store_at_work_and_what_does_not_exist(capsys):
+    assert main(["up"]) == 0
+    shown, complaints = capsys.readouterr()
+    assert complaints == ""
+    shown = " ".join(shown.split())
+    for part in (
+        "done, revision 5",
+        "refused: it changed at revision 5",
+        "watched: DELETE /registry/pods/default/web-1 revision 8",
+        "refused, Compacted: revision 4 has been compacted: history begins at 8",
+        "watched: DELETE /registry/events/default/web-0.started revision 10",
+        "The API server and the controller manager do not exist yet",
+        "make test",
+    ):
+        assert part in shown
+
+
+def test_the_readme_shows_what_up_prints(capsys):
+    main(["up"])
+    assert capsys.readouterr().out in (ROOT / "README.md").read_text()
+
+
+def test_version_is_that_of_the_project():
+    answer = run("mockube", "version")
+    assert (answer.returncode, answer.stdout, answer.stderr) == (
+        0,
+        f"{settings()['project']['version']}\n",
+        "",
+    )
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert "up" in shown
+    assert "version" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param([], "required: command", id="nothing"),
+        pytest.param(["upp"], "upp", id="a slip of the finger"),
+        pytest.param(["up", "now"], "unrecognized arguments: now", id="too much"),
+        pytest.param(["up", "--data-dir", "x"], "--data-dir", id="what does not exist yet"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(arguments, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    shown, complaints = capsys.readouterr()
+    assert ended.value.code == 2
+    assert shown == ""
+    assert says in complaints
+    assert "usage: mockube" in complaints
+
+
+def test_a_reader_that_goes_away_is_no_crash():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stdout:
+        answer = subprocess.run(
+            [sys.executable, "-m", "mockube", "up"],
+            cwd=ROOT,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert (answer.returncode, answer.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("process", ["apiserver", "controller_manager"])
+def test_a_process_that_is_not_built_says_so_and_fails(process):
+    answer = run(process)
+    assert answer.returncode == os.EX_UNAVAILABLE
+    assert answer.stdout == ""
+    assert answer.stderr.startswith(f"{process}: ")
+    assert "not built yet" in answer.stderr
