@@ -1,0 +1,125 @@
+"""Values as Go writes them into messages and reads them from text: `%q`, `%v`, `json.Marshal`, `strconv`.
+
+Kubernetes' messages are matched to the letter by people and tools, and Go's way of writing a value is part of them.
+Knows nothing of Kubernetes.
+"""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+_NAMED_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+
+# Go's encoder makes JSON safe to paste into HTML and JavaScript.
+_HTML_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_UNSIGNED = re.compile(r"[0-9]+")
+
+
+class NumberError(ValueError):
+    """A text is not the number it should be; the message is strconv's."""
+
+    def __init__(self, function: str, text: str, problem: str) -> None:
+        super().__init__(f"strconv.{function}: parsing {quote(text)}: {problem}")
+
+
+def quote(text: str) -> str:
+    """A string as `%q` shows it."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(map(_escape, text)) + '"'
+
+
+def _escape(character: str) -> str:
+    if character in _NAMED_ESCAPES:
+        return _NAMED_ESCAPES[character]
+    if character.isprintable():
+        return character
+    point = ord(character)
+    if point < 0x80:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+def plain(value: Any) -> str:
+    """A boolean or number as `%v` shows it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _exponential(value) if _is_exponential(value, 1e-4, 1e6) else _positional(value)
+    return str(value)
+
+
+def marshal(value: Any) -> str:
+    """A JSON tree as `json.Marshal` writes it: compact, HTML escaped, keys in the order they are given."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_marshal_text(key)}:{marshal(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(marshal, value)) + "]"
+    if isinstance(value, str):
+        return _marshal_text(value)
+    if isinstance(value, float):
+        return _marshal_float(value)
+    return "null" if value is None else plain(value)
+
+
+def _marshal_text(text: str) -> str:
+    return orjson.dumps(text).decode().translate(_HTML_ESCAPES)
+
+
+def _marshal_float(value: float) -> str:
+    if not _is_exponential(value, 1e-6, 1e21):
+        return _positional(value)
+    return re.sub(r"e-0(\d)$", r"e-\1", _exponential(value))
+
+
+def _is_exponential(value: float, least: float, limit: float) -> bool:
+    return value != 0 and not least <= abs(value) < limit
+
+
+def _positional(value: float) -> str:
+    text = format(Decimal(repr(value)), "f")
+    return text.removesuffix(".0")
+
+
+def _exponential(value: float) -> str:
+    mantissa, exponent = f"{Decimal(repr(value)).normalize():e}".split("e")
+    return f"{mantissa}e{exponent[0]}{exponent[1:]:0>2}"
+
+
+def parse_int(text: str, *, bits: int = 64, function: str = "ParseInt") -> int:
+    """A signed decimal number of so many bits, as strconv reads it."""
+    if not _INTEGER.fullmatch(text):
+        raise NumberError(function, text, "invalid syntax")
+    limit = 1 << (bits - 1)
+    return _within(text, -limit, limit - 1, function)
+
+
+def parse_uint(text: str, *, bits: int = 64) -> int:
+    """An unsigned decimal number of so many bits, as strconv reads it."""
+    if not _UNSIGNED.fullmatch(text):
+        raise NumberError("ParseUint", text, "invalid syntax")
+    return _within(text, 0, (1 << bits) - 1, "ParseUint")
+
+
+def _within(text: str, least: int, most: int, function: str) -> int:
+    # Python refuses to convert thousands of digits, and none of them could be in range.
+    value = int(text) if len(text.lstrip("+-0")) <= 20 else most + 1
+    if not least <= value <= most:
+        raise NumberError(function, text, "value out of range")
+    return value
