@@ -1,0 +1,138 @@
+"""Field errors: what is wrong with one field of an object, in upstream's words.
+
+`FieldError` is a record, not an exception: a validation collects many and `apimachinery.status.invalid` raises them
+as one. Knows how an error reads; which rules exist is the business of whoever validates.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, Final
+
+from msgspec import Struct
+
+from apimachinery import gotext
+from apimachinery.paths import Path
+
+
+class ErrorType(Enum):
+    """The reason a client sees in a status cause. `text` begins the message."""
+
+    NOT_FOUND = "FieldValueNotFound", "Not found"
+    REQUIRED = "FieldValueRequired", "Required value"
+    DUPLICATE = "FieldValueDuplicate", "Duplicate value"
+    INVALID = "FieldValueInvalid", "Invalid value"
+    NOT_SUPPORTED = "FieldValueNotSupported", "Unsupported value"
+    FORBIDDEN = "FieldValueForbidden", "Forbidden"
+    TOO_LONG = "FieldValueTooLong", "Too long"
+    TOO_SHORT = "FieldValueTooShort", "Too short"
+    TOO_MANY = "FieldValueTooMany", "Too many"
+    INTERNAL = "InternalError", "Internal error"
+    TYPE_INVALID = "FieldValueTypeInvalid", "Invalid value"
+
+    def __init__(self, reason: str, text: str) -> None:
+        self.reason = reason
+        self.text = text
+
+
+class _Omitted(Enum):
+    OMITTED = "omitted"
+
+
+OMITTED: Final = _Omitted.OMITTED
+"""As a value: the message shows none."""
+
+
+class FieldError(Struct, frozen=True, kw_only=True):
+    """One thing wrong at one place. An object in `value` is shown with its keys in the order they have."""
+
+    type: ErrorType
+    field: str
+    value: Any = OMITTED
+    detail: str = ""
+
+    def body(self) -> str:
+        """The message without the field's name, as a status cause carries it."""
+        parts = [self.type.text]
+        if self.value is not OMITTED:
+            parts.append(_shown(self.value))
+        if self.detail:
+            parts.append(self.detail)
+        return ": ".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return gotext.quote(value)
+    if isinstance(value, bool | int | float):
+        return gotext.plain(value)
+    return gotext.marshal(value)
+
+
+def required(path: Path, detail: str = "") -> FieldError:
+    return FieldError(type=ErrorType.REQUIRED, field=str(path), detail=detail)
+
+
+def forbidden(path: Path, detail: str) -> FieldError:
+    return FieldError(type=ErrorType.FORBIDDEN, field=str(path), detail=detail)
+
+
+def invalid(path: Path, value: Any, detail: str) -> FieldError:
+    return FieldError(type=ErrorType.INVALID, field=str(path), value=value, detail=detail)
+
+
+def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
+    return FieldError(type=ErrorType.TYPE_INVALID, field=str(path), value=value, detail=detail)
+
+
+def duplicate(path: Path, value: Any) -> FieldError:
+    return FieldError(type=ErrorType.DUPLICATE, field=str(path), value=value)
+
+
+def not_found(path: Path, value: Any) -> FieldError:
+    return FieldError(type=ErrorType.NOT_FOUND, field=str(path), value=value)
+
+
+def not_supported(path: Path, value: Any, supported: Iterable[str]) -> FieldError:
+    """`supported` is shown in the order given: upstream sorts some lists and not others."""
+    names = ", ".join(map(gotext.quote, supported))
+    detail = f"supported values: {names}" if names else ""
+    return FieldError(type=ErrorType.NOT_SUPPORTED, field=str(path), value=value, detail=detail)
+
+
+def too_long(path: Path, limit: int, unit: str = "byte") -> FieldError:
+    """`unit` is the singular of what is counted. The value itself is never shown."""
+    return FieldError(
+        type=ErrorType.TOO_LONG, field=str(path), detail=f"may not be more than {_counted(limit, unit)}"
+    )
+
+
+def too_short(path: Path, least: int) -> FieldError:
+    return FieldError(
+        type=ErrorType.TOO_SHORT, field=str(path), detail=f"must be at least {_counted(least, 'character')}"
+    )
+
+
+def too_many(path: Path, count: int, limit: int) -> FieldError:
+    return FieldError(
+        type=ErrorType.TOO_MANY,
+        field=str(path),
+        value=count,
+        detail=f"must have at most {_counted(limit, 'item')}",
+    )
+
+
+def internal(path: Path, problem: str) -> FieldError:
+    return FieldError(type=ErrorType.INTERNAL, field=str(path), detail=problem)
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def aggregate(errors: Iterable[object]) -> str:
+    """Many errors as one message: each text once, in brackets if there are several."""
+    texts = list(dict.fromkeys(map(str, errors)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
