@@ -1,0 +1,298 @@
+"""The errors of the API, one class for each reason, and the `Status` object that tells a client of them.
+
+The server raises them anywhere and one file turns them into HTTP; a client turns an answer back into them with
+`from_tree`. Callers decide by class. The functions below the classes write upstream's messages, to the letter.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+from msgspec import Struct
+
+from apimachinery import errors, gotext
+from apimachinery.errors import FieldError
+from apimachinery.groups import NO_RESOURCE, GroupKind, GroupResource
+
+
+class Cause(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What the error is about; `kind` is a kind or a resource, as upstream's constructor has it."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+    def tree(self) -> dict[str, Any]:
+        tree: dict[str, Any] = msgspec.to_builtins(self)
+        if self.causes:
+            tree["causes"] = list(tree["causes"])
+        return tree
+
+
+class ApiError(Exception):
+    """The root of everything the API answers with instead of doing it."""
+
+    reason: ClassVar[str] = ""
+    default_code: ClassVar[int] = 500
+
+    def __init__(self, message: str, details: Details | None = None, *, code: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        self.code = code or self.default_code
+
+    def status(self) -> dict[str, Any]:
+        """The `Status` object to answer with."""
+        return _tree("Failure", self.message, self.reason, self.details, self.code)
+
+
+class BadRequest(ApiError):
+    reason, default_code = "BadRequest", 400
+
+
+class Unauthorized(ApiError):
+    reason, default_code = "Unauthorized", 401
+
+
+class Forbidden(ApiError):
+    reason, default_code = "Forbidden", 403
+
+
+class NotFound(ApiError):
+    reason, default_code = "NotFound", 404
+
+
+class MethodNotSupported(ApiError):
+    reason, default_code = "MethodNotAllowed", 405
+
+
+class NotAcceptable(ApiError):
+    reason, default_code = "NotAcceptable", 406
+
+
+class AlreadyExists(ApiError):
+    reason, default_code = "AlreadyExists", 409
+
+
+class Conflict(ApiError):
+    reason, default_code = "Conflict", 409
+
+
+class Expired(ApiError):
+    """The revision asked for is no longer known: list again."""
+
+    reason, default_code = "Expired", 410
+
+
+class Gone(ApiError):
+    reason, default_code = "Gone", 410
+
+
+class RequestEntityTooLarge(ApiError):
+    reason, default_code = "RequestEntityTooLarge", 413
+
+
+class UnsupportedMediaType(ApiError):
+    reason, default_code = "UnsupportedMediaType", 415
+
+
+class Invalid(ApiError):
+    reason, default_code = "Invalid", 422
+
+
+class TooManyRequests(ApiError):
+    reason, default_code = "TooManyRequests", 429
+
+
+class InternalError(ApiError):
+    reason, default_code = "InternalError", 500
+
+
+class ServerTimeout(ApiError):
+    """The server could not do it just now; nothing was done."""
+
+    reason, default_code = "ServerTimeout", 500
+
+
+class ServiceUnavailable(ApiError):
+    reason, default_code = "ServiceUnavailable", 503
+
+
+class Timeout(ApiError):
+    """The time allotted is over; it may have been done all the same."""
+
+    reason, default_code = "Timeout", 504
+
+
+class Unknown(ApiError):
+    """An error without a reason: what upstream makes of an error that nobody expected."""
+
+
+# Of two reasons with one code the later class counts: the one that promises less.
+_BY_REASON: Final[Mapping[str, type[ApiError]]] = {
+    cls.reason: cls for cls in ApiError.__subclasses__() if cls.reason
+}
+_BY_CODE: Final[Mapping[int, type[ApiError]]] = {cls.default_code: cls for cls in ApiError.__subclasses__()}
+
+
+def from_tree(tree: Mapping[str, Any], code: int) -> ApiError:
+    """The error that a `Status` object tells of. Its reason decides, or the code if nobody knows the reason."""
+    cls = _BY_REASON.get(tree.get("reason", "")) or _BY_CODE.get(code, Unknown)
+    details = msgspec.convert(tree["details"], Details) if tree.get("details") is not None else None
+    return cls(tree.get("message", ""), details, code=code)
+
+
+def success(details: Details | None = None, *, code: int = 0) -> dict[str, Any]:
+    """The `Status` object of something that is done and has nothing to show, such as a deletion."""
+    return _tree("Success", "", "", details, code)
+
+
+def _tree(outcome: str, message: str, reason: str, details: Details | None, code: int) -> dict[str, Any]:
+    """A `Status` object, its fields in Kubernetes' order and the empty ones left out."""
+    fields = {
+        "message": message,
+        "reason": reason,
+        "details": None if details is None else details.tree(),
+        "code": code,
+    }
+    present = {name: value for name, value in fields.items() if value not in ("", None, 0)}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome} | present
+
+
+def _about(subject: GroupResource | GroupKind, name: str, causes: Sequence[Cause] = ()) -> Details:
+    return Details(name=name, group=subject[0], kind=subject[1], causes=tuple(causes))
+
+
+def _named(subject: GroupResource | GroupKind, name: str) -> str:
+    return f"{subject} {gotext.quote(name)}"
+
+
+def not_found(resource: GroupResource, name: str) -> NotFound:
+    return NotFound(f"{_named(resource, name)} not found", _about(resource, name))
+
+
+def already_exists(resource: GroupResource, name: str) -> AlreadyExists:
+    return AlreadyExists(f"{_named(resource, name)} already exists", _about(resource, name))
+
+
+def generate_name_conflict(resource: GroupResource, name: str, retry_after: int) -> AlreadyExists:
+    problem = "already exists, the server was not able to generate a unique name for the object"
+    details = msgspec.structs.replace(_about(resource, name), retry_after_seconds=retry_after)
+    return AlreadyExists(f"{_named(resource, name)} {problem}", details)
+
+
+def conflict(resource: GroupResource, name: str, problem: str) -> Conflict:
+    message = f"Operation cannot be fulfilled on {_named(resource, name)}: {problem}"
+    return Conflict(message, _about(resource, name))
+
+
+def forbidden(resource: GroupResource, name: str, problem: str, causes: Sequence[Cause] = ()) -> Forbidden:
+    if not any(resource):
+        subject = ""
+    elif not name:
+        subject = f"{resource} is "
+    else:
+        subject = f"{_named(resource, name)} is "
+    return Forbidden(f"{subject}forbidden: {problem}", _about(resource, name, causes))
+
+
+def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
+    """Every error is a cause; the message tells each text once."""
+    causes = [Cause(reason=error.type.reason, message=error.body(), field=error.field) for error in found]
+    message = f"{_named(kind, name)} is invalid"
+    if found:
+        message += f": {errors.aggregate(found)}"
+    return Invalid(message, _about(kind, name, causes))
+
+
+def method_not_supported(resource: GroupResource, action: str) -> MethodNotSupported:
+    message = f"{action} is not supported on resources of kind {gotext.quote(str(resource))}"
+    return MethodNotSupported(message, _about(resource, ""))
+
+
+def not_acceptable(accepted: Sequence[str]) -> NotAcceptable:
+    return NotAcceptable(f"only the following media types are accepted: {', '.join(accepted)}")
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> UnsupportedMediaType:
+    return UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    )
+
+
+def request_entity_too_large(problem: str) -> RequestEntityTooLarge:
+    return RequestEntityTooLarge(f"Request entity too large: {problem}")
+
+
+def too_many_requests(message: str, retry_after: int, causes: Sequence[Cause] = ()) -> TooManyRequests:
+    return TooManyRequests(message, Details(causes=tuple(causes), retry_after_seconds=retry_after))
+
+
+def internal_error(problem: str) -> InternalError:
+    return InternalError(f"Internal error occurred: {problem}", Details(causes=(Cause(message=problem),)))
+
+
+def server_timeout(resource: GroupResource, operation: str, retry_after: int) -> ServerTimeout:
+    message = (
+        f"The {operation} operation against {resource} could not be completed at this time, please try again."
+    )
+    details = msgspec.structs.replace(_about(resource, operation), retry_after_seconds=retry_after)
+    return ServerTimeout(message, details)
+
+
+def timeout(problem: str, retry_after: int, causes: Sequence[Cause] = ()) -> Timeout:
+    return Timeout(f"Timeout: {problem}", Details(causes=tuple(causes), retry_after_seconds=retry_after))
+
+
+_GENERIC: Final[Mapping[int, tuple[type[ApiError], str]]] = {
+    400: (BadRequest, "the server rejected our request for an unknown reason"),
+    401: (Unauthorized, "the server has asked for the client to provide credentials"),
+    403: (Forbidden, "{said}"),
+    404: (NotFound, "the server could not find the requested resource"),
+    405: (MethodNotSupported, "the server does not allow this method on the requested resource"),
+    406: (NotAcceptable, "the server was unable to respond with a content type that the client supports"),
+    409: (Conflict, "the server reported a conflict"),
+    415: (UnsupportedMediaType, "{said}"),
+    422: (Invalid, "the server rejected our request due to an error in our request"),
+    429: (TooManyRequests, "the server has received too many requests and has asked us to try again later"),
+    503: (ServiceUnavailable, "the server is currently unable to handle the request"),
+    504: (
+        Timeout,
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+    ),
+}
+
+
+def generic(
+    code: int,
+    *,
+    verb: str = "",
+    resource: GroupResource = NO_RESOURCE,
+    name: str = "",
+    said: str = "",
+) -> ApiError:
+    """The error for an answer that is only a code, and perhaps a text that somebody `said`."""
+    cls, message = _GENERIC.get(code) or _unexpected(code)
+    if (code, verb) == (409, "POST"):
+        cls = AlreadyExists
+    if code == 406 and said not in ("", "unknown"):
+        message = "{said}"
+    message = message.format(said=said, quoted=gotext.quote(said), code=code)
+    if any(resource):
+        message += f" ({' '.join(filter(None, (verb.lower(), str(resource), name)))})"
+    return cls(message, _about(resource, name), code=code)
+
+
+def _unexpected(code: int) -> tuple[type[ApiError], str]:
+    if code >= 500:
+        return InternalError, "an error on the server ({quoted}) has prevented the request from succeeding"
+    return Unknown, "the server responded with the status code {code} but did not return more information"
