@@ -1,0 +1,55 @@
+import uuid
+
+import pytest
+
+from apimachinery import chance
+from apimachinery.chance import SUFFIX_ALPHABET, SeededChance, SystemChance
+
+
+class Bytes:
+    """A chance that says what it was told to say."""
+
+    def __init__(self, *draws):
+        self._draws = list(draws)
+
+    def bytes(self, count):
+        drawn = self._draws.pop(0)
+        assert len(drawn) == count
+        return drawn
+
+
+@pytest.mark.parametrize("source", [SystemChance(), SeededChance()], ids=["system", "seeded"])
+def test_uid_is_a_random_uuid(source):
+    drawn = chance.uid(source)
+    parsed = uuid.UUID(drawn)
+    assert str(parsed) == drawn
+    assert (parsed.version, parsed.variant) == (4, uuid.RFC_4122)
+
+
+def test_uids_differ():
+    source = SystemChance()
+    assert len({chance.uid(source) for _ in range(100)}) == 100
+
+
+def test_the_same_seed_gives_the_same():
+    def draw(seed):
+        source = SeededChance(seed)
+        return chance.uid(source), chance.suffix(source), chance.uid(source)
+
+    assert draw(1) == draw(1)
+    assert draw(1) != draw(2)
+    assert draw(1)[0] != draw(1)[2]
+
+
+@pytest.mark.parametrize("length", [0, 1, 5, 10])
+def test_suffix_keeps_to_its_alphabet(length):
+    drawn = chance.suffix(SystemChance(), length)
+    assert len(drawn) == length
+    assert set(drawn) <= set(SUFFIX_ALPHABET)
+
+
+def test_suffix_draws_again_when_too_little_was_of_use():
+    source = Bytes(bytes([0, 26, 27, 31]), bytes([32 + 1, 2, 3, 4]))
+    assert chance.suffix(source, 2) == "b9"
+    source = Bytes(bytes([0, 27, 27, 27]), bytes([32 + 1, 2, 3, 4]))
+    assert chance.suffix(source, 2) == "bc"
