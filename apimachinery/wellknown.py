@@ -1,0 +1,126 @@
+"""Names that Kubernetes itself gives meaning to: labels, annotations, finalizers, taints, reasons, namespaces.
+
+A name belongs here if more than one room uses it, or if a client relies on it. Data only.
+"""
+
+from typing import Final
+
+# --- namespaces
+
+NAMESPACE_DEFAULT: Final = "default"
+NAMESPACE_SYSTEM: Final = "kube-system"
+NAMESPACE_PUBLIC: Final = "kube-public"
+NAMESPACE_NODE_LEASE: Final = "kube-node-lease"
+
+# --- labels of nodes and namespaces
+
+LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
+LABEL_OS: Final = "kubernetes.io/os"
+LABEL_ARCH: Final = "kubernetes.io/arch"
+LABEL_ZONE: Final = "topology.kubernetes.io/zone"
+LABEL_REGION: Final = "topology.kubernetes.io/region"
+LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+LABEL_NODE_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
+LABEL_METADATA_NAME: Final = "kubernetes.io/metadata.name"
+
+# --- labels that controllers write
+
+LABEL_POD_TEMPLATE_HASH: Final = "pod-template-hash"
+LABEL_CONTROLLER_REVISION_HASH: Final = "controller-revision-hash"
+LABEL_POD_TEMPLATE_GENERATION: Final = "pod-template-generation"
+LABEL_STATEFULSET_POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
+LABEL_POD_INDEX: Final = "apps.kubernetes.io/pod-index"
+LABEL_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+LABEL_JOB_CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
+LABEL_JOB_NAME_LEGACY: Final = "job-name"
+LABEL_JOB_CONTROLLER_UID_LEGACY: Final = "controller-uid"
+LABEL_JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+LABEL_SERVICE_NAME: Final = "kubernetes.io/service-name"
+LABEL_HEADLESS_SERVICE: Final = "service.kubernetes.io/headless"
+LABEL_ENDPOINT_SLICE_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+LABEL_ENDPOINT_SLICE_SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
+
+# --- annotations
+
+ANNOTATION_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+ANNOTATION_RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
+ANNOTATION_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+ANNOTATION_CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
+ANNOTATION_DESCRIPTION: Final = "kubernetes.io/description"
+ANNOTATION_REVISION: Final = "deployment.kubernetes.io/revision"
+ANNOTATION_REVISION_HISTORY: Final = "deployment.kubernetes.io/revision-history"
+ANNOTATION_DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
+ANNOTATION_MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
+ANNOTATION_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+ANNOTATION_POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+ANNOTATION_MIRROR_POD: Final = "kubernetes.io/config.mirror"
+ANNOTATION_JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+ANNOTATION_LAST_CHANGE_TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-change-trigger-time"
+ANNOTATION_ENDPOINTS_OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
+ANNOTATION_PV_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+ANNOTATION_PV_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+ANNOTATION_DEFAULT_STORAGE_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+ANNOTATION_DEFAULT_INGRESS_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
+ANNOTATION_SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+ANNOTATION_SERVICE_ACCOUNT_UID: Final = "kubernetes.io/service-account.uid"
+ANNOTATION_RBAC_AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
+ANNOTATION_API_APPROVED: Final = "api-approved.kubernetes.io"
+
+# --- finalizers
+
+FINALIZER_ORPHAN: Final = "orphan"
+FINALIZER_FOREGROUND: Final = "foregroundDeletion"
+FINALIZER_NAMESPACE: Final = "kubernetes"
+FINALIZER_PV_PROTECTION: Final = "kubernetes.io/pv-protection"
+FINALIZER_PVC_PROTECTION: Final = "kubernetes.io/pvc-protection"
+FINALIZER_VAC_PROTECTION: Final = "kubernetes.io/vac-protection"
+FINALIZER_JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
+FINALIZER_LOAD_BALANCER_CLEANUP: Final = "service.kubernetes.io/load-balancer-cleanup"
+FINALIZER_CUSTOM_RESOURCE_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+
+STANDARD_FINALIZERS: Final = frozenset({FINALIZER_NAMESPACE, FINALIZER_ORPHAN, FINALIZER_FOREGROUND})
+"""The finalizers that go without a domain."""
+
+# --- taints
+
+TAINT_NOT_READY: Final = "node.kubernetes.io/not-ready"
+TAINT_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+TAINT_MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
+TAINT_DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
+TAINT_PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
+TAINT_NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
+TAINT_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+
+# --- reasons of status causes, beside those of field errors
+
+CAUSE_FIELD_MANAGER_CONFLICT: Final = "FieldManagerConflict"
+CAUSE_RESOURCE_VERSION_TOO_LARGE: Final = "ResourceVersionTooLarge"
+CAUSE_UNEXPECTED_SERVER_RESPONSE: Final = "UnexpectedServerResponse"
+CAUSE_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+CAUSE_DISRUPTION_BUDGET: Final = "DisruptionBudget"
+
+# --- reasons of events
+
+REASON_SUCCESSFUL_CREATE: Final = "SuccessfulCreate"
+REASON_FAILED_CREATE: Final = "FailedCreate"
+REASON_SUCCESSFUL_DELETE: Final = "SuccessfulDelete"
+REASON_FAILED_DELETE: Final = "FailedDelete"
+REASON_SUCCESSFUL_UPDATE: Final = "SuccessfulUpdate"
+REASON_FAILED_UPDATE: Final = "FailedUpdate"
+REASON_SCALING_REPLICA_SET: Final = "ScalingReplicaSet"
+REASON_SCHEDULED: Final = "Scheduled"
+REASON_FAILED_SCHEDULING: Final = "FailedScheduling"
+REASON_LEADER_ELECTION: Final = "LeaderElection"
+
+# --- condition types
+
+CONDITION_READY: Final = "Ready"
+CONDITION_POD_SCHEDULED: Final = "PodScheduled"
+CONDITION_INITIALIZED: Final = "Initialized"
+CONDITION_CONTAINERS_READY: Final = "ContainersReady"
+CONDITION_DISRUPTION_TARGET: Final = "DisruptionTarget"
+CONDITION_AVAILABLE: Final = "Available"
+CONDITION_PROGRESSING: Final = "Progressing"
+CONDITION_REPLICA_FAILURE: Final = "ReplicaFailure"
