@@ -1,28 +1,19 @@
-"""A module says what it owns, a package says what belongs in it, and a package's `__init__` does nothing else."""
+"""A module says what it owns, a package says what belongs in it, and a package's `__init__` does nothing."""
 
 import ast
 from collections.abc import Iterator
 
+from tests.architecture.rules.data import is_data
 from tests.architecture.source import Finding, Module
 
 MEMBERSHIP = "belongs here"
-
-
-def _is_export(statement: ast.stmt) -> bool:
-    """An import, the docstring, or `__all__`."""
-    match statement:
-        case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Assign(targets=[ast.Name(id="__all__")]):
-            return True
-    return False
 
 
 def _check_package(module: Module, docstring: str) -> Iterator[Finding]:
     if MEMBERSHIP not in docstring:
         yield Finding(1, f'the package\'s docstring has no rule of membership: write what "{MEMBERSHIP}"')
     for statement in module.tree.body:
-        if not _is_export(statement):
+        if not is_data([statement], also_deciding=(ast.Call,)):
             yield Finding(statement.lineno, "a package's __init__ holds no logic: move it into a module")
 
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from tests.architecture.rules.data import is_data
 from tests.architecture.source import Finding, Module
 
 MAX_FILE_LINES = 400
@@ -10,27 +11,6 @@ MAX_FUNCTION_LINES = 50
 
 CATALOG = "apiserver/resources/catalog/"
 """Files of rows: what exists, not what is done."""
-
-_DATA = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Return)
-_LOGIC = (
-    ast.Lambda,
-    ast.IfExp,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-    ast.Await,
-    ast.Yield,
-)
-
-
-def _is_data(body: list[ast.stmt]) -> bool:
-    """Whether it only names things: no statement that decides or repeats, no expression that does."""
-    return all(
-        (isinstance(statement, _DATA) and not any(isinstance(node, _LOGIC) for node in ast.walk(statement)))
-        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-        for statement in body
-    )
 
 
 def _own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -44,10 +24,10 @@ def _own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def check(module: Module) -> Iterator[Finding]:
     lines = len(module.text.splitlines())
-    if lines > MAX_FILE_LINES and not (module.path.startswith(CATALOG) or _is_data(module.tree.body)):
+    if lines > MAX_FILE_LINES and not (module.path.startswith(CATALOG) or is_data(module.tree.body)):
         yield Finding(lines, f"the file has {lines} lines, the limit is {MAX_FILE_LINES}: split it by idea")
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_data(node.body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_data(node.body):
             own = _own_lines(node)
             if own > MAX_FUNCTION_LINES:
                 yield Finding(node.lineno, f"{node.name} has {own} lines, the limit is {MAX_FUNCTION_LINES}")
