@@ -74,6 +74,10 @@ class Leases:
             keys=sorted(granted.keys) if keys else (),
         )
 
+    def ttls(self) -> dict[LeaseId, int]:
+        """Each lease's TTL as it was granted."""
+        return {lease: granted.ttl for lease, granted in self._granted.items()}
+
     def expired(self, now: float) -> list[LeaseId]:
         """Those whose time is over, the longest over first."""
         over = [

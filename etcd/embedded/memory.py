@@ -1,7 +1,7 @@
 """The embedded store without a disk: what is done counts at once, and is gone with the process."""
 
 from etcd.embedded.store import EmbeddedStore
-from etcd.kv import LeaseId, Revision
+from etcd.kv import Lease, LeaseId, Revision
 
 BURST = 256
 """Changes made before the caller waits for a turn of the event loop, so that no writer starves the readers."""
@@ -12,20 +12,20 @@ class MemoryStore(EmbeddedStore):
 
     _since_turn = 0
 
-    async def _commit(self, revision: Revision) -> None:
-        if revision == self._hub.revision:
+    async def _settle(self) -> None:
+        if self._core.revision == self._hub.revision:
             return
-        self._hub.publish(revision)
+        self._hub.publish(self._core.revision)
         self._since_turn += 1
         if self._since_turn >= BURST:
             await self._hub.turn()
             self._since_turn = 0
 
-    async def _record_grant(self, lease: LeaseId, ttl: int) -> None:
+    def _record_grant(self, lease: LeaseId, ttl: int) -> None:
         """Nothing to record: the table is all there is."""
 
-    async def _record_revocation(self, lease: LeaseId, revision: Revision) -> None:  # noqa: ARG002 - a log needs it
-        await self._commit(revision)
+    def _record_revocation(self, lease: Lease) -> None:
+        """Nothing to record."""
 
     async def _record_compaction(self, revision: Revision) -> None:
         """Nothing to record."""

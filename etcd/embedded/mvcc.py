@@ -121,6 +121,10 @@ class Mvcc:
             count = len(kvs)
         return _shape(request, head, kvs, count)
 
+    def get(self, key: bytes) -> KeyValue | None:
+        """The key as it is now."""
+        return self._versions.get(key)
+
     def walk(self, revision: Revision) -> Iterator[KeyValue]:
         """Everything that existed at a revision, in byte order, while the store goes on; sweeping must not pass it."""
         return self._versions.walk(revision)

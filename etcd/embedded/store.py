@@ -1,18 +1,19 @@
 """The embedded store as a KV: the state machine, its watches and its leases put together on one event loop.
 
 What happens between a change and its answer is the one thing that differs between a store in memory and a durable
-one: subclasses say it in `_commit`. Everything else is here.
+one: subclasses say it in `_settle`. Everything else is here.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
 
 from etcd.embedded.admit import Limits, check_key, check_txn
 from etcd.embedded.hub import Hub
 from etcd.embedded.mvcc import Mvcc
 from etcd.embedded.watch import StoreWatch
-from etcd.errors import Closed
+from etcd.errors import Closed, KVError
 from etcd.kv import (
     NO_LEASE,
     Delete,
@@ -29,6 +30,8 @@ from etcd.kv import (
     TxnResult,
     WatchRequest,
 )
+
+_logger = logging.getLogger(__name__)
 
 SWEEP = 2048
 """How many revisions compaction frees before it lets others run."""
@@ -91,9 +94,10 @@ class EmbeddedStore:
     async def txn(self, request: Txn) -> TxnResult:
         self._check_open()
         check_txn(request, self._limits)
-        result = self._core.txn(request)
-        await self._commit(result.revision)
-        return result
+        try:
+            return self._core.txn(request)
+        finally:
+            await self._settle()
 
     async def watch(self, request: WatchRequest) -> StoreWatch:
         self._check_open()
@@ -104,37 +108,53 @@ class EmbeddedStore:
 
     async def compact(self, revision: Revision) -> None:
         self._check_open()
-        self._core.compact(revision)
+        self._core.check_compact(revision, self._hub.revision)
         await self._record_compaction(revision)
-        if self._sweeping is None:
-            self._sweep()
+        self._core.compact(revision)
+        self._start_sweep()
 
     async def grant(self, ttl: int, lease: LeaseId = NO_LEASE) -> Lease:
         self._check_open()
-        lease = lease or self._core.leases.fresh_id()
-        self._core.leases.grant(lease, ttl, self._clock.monotonic())
-        await self._record_grant(lease, ttl)
-        self._set_lease_timer()
-        return self._core.leases.describe(lease, self._clock.monotonic())
+        try:
+            lease = lease or self._core.leases.fresh_id()
+            self._core.leases.grant(lease, ttl, self._clock.monotonic())
+            self._record_grant(lease, ttl)
+            self._set_lease_timer()
+            return self._core.leases.describe(lease, self._clock.monotonic())
+        finally:
+            await self._settle()
 
     async def keep_alive(self, lease: LeaseId) -> Lease:
         self._check_open()
-        self._core.leases.renew(lease, self._clock.monotonic())
-        self._set_lease_timer()
-        return self._core.leases.describe(lease, self._clock.monotonic())
+        try:
+            self._core.leases.renew(lease, self._clock.monotonic())
+            self._set_lease_timer()
+            return self._core.leases.describe(lease, self._clock.monotonic())
+        finally:
+            await self._settle()
 
     async def revoke(self, lease: LeaseId) -> None:
         self._check_open()
-        self._core.revoke(lease)
-        await self._record_revocation(lease, self._core.revision)
+        try:
+            ended = self._core.leases.describe(lease, self._clock.monotonic())
+            self._core.revoke(lease)
+            self._record_revocation(ended)
+        finally:
+            await self._settle()
 
     async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
         self._check_open()
-        return self._core.leases.describe(lease, self._clock.monotonic(), keys=keys)
+        try:
+            return self._core.leases.describe(lease, self._clock.monotonic(), keys=keys)
+        finally:
+            await self._settle()
 
     async def leases(self) -> Sequence[LeaseId]:
         self._check_open()
-        return sorted(self._core.leases)
+        try:
+            return sorted(self._core.leases)
+        finally:
+            await self._settle()
 
     async def status(self) -> Status:
         self._check_open()
@@ -160,19 +180,25 @@ class EmbeddedStore:
 
     # --- what a subclass decides
 
-    async def _commit(self, revision: Revision) -> None:
-        """Return when what was done up to a revision may be told, and tell the watches."""
+    async def _settle(self) -> None:
+        """Return when what the state machine did so far, and so whatever it answered, may be told; tell the watches."""
         raise NotImplementedError
 
-    async def _record_grant(self, lease: LeaseId, ttl: int) -> None:
+    def _record_grant(self, lease: LeaseId, ttl: int) -> None:
         raise NotImplementedError
 
-    async def _record_revocation(self, lease: LeaseId, revision: Revision) -> None:
-        """Like `_commit`, for a lease's end and the deletion of its keys."""
+    def _record_revocation(self, lease: Lease) -> None:
+        """Its keys' deletion is the newest revision, unless it had none."""
         raise NotImplementedError
 
     async def _record_compaction(self, revision: Revision) -> None:
+        """Return when the compaction is sure to come."""
         raise NotImplementedError
+
+    def _start_sweep(self) -> None:
+        """Begin to free what compaction made unreadable, if that is not under way."""
+        if self._sweeping is None:
+            self._sweep()
 
     # --- what happens by itself
 
@@ -195,15 +221,25 @@ class EmbeddedStore:
             )
 
     def _expire_leases(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._revoke_expired(), name="expire leases")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._spawn(self._revoke_expired(), "expire leases")
 
     async def _revoke_expired(self) -> None:
         # Looked up anew after each: while its end was recorded, others may have been renewed or revoked.
         while expired := self._core.leases.expired(self._clock.monotonic()):
-            await self.revoke(expired[0])
+            try:
+                await self.revoke(expired[0])
+            except KVError as error:
+                _logger.warning(
+                    "the end of lease %d could not be recorded, it begins anew: %s", expired[0], error
+                )
+                self._core.leases.renew(expired[0], self._clock.monotonic())
         self._set_lease_timer()
+
+    def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
+        """Run a task that ends with the store at the latest."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _notify_progress(self) -> None:
         self._hub.notify_progress()
