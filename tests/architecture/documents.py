@@ -1,0 +1,40 @@
+"""What a document points at: files, tests and commands. Each function finds the pointers that lead nowhere."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#[^)]*)?\)")
+_TEST = re.compile(r"`(?P<path>tests/[\w/]+\.py)(?:::(?P<name>\w+))?`")
+_COMMAND = re.compile(r"(?:`|^\$ )make (?P<targets>[a-z]+(?: [a-z]+)*)", re.MULTILINE)
+_TARGET = re.compile(r"^(?P<name>[a-z]+):", re.MULTILINE)
+
+
+def dead_links(text: str, folder: Path) -> Iterator[str]:
+    """Links to files that are not there; addresses on the web are not looked at."""
+    for match in _LINK.finditer(_CODE_BLOCK.sub("", text)):
+        target = match["target"]
+        if target and "://" not in target and not (folder / target).exists():
+            yield target
+
+
+def _functions(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def missing_tests(text: str, root: Path) -> Iterator[str]:
+    """Tests that are named and do not exist."""
+    for match in _TEST.finditer(text):
+        path = root / match["path"]
+        if not path.exists() or (match["name"] and match["name"] not in _functions(path)):
+            yield match[0].strip("`")
+
+
+def unknown_commands(text: str, makefile: str) -> Iterator[str]:
+    """Targets of make that are named and do not exist."""
+    known = {match["name"] for match in _TARGET.finditer(makefile)}
+    for match in _COMMAND.finditer(text):
+        yield from (target for target in match["targets"].split() if target not in known)

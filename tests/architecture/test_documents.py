@@ -1,0 +1,75 @@
+"""The documents tell the truth where that can be checked: what they point at is there."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.architecture.documents import dead_links, missing_tests, unknown_commands
+from tests.architecture.source import ROOT
+
+DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
+DECISIONS = tuple(sorted((ROOT / "docs/decisions").glob("*.md")))
+
+each_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+each_decision = pytest.mark.parametrize("decision", DECISIONS, ids=lambda path: path.stem)
+
+
+@each_document
+def test_links_lead_somewhere(document):
+    assert list(dead_links(document.read_text(), document.parent)) == []
+
+
+@each_document
+def test_named_tests_exist(document):
+    assert list(missing_tests(document.read_text(), ROOT)) == []
+
+
+@each_document
+def test_named_commands_exist(document):
+    assert list(unknown_commands(document.read_text(), (ROOT / "Makefile").read_text())) == []
+
+
+@each_decision
+def test_a_decision_is_a_short_record_with_its_three_parts(decision):
+    text = decision.read_text()
+    assert re.match(rf"# {decision.stem[:4]}: \S", text)
+    parts = [text.find(f"**{part}.**") for part in ("Context", "Decision", "Consequence")]
+    assert -1 < parts[0] < parts[1] < parts[2]
+
+
+def test_no_two_decisions_have_one_number():
+    assert [
+        number for number, count in Counter(path.name[:4] for path in DECISIONS).items() if count > 1
+    ] == []
+
+
+def test_a_dead_link_is_seen(tmp_path):
+    (tmp_path / "there.md").touch()
+    text = (
+        "[a](there.md#part) [b](gone.md) [c](#part) [d](https://example.org/x)\n```\n[e](not-a-link)\n```\n"
+    )
+    assert list(dead_links(text, tmp_path)) == ["gone.md"]
+
+
+def test_a_missing_test_is_seen(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_x.py").write_text("async def test_there(): ...\n")
+    named = (
+        "tests/test_x.py",
+        "tests/test_x.py::test_there",
+        "tests/test_x.py::test_gone",
+        "tests/test_y.py",
+    )
+    text = " ".join(f"`{name}`" for name in named)
+    assert list(missing_tests(text, tmp_path)) == ["tests/test_x.py::test_gone", "tests/test_y.py"]
+
+
+def test_an_unknown_command_is_seen():
+    makefile = "up: x ## Start\ntypes:\n"
+    assert list(unknown_commands("`make up`, `make types launch`\n$ make lift   # x\n", makefile)) == [
+        "launch",
+        "lift",
+    ]
