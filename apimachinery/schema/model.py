@@ -72,6 +72,8 @@ class Type:
     """Which field names an element of a list in a strategic merge patch; empty if none does."""
     patch_strategy: frozenset[str] = NO_STRATEGY
     """Of "merge", "retainKeys" and "replace", in a strategic merge patch; empty means replace."""
+    describe: Callable[[], str] = _no_description
+    """Makes `description`, which is long and seldom asked for."""
 
     @cached_property
     def fields(self) -> Mapping[str, "Field"]:
@@ -83,6 +85,14 @@ class Type:
         """The type of a list's elements or of a map's values."""
         assert self.element is not None, f"{self.shape} has no items"
         return self.element
+
+    @property
+    def description(self) -> str:
+        """Of a struct, what upstream says it is."""
+        return self.describe()
+
+    def __repr__(self) -> str:
+        return f"Type({self.go or self.shape.value})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,11 +106,16 @@ class Field:
     pointer: bool = False
     """Absent and zero are different: Go keeps a zero that was given."""
     omit_empty: bool = False
-    """Go leaves the field out when it is empty; otherwise it is always written, as its zero or null if need be."""
+    """Go leaves the field out when it is empty; otherwise it is always written, as its zero or null if need be.
+    A struct is never empty."""
+    omit_zero: bool = False
+    """Go leaves the field out when it is a struct of which nothing is set."""
+    embedded: tuple[str, ...] = ()
+    """The Go structs in between, whose fields JSON shows as the outer one's own; Go's errors name them."""
     default: Any = None
     """What upstream's type declares as default, as server-side apply assumes for a list map's absent key."""
     describe: Callable[[], str] = _no_description
-    """Makes `description`, which is long and seldom asked for."""
+    """Makes `description`."""
 
     @property
     def description(self) -> str:

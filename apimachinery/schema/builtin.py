@@ -1,0 +1,117 @@
+"""The types that Kubernetes itself has, made from the facts in `data/`.
+
+Knows how the facts are stored, and that reading them must cost a starting server next to nothing: only an index is
+read, and a struct's fields are made when somebody first looks at them. Where the facts come from, `data/README.md`.
+"""
+
+import gzip
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
+from pkgutil import get_data
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Raw, Struct
+from msgspec.json import decode
+
+from apimachinery.schema.descriptions import Descriptions
+from apimachinery.schema.model import NO_FIELDS, Field, Shape, Type
+
+
+class _Use(Struct, frozen=True):
+    """A use of a type, as it is stored."""
+
+    go: str
+    shape: Shape
+    name: str = ""
+    element: "_Use | None" = None
+    list_type: str = "atomic"
+    map_keys: tuple[str, ...] = ()
+    map_type: str = "granular"
+    merge_key: str = ""
+    patch_strategy: frozenset[str] = frozenset()
+
+
+class _Field(Struct, frozen=True):
+    name: str
+    type: _Use
+    required: bool = False
+    pointer: bool = False
+    omit_empty: bool = False
+    omit_zero: bool = False
+    embedded: tuple[str, ...] = ()
+    default: Any = None
+
+
+class _Index(Struct, frozen=True):
+    kinds: Mapping[str, Mapping[str, str]]
+    """By apiVersion and kind, the name of the struct."""
+    structs: Mapping[str, Raw]
+    """By name, the fields, not looked into yet."""
+
+
+class BuiltinSchemas:
+    """The `Schemas` of one release of Kubernetes. Each type is made once, when it is first asked for."""
+
+    def __init__(self, index: _Index, descriptions: Descriptions) -> None:
+        self._index = index
+        self._descriptions = descriptions
+        self._struct = cache(self._make_struct)
+        self._fields = cache(self._make_fields)
+
+    def kind(self, api_version: str, kind: str) -> Type | None:
+        name = self._index.kinds.get(api_version, {}).get(kind)
+        return self._struct(name) if name else None
+
+    def definition(self, name: str) -> Type:
+        return self._struct(name)
+
+    def kinds(self) -> Iterable[tuple[str, str]]:
+        return ((version, kind) for version, kinds in self._index.kinds.items() for kind in kinds)
+
+    def _make_struct(self, name: str) -> Type:
+        if name not in self._index.structs:
+            raise KeyError(name)
+        version, struct = name.rsplit(".", 2)[-2:]
+        return self._make_type(_Use(go=f"{version}.{struct}", shape=Shape.STRUCT, name=name))
+
+    def _make_type(self, use: _Use) -> Type:
+        return Type(
+            shape=use.shape,
+            name=use.name,
+            go=use.go,
+            load=partial(self._fields, use.name),
+            element=self._make_type(use.element) if use.element else None,
+            list_type=use.list_type,
+            map_keys=use.map_keys,
+            map_type=use.map_type,
+            merge_key=use.merge_key,
+            patch_strategy=use.patch_strategy,
+            describe=partial(self._descriptions.of_type, use.name),
+        )
+
+    def _make_fields(self, struct: str) -> Mapping[str, Field]:
+        if not struct:
+            return NO_FIELDS
+        stored = decode(self._index.structs[struct], type=list[_Field])
+        return MappingProxyType({field.name: self._make_field(struct, field) for field in stored})
+
+    def _make_field(self, struct: str, field: _Field) -> Field:
+        return Field(
+            name=field.name,
+            type=self._make_type(field.type),
+            required=field.required,
+            pointer=field.pointer,
+            omit_empty=field.omit_empty,
+            omit_zero=field.omit_zero,
+            embedded=field.embedded,
+            default=field.default,
+            describe=partial(self._descriptions.of_field, struct, field.name),
+        )
+
+
+def load(release: str = "1.36") -> BuiltinSchemas:
+    """The built-in types of a minor release that there are facts about, else FileNotFoundError."""
+    packed = get_data("apimachinery.schema", f"data/{release}.json.gz")
+    assert packed is not None, "the package is installed where its files can be read"
+    return BuiltinSchemas(decode(gzip.decompress(packed), type=_Index), Descriptions(release))

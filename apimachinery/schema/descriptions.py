@@ -1,0 +1,53 @@
+"""What upstream says each type and field is for, read only when somebody asks.
+
+Knows the OpenAPI definitions that `kubernetes-validate` carries, as texts for people; how types are built is elsewhere.
+"""
+
+from collections.abc import Mapping
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+from msgspec import Raw, Struct
+from msgspec.json import decode
+
+
+class _Property(Struct, frozen=True):
+    description: str = ""
+
+
+class _Definition(Struct, frozen=True):
+    description: str = ""
+    properties: Mapping[str, _Property] = {}
+
+
+class _Document(Struct, frozen=True, rename={"definitions": "$defs"}):
+    definitions: Mapping[str, Raw]
+
+
+class Descriptions:
+    """The texts of one release, "1.36". What has none is described by an empty text."""
+
+    def __init__(self, release: str) -> None:
+        self._release = release
+        self._definition = cache(self._find)
+
+    def of_type(self, definition: str) -> str:
+        return self._definition(definition).description
+
+    def of_field(self, definition: str, field: str) -> str:
+        described = self._definition(definition).properties.get(field)
+        return described.description if described else ""
+
+    def _find(self, definition: str) -> _Definition:
+        text = self._definitions.get(definition)
+        return decode(text, type=_Definition) if text else _Definition()
+
+    @cached_property
+    def _definitions(self) -> Mapping[str, Raw]:
+        # Finding the package is a hundred times quicker than importing it, and its files are all that is wanted.
+        package = find_spec("kubernetes_validate")
+        origin = package and package.origin
+        assert origin, "kubernetes-validate is a dependency"
+        folder = Path(origin).parent / "kubernetes-json-schema" / f"v{self._release}.0-local"
+        return decode((folder / "_definitions.json").read_bytes(), type=_Document).definitions
