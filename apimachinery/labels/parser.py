@@ -1,0 +1,145 @@
+"""The text form of label selectors: `app=web,tier in (front,back),!canary`.
+
+Reads what upstream's lexer and parser read, and refuses the rest in their words: a selector in a URL is the user's.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from apimachinery import errors
+from apimachinery.labels.requirement import Operator, Requirement, SelectorError, check_key, require
+from apimachinery.labels.selector import EVERYTHING, Selector
+from apimachinery.paths import ROOT
+
+_IDENTIFIER: Final = "identifier"
+_END: Final = "end of string"
+
+# A NUL ends a token and, where a token should begin, the text.
+_TOKEN = re.compile(r"[ \t\r\n]*(?:(?P<symbol>[=!]=|[=!(),<>])|(?P<word>[^ \t\r\n=!(),<>\0]+))\0?")
+
+_BINARY: Final = {
+    "in": Operator.IN,
+    "notin": Operator.NOT_IN,
+    "=": Operator.EQUALS,
+    "==": Operator.DOUBLE_EQUALS,
+    "!=": Operator.NOT_EQUALS,
+    ">": Operator.GREATER_THAN,
+    "<": Operator.LESS_THAN,
+}
+
+
+def parse(text: str) -> Selector:
+    """The selector that a text tells of, or `SelectorError`."""
+    requirements = _Parser(text).parse()
+    return Selector(tuple(requirements)) if requirements else EVERYTHING
+
+
+class _Token(NamedTuple):
+    """`kind` is the symbol itself, or one of the two names above: `in` and `notin` are words like others."""
+
+    kind: str
+    text: str
+
+
+def _scan(text: str) -> list[_Token]:
+    tokens = []
+    at = 0
+    while found := _TOKEN.match(text, at):
+        symbol, word = found.groups()
+        tokens.append(_Token(symbol or _IDENTIFIER, symbol or word))
+        at = found.end()
+    return [*tokens, _Token(_END, "")]
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._tokens = _scan(text)
+        self._at = 0
+
+    def parse(self) -> list[Requirement]:
+        if self._next.kind == _END:
+            return []
+        requirements = [self._parse_requirement("!, identifier, or 'end of string'")]
+        while self._next.kind != _END:
+            if self._next.kind != ",":
+                raise self._unexpected(", expected: ',' or 'end of string'")
+            self._take()
+            requirements.append(self._parse_requirement("identifier after ','"))
+        return requirements
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> _Token:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _unexpected(self, expectation: str) -> SelectorError:
+        return SelectorError(f"found '{self._next.text}'{expectation}")
+
+    def _parse_requirement(self, expected: str) -> Requirement:
+        if self._next.kind not in (_IDENTIFIER, "!"):
+            raise self._unexpected(f", expected: {expected}")
+        try:
+            return self._requirement()
+        except SelectorError as problem:
+            raise SelectorError(f"unable to parse requirement: {problem}") from None
+
+    def _requirement(self) -> Requirement:
+        excluded = self._next.kind == "!"
+        if excluded:
+            self._take()
+        key = self._identifier()
+        wrong = check_key(key, ROOT)
+        if wrong:
+            raise SelectorError(errors.aggregate(wrong))
+        if excluded:
+            return require(key, Operator.DOES_NOT_EXIST)
+        if self._next.kind in (_END, ","):
+            return require(key, Operator.EXISTS)
+        operator = self._operator()
+        values = self._set() if operator in (Operator.IN, Operator.NOT_IN) else self._exact_value()
+        return require(key, operator, sorted(values))
+
+    def _identifier(self) -> str:
+        if self._next.kind != _IDENTIFIER:
+            raise self._unexpected(", expected: identifier")
+        return self._take().text
+
+    def _operator(self) -> Operator:
+        if self._next.text not in _BINARY:
+            raise self._unexpected(
+                f", expected: {', '.join(operator.value for operator in _BINARY.values())}"
+            )
+        return _BINARY[self._take().text]
+
+    def _exact_value(self) -> Sequence[str]:
+        return [""] if self._next.kind in (_END, ",") else [self._identifier()]
+
+    def _set(self) -> set[str]:
+        if self._next.kind != "(":
+            raise self._unexpected(" expected: '('")
+        self._take()
+        if self._next.kind not in (_IDENTIFIER, ",", ")"):
+            raise self._unexpected(", expected: ',', ')' or identifier")
+        values = {""} if self._next.kind == ")" else self._members()
+        self._take()
+        return values
+
+    def _members(self) -> set[str]:
+        """What stands before the closing parenthesis. A value may be missing between commas: it is empty then."""
+        values: set[str] = set()
+        while self._next.kind != ")":
+            if self._next.kind == ",":
+                self._take()
+                if not values or self._next.kind in (",", ")"):
+                    values.add("")
+            elif self._next.kind == _IDENTIFIER:
+                values.add(self._take().text)
+                if self._next.kind not in (",", ")"):
+                    raise self._unexpected(", expected: ',' or ')'")
+            else:
+                raise self._unexpected(", expected: ',', or identifier")
+        return values

@@ -1,0 +1,132 @@
+import pytest
+
+from apimachinery import labels
+from apimachinery.labels import EVERYTHING, NOTHING, Selector, SelectorError
+
+
+@pytest.mark.parametrize(
+    ("text", "matching"),
+    [
+        pytest.param("", ["web", "api", "bare"], id="everything"),
+        pytest.param("app=web", ["web"], id="one"),
+        pytest.param("app,tier!=front", ["api"], id="two"),
+        pytest.param("app in (web,api),tier,!canary", ["web", "api"], id="three"),
+        pytest.param("app=web,tier=back", [], id="none"),
+    ],
+)
+def test_matches(text, matching):
+    objects = {"web": {"app": "web", "tier": "front"}, "api": {"app": "api", "tier": "back"}, "bare": {}}
+    selector = labels.parse(text)
+    assert [name for name, of in objects.items() if selector.matches(of)] == matching
+
+
+def test_everything_and_nothing():
+    assert EVERYTHING.matches({})
+    assert not NOTHING.matches({})
+    assert (EVERYTHING.empty, NOTHING.empty) == (True, False)
+    assert EVERYTHING != NOTHING
+    assert (str(EVERYTHING), str(NOTHING)) == ("", "")
+
+
+def test_equal_whatever_the_order():
+    assert labels.parse("a=1,b in (3,2)") == labels.parse("b in (2,3),a=1")
+    assert hash(labels.parse("a,b")) == hash(labels.parse("b,a"))
+    assert labels.parse("a=1") != labels.parse("a=2")
+    assert labels.parse("") is EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("a=1", "1", id="equals"),
+        pytest.param("a==1", "1", id="double equals"),
+        pytest.param("b,a in (1)", "1", id="in one"),
+        pytest.param("a in (1,2)", None, id="in two"),
+        pytest.param("a!=1", None, id="not equals"),
+        pytest.param("b=1", None, id="another key"),
+    ],
+)
+def test_requires_exact_match(text, value):
+    assert labels.parse(text).requires_exact_match("a") == value
+
+
+def test_from_set():
+    assert labels.from_set({"b": "2", "a": "1"}) == labels.parse("a=1,b=2")
+    assert labels.from_set({}) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("selector", "text"),
+    [
+        pytest.param({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2", id="labels"),
+        pytest.param(
+            {
+                "matchLabels": {"a": "1"},
+                "matchExpressions": [
+                    {"key": "d", "operator": "In", "values": ["2", "1"]},
+                    {"key": "c", "operator": "NotIn", "values": ["1"]},
+                    {"key": "b", "operator": "Exists"},
+                    {"key": "e", "operator": "DoesNotExist", "values": []},
+                ],
+            },
+            "a=1,b,c notin (1),d in (1,2),!e",
+            id="labels and expressions",
+        ),
+    ],
+)
+def test_from_label_selector(selector, text):
+    assert str(labels.from_label_selector(selector)) == text
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param(None, NOTHING, id="absent"),
+        pytest.param({}, EVERYTHING, id="empty"),
+        pytest.param({"matchLabels": None, "matchExpressions": []}, EVERYTHING, id="empty parts"),
+    ],
+)
+def test_absent_selects_nothing_and_empty_everything(selector, expected):
+    assert labels.from_label_selector(selector) is expected
+
+
+@pytest.mark.parametrize(
+    ("selector", "message"),
+    [
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]},
+            '"Gt" is not a valid label selector operator',
+            id="operator",
+        ),
+        pytest.param(
+            {"matchExpressions": [{"key": "a"}]},
+            '"" is not a valid label selector operator',
+            id="no operator",
+        ),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "In"}]},
+            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+            id="no values",
+        ),
+        pytest.param(
+            {"matchLabels": {"a": "x" * 64}},
+            f'values[0][a]: Invalid value: "{"x" * 64}": must be no more than 63 bytes',
+            id="label's value",
+        ),
+    ],
+)
+def test_from_label_selector_refuses(selector, message):
+    with pytest.raises(SelectorError) as refused:
+        labels.from_label_selector(selector)
+    assert str(refused.value) == message
+
+
+def test_very_many_requirements_are_no_trouble():
+    text = ",".join(f"k{number}" for number in range(5000))
+    assert not labels.parse(text).matches({})
+
+
+def test_a_selector_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        EVERYTHING.nothing = True
+    assert repr(Selector()) == "Selector(requirements=(), nothing=False)"
