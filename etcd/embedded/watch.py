@@ -111,7 +111,8 @@ class StoreWatch:
         if last == self._hub.revision:
             self._join()
         if not found:
-            return None
+            # Progress may have been asked for while the past was looked through: nothing else would wake this up.
+            return self._take() if self._channel is not None else None
         if not request.previous:
             found = [without_previous(event) for event in found]
         return WatchBatch(revision=found[-1].kv.mod_revision, events=found)
