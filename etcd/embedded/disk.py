@@ -1,0 +1,141 @@
+"""Files as the log and the snapshots use them, with the system's refusals translated.
+
+Everything that changes a file goes through a `Disk`: whether fsync is called is decided in one place, and a test
+breaks the disk in one place. Knows no format.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from etcd.errors import Interrupted, KVError, NoSpace, Unavailable
+
+UNFINISHED = ".tmp"
+
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Raise the system's errors as the store's, saying which file they are about."""
+    try:
+        yield
+    except OSError as error:
+        raise store_error(error, path) from error
+
+
+def temporary(path: Path) -> Path:
+    """What a file is called until it is whole; `remove_unfinished` knows it by that."""
+    return path.with_name(path.name + UNFINISHED)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what a crash left half made."""
+    with named(directory):
+        for path in directory.glob("*" + UNFINISHED):
+            path.unlink()
+
+
+def store_error(error: OSError, path: Path) -> KVError:
+    kind = NoSpace if error.errno in _FULL else Unavailable
+    return kind(f"{path}: {error.strerror}")
+
+
+@contextmanager
+def _syncing(path: Path) -> Iterator[None]:
+    """A failed fsync is a case of its own: nobody knows what it left on the disk, and a second try would not tell."""
+    try:
+        yield
+    except OSError as error:
+        raise Interrupted(f"{path}: fsync failed: {error.strerror}") from error
+
+
+class Disk:
+    """The calls that change a disk. With `fsync=False` nothing is ever forced down to it."""
+
+    def __init__(self, *, fsync: bool = True) -> None:
+        self.fsync = fsync
+
+    def write(self, fd: int, data: memoryview, offset: int) -> int:
+        return os.pwrite(fd, data, offset)
+
+    def sync(self, fd: int) -> None:
+        if self.fsync:
+            os.fdatasync(fd)
+
+    def cut(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def sync_directory(self, directory: Path) -> None:
+        """Make the names in a directory as durable as the files behind them."""
+        if not self.fsync:
+            return
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+class File:
+    """An open file, written at offsets that the caller keeps count of."""
+
+    def __init__(self, disk: Disk, path: Path, *, new: bool = False) -> None:
+        self.path = path
+        self._disk = disk
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_TRUNC if new else 0)
+        with named(path):
+            self._fd = os.open(path, flags, 0o600)
+
+    @classmethod
+    def create(cls, disk: Disk, path: Path, content: bytes) -> "File":
+        """Make a file that is there whole or not at all, and return it open."""
+        file = cls(disk, temporary(path), new=True)
+        try:
+            file.write(content, 0)
+            file.publish(path)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def write(self, data: bytes, offset: int) -> None:
+        rest = memoryview(data)
+        with named(self.path):
+            while rest:
+                written = self._disk.write(self._fd, rest, offset)
+                rest = rest[written:]
+                offset += written
+
+    def sync(self) -> None:
+        """Return when everything written is on the disk; if that fails, nobody knows how much of it is."""
+        with _syncing(self.path):
+            self._disk.sync(self._fd)
+
+    def size(self) -> int:
+        with named(self.path):
+            return os.fstat(self._fd).st_size
+
+    def cut(self, size: int) -> None:
+        with named(self.path):
+            self._disk.cut(self._fd, size)
+
+    def publish(self, path: Path) -> None:
+        """Make the file durable and then give it its lasting name."""
+        self.sync()
+        with named(path):
+            self.path.replace(path)
+        self.path = path
+        with _syncing(path.parent):
+            self._disk.sync_directory(path.parent)
+
+    def remove(self) -> None:
+        with named(self.path):
+            self.path.unlink()
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)

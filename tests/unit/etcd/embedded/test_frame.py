@@ -1,0 +1,66 @@
+"""Frames: whole or not, and where the next whole one is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etcd.embedded import frame
+
+PAYLOADS = st.lists(st.binary(max_size=40), max_size=6)
+
+
+def written(payloads, start=0):
+    data = bytes(start)
+    for payload in payloads:
+        data += frame.encode(payload, len(data))
+    return data
+
+
+def payloads(data, start=0):
+    return [bytes(found.payload) for found in frame.read_frames(data, start)]
+
+
+@given(PAYLOADS, st.integers(0, 9))
+def test_what_was_written_is_read(given_payloads, start):
+    assert payloads(written(given_payloads, start), start) == given_payloads
+
+
+@given(PAYLOADS.filter(len), st.data())
+def test_a_cut_leaves_the_frames_before_it(given_payloads, data):
+    content = written(given_payloads)
+    at = data.draw(st.integers(0, len(content) - 1))
+    left = payloads(content[:at])
+    assert left == given_payloads[: len(left)]
+    assert len(left) < len(given_payloads)
+    assert len(written(given_payloads[: len(left) + 1])) > at
+
+
+@given(PAYLOADS.filter(len), st.data())
+def test_no_changed_byte_goes_unseen(given_payloads, data):
+    content = bytearray(written(given_payloads))
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= data.draw(st.integers(1, 255))
+    left = payloads(bytes(content))
+    assert left == given_payloads[: len(left)]
+    assert len(left) < len(given_payloads)
+
+
+@pytest.mark.parametrize("at", range(len(frame.encode(b"first", 0))))
+def test_whatever_is_damaged_the_next_whole_frame_is_found(at):
+    content = bytearray(written([b"first", b"second"]))
+    content[at] ^= 0x10
+    assert frame.find_frame(bytes(content), 0) == len(written([b"first"]))
+
+
+def test_a_frame_that_lies_elsewhere_is_none():
+    # A value may hold the copy of a log; what is inside a payload must not be taken for what was written as a frame.
+    copy = frame.encode(b"stored as a value", 100)
+    content = b"?" + written([copy])[1:]
+    assert copy in content
+    assert frame.find_frame(content, 0) is None
+
+
+def test_a_tail_of_zeros_holds_no_frame():
+    content = written([b"one"]) + bytes(4096)
+    assert payloads(content) == [b"one"]
+    assert frame.find_frame(content, len(written([b"one"]))) is None

@@ -1,0 +1,219 @@
+"""The log as files: what is appended is read again, and what is cut or damaged is told apart."""
+
+from itertools import pairwise
+
+import pytest
+
+from etcd.embedded.disk import Disk
+from etcd.embedded.segment import MAGIC, Opening, create_segment, read_segments, segment_numbers, segment_path
+from etcd.embedded.wal import Log
+from etcd.errors import Corrupt, Interrupted, NoSpace, Unavailable
+from tests.support.disks import FaultyDisk
+
+PAYLOADS = [b"first", b"second record", b"", b"the last"]
+SMALL = 40
+"""Two of these records fill a segment."""
+
+
+@pytest.fixture
+def disk():
+    return FaultyDisk()
+
+
+def begin(directory, disk=None, **options):
+    opening = Opening(number=1, first_revision=2, previous_size=0)
+    file, end = create_segment(disk or Disk(), directory, opening)
+    file.close()
+    return Log(disk or Disk(), directory, [opening], end=end, **options)
+
+
+def reopen(directory, disk=None):
+    segments = list(read_segments(directory, 1))
+    return Log(disk or Disk(), directory, [s.opening for s in segments], end=segments[-1].end)
+
+
+def write(log, payloads=PAYLOADS):
+    for revision, payload in enumerate(payloads, 2):
+        log.append(payload, revision)
+        log.sync()
+
+
+def payloads(directory):
+    return [bytes(frame.payload) for segment in read_segments(directory, 1) for frame in segment.frames]
+
+
+def whole_until_damage(directory):
+    """The payloads before the damage, and where that is; None if there is no damage but perhaps a torn tail."""
+    found = []
+    try:
+        for segment in read_segments(directory, 1):
+            found += [bytes(frame.payload) for frame in segment.frames]
+    except Corrupt as damage:
+        return found, (damage.path, damage.offset)
+    return found, None
+
+
+def offsets(directory, number=1):
+    (segment,) = [s for s in read_segments(directory, 1) if s.opening.number == number]
+    return [frame.offset for frame in segment.frames] + [segment.end]
+
+
+def test_what_was_appended_is_read_and_appending_goes_on(tmp_path):
+    write(begin(tmp_path))
+    write(reopen(tmp_path), [b"more"])
+    assert payloads(tmp_path) == [*PAYLOADS, b"more"]
+
+
+def test_a_new_segment_is_begun_past_the_size_and_says_what_came_before(tmp_path):
+    write(begin(tmp_path, segment_bytes=SMALL))
+    segments = list(read_segments(tmp_path, 1))
+    assert payloads(tmp_path) == PAYLOADS
+    assert len(segments) > 1
+    for before, after in pairwise(segments):
+        assert after.opening.previous_size == before.size >= SMALL
+        assert after.opening.first_revision == before.opening.first_revision + len(before.frames)
+
+
+def test_a_log_cut_anywhere_is_read_up_to_the_last_whole_record_and_goes_on_from_there(tmp_path):
+    write(begin(tmp_path))
+    path, ends = segment_path(tmp_path, 1), offsets(tmp_path)
+    content = path.read_bytes()
+    for size in range(ends[0], len(content) + 1):
+        path.write_bytes(content[:size])
+        whole = sum(1 for end in ends[1:] if end <= size)
+        assert payloads(tmp_path) == PAYLOADS[:whole]
+        write(reopen(tmp_path), [b"after the cut"])
+        assert payloads(tmp_path) == [*PAYLOADS[:whole], b"after the cut"]
+
+
+@pytest.mark.parametrize(
+    "tail", [bytes(1), bytes(5000), b"\xf5log" + bytes(500)], ids=["zero", "zeros", "mark"]
+)
+def test_a_tail_that_was_allocated_but_never_written_is_cut(tmp_path, tail, caplog):
+    write(begin(tmp_path))
+    path = segment_path(tmp_path, 1)
+    content = path.read_bytes()
+    path.write_bytes(content + tail)
+    reopen(tmp_path)
+    assert path.read_bytes() == content
+    assert f"cut a torn tail of {len(tail)} bytes at byte {len(content)}" in caplog.text
+
+
+def test_every_flipped_byte_is_damage_where_it_is_or_costs_the_very_last_record(tmp_path):
+    write(begin(tmp_path))
+    path, starts = segment_path(tmp_path, 1), [len(MAGIC), *offsets(tmp_path)[:-1]]
+    content = path.read_bytes()
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0x40]) + content[at + 1 :])
+        found, damage = whole_until_damage(tmp_path)
+        if at >= starts[-1]:
+            assert (found, damage) == (PAYLOADS[:-1], None)
+        else:
+            damaged = max((start for start in starts if start <= at), default=0)
+            assert damage == (str(path), damaged)
+            assert found == PAYLOADS[: max(starts.index(damaged) - 1, 0) if damaged else 0]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_every_flipped_byte_of_an_earlier_segment_is_damage(tmp_path, number):
+    write(begin(tmp_path, segment_bytes=SMALL))
+    assert segment_numbers(tmp_path)[-1] > 2
+    path = segment_path(tmp_path, number)
+    content = path.read_bytes()
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        found, damage = whole_until_damage(tmp_path)
+        assert damage is not None
+        assert damage[0] == str(path)
+        assert found == PAYLOADS[: len(found)]
+
+
+def test_an_earlier_segment_cut_anywhere_is_damage(tmp_path):
+    write(begin(tmp_path, segment_bytes=SMALL))
+    path = segment_path(tmp_path, 1)
+    content = path.read_bytes()
+    for size in range(len(content)):
+        path.write_bytes(content[:size])
+        found, damage = whole_until_damage(tmp_path)
+        assert damage is not None
+        assert damage[0] == str(path)
+        assert found == PAYLOADS[: len(found)]
+
+
+def test_bytes_added_to_an_earlier_segment_are_damage(tmp_path):
+    write(begin(tmp_path, segment_bytes=SMALL))
+    path = segment_path(tmp_path, 1)
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes() + bytes(7))
+    assert whole_until_damage(tmp_path)[1] == (str(path), size)
+
+
+def test_a_missing_segment_is_named(tmp_path):
+    write(begin(tmp_path, segment_bytes=SMALL))
+    segment_path(tmp_path, 2).unlink()
+    with pytest.raises(Corrupt, match=r"00000002\.log: corrupt at byte 0: the segment is missing"):
+        payloads(tmp_path)
+
+
+def test_a_segment_under_another_name_is_damage(tmp_path):
+    write(begin(tmp_path))
+    segment_path(tmp_path, 1).rename(segment_path(tmp_path, 2))
+    with pytest.raises(Corrupt, match="says that it is segment 1"):
+        list(read_segments(tmp_path, 2))
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, disk):
+    log = begin(tmp_path, disk)
+    write(log)
+    content = segment_path(tmp_path, 1).read_bytes()
+    disk.room = 10
+    with pytest.raises(NoSpace, match=r"00000001\.log: No space left on device"):
+        log.append(b"too much for the room", 6)
+    assert segment_path(tmp_path, 1).read_bytes() == content
+    disk.room = None
+    write(log, [b"later"])
+    assert payloads(tmp_path) == [*PAYLOADS, b"later"]
+
+
+def test_a_full_disk_lets_no_half_segment_stand(tmp_path, disk):
+    log = begin(tmp_path, disk, segment_bytes=1)
+    disk.room = 10
+    with pytest.raises(NoSpace):
+        log.append(b"in a new segment", 2)
+    assert segment_numbers(tmp_path) == [1]
+    disk.room = None
+    write(log)
+    assert payloads(tmp_path) == PAYLOADS
+
+
+def test_an_input_output_error_is_no_full_disk(tmp_path, disk):
+    log = begin(tmp_path, disk)
+    disk.write_error = 5
+    with pytest.raises(Unavailable, match="Input/output error"):
+        log.append(b"x", 2)
+
+
+def test_a_failed_write_that_cannot_be_taken_back_has_an_unknown_outcome(tmp_path, disk):
+    log = begin(tmp_path, disk)
+    disk.room, disk.cut_error = 3, 5
+    with pytest.raises(Interrupted, match="could not be taken back"):
+        log.append(b"x", 2)
+
+
+def test_a_failed_fsync_has_an_unknown_outcome(tmp_path, disk):
+    log = begin(tmp_path, disk)
+    log.append(b"x", 2)
+    disk.sync_error = 5
+    with pytest.raises(Interrupted, match=r"00000001\.log: fsync failed: Input/output error"):
+        log.sync()
+
+
+def test_segments_are_found_by_revision_and_dropped_from_the_oldest(tmp_path):
+    log = begin(tmp_path, segment_bytes=1)
+    write(log)  # revisions 2, 3, 4, 5 in segments 2, 3, 4, 5
+    assert [log.first_needed(revision) for revision in (1, 2, 3, 5)] == [2, 3, 4, 5]
+    sizes = {number: segment_path(tmp_path, number).stat().st_size for number in (1, 2, 3)}
+    assert log.bytes_between(1, 4) == sum(sizes.values())
+    log.drop_before(4)
+    assert segment_numbers(tmp_path) == [4, 5]
+    assert [bytes(f.payload) for s in read_segments(tmp_path, 4) for f in s.frames] == PAYLOADS[2:]
