@@ -1,0 +1,60 @@
+"""What the log and the snapshots say, as bytes: msgpack arrays, each with a number that tells what it is.
+
+The log holds what came of each request, not the request: whoever replays it decides nothing. New fields may be added
+at the end of a record, with a default; a change of meaning needs a new number here or a new format of the file.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from etcd.embedded.mvcc import Change
+from etcd.kv import Event, EventKind, LeaseId, Revision
+
+
+class Commit(Struct, frozen=True, array_like=True, gc=False, tag=1):
+    """Everything that one revision changed, in order."""
+
+    revision: Revision
+    changes: Sequence[Change]
+
+
+class Grant(Struct, frozen=True, array_like=True, gc=False, tag=2):
+    lease: LeaseId
+    ttl: int
+
+
+class Revocation(Struct, frozen=True, array_like=True, gc=False, tag=3):
+    """The end of a lease; a commit before it deletes the keys."""
+
+    lease: LeaseId
+
+
+class Compaction(Struct, frozen=True, array_like=True, gc=False, tag=4):
+    revision: Revision
+
+
+Entry: TypeAlias = Commit | Grant | Revocation | Compaction
+
+_encoder = msgspec.msgpack.Encoder()
+_entries = msgspec.msgpack.Decoder(list[Entry])
+
+encode = _encoder.encode
+
+
+def commit(revision: Revision, events: Sequence[Event]) -> Commit:
+    return Commit(
+        revision,
+        [(e.kv.key, e.kv.value if e.kind is EventKind.PUT else None, e.kv.lease) for e in events],
+    )
+
+
+def join(entries: Sequence[bytes]) -> bytes:
+    """One payload of entries that were encoded one by one: an array of them, as msgpack writes it."""
+    return b"\xdd" + len(entries).to_bytes(4, "big") + b"".join(entries)
+
+
+def decode_entries(payload: memoryview) -> Sequence[Entry]:
+    return _entries.decode(payload)

@@ -1,0 +1,59 @@
+"""A data directory: who holds it, and what is found in it when it is opened.
+
+LOCK                         held by the process that has the directory open
+00000001.log …               the log's segments
+0000000000000042.snapshot    everything that existed at a revision
+*.tmp                        what a crash left unfinished; removed
+"""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from etcd.embedded.disk import Disk, named, remove_unfinished
+from etcd.embedded.lock import DirectoryLock
+from etcd.embedded.mvcc import FIRST_REVISION
+from etcd.embedded.recovery import Recovery
+from etcd.embedded.segment import FIRST_SEGMENT, Opening, create_segment
+from etcd.embedded.wal import Log
+
+
+class DataDirectory(Struct, frozen=True, kw_only=True):
+    """An open data directory, and what it held."""
+
+    path: Path
+    disk: Disk
+    lock: DirectoryLock
+    log: Log
+    found: Recovery
+
+
+def open_directory(path: Path, disk: Disk, *, segment_bytes: int) -> DataDirectory:
+    """Take a directory, made if it is not there, and recover what it holds; Locked or Corrupt if that cannot be."""
+    lock = take_directory(path)
+    try:
+        remove_unfinished(path)
+        found = Recovery(path)
+        found.run()
+        if found.openings:
+            openings, end = found.openings, found.end
+        else:
+            openings, end = _begin_log(path, disk)
+        log = Log(disk, path, openings, end=end, segment_bytes=segment_bytes)
+    except BaseException:
+        lock.release()
+        raise
+    return DataDirectory(path=path, disk=disk, lock=lock, log=log, found=found)
+
+
+def take_directory(path: Path) -> DirectoryLock:
+    with named(path):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return DirectoryLock(path)
+
+
+def _begin_log(path: Path, disk: Disk) -> tuple[list[Opening], int]:
+    opening = Opening(number=FIRST_SEGMENT, first_revision=FIRST_REVISION + 1, previous_size=0)
+    file, end = create_segment(disk, path, opening)
+    file.close()
+    return [opening], end

@@ -1,0 +1,100 @@
+"""Start-up: from the files of a data directory to the state they stand for. Reads only; changes no file.
+
+The newest snapshot is loaded, and the log replayed from where the snapshot says. Each segment must be the successor
+of the one before it and each revision of the one before it, or the files are `Corrupt`. What is whole before the
+damage has been replayed by then, and a repair starts from that.
+"""
+
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+
+from etcd.embedded import codec
+from etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revocation
+from etcd.embedded.frame import Frame
+from etcd.embedded.mvcc import Mvcc
+from etcd.embedded.segment import FIRST_SEGMENT, Opening, missing_segment, read_segments
+from etcd.embedded.snapshot import Taken, read_snapshot, snapshot_path, snapshot_revisions
+from etcd.errors import Corrupt
+from etcd.kv import LeaseId, Revision
+
+
+class Recovery:
+    """What was found so far: after `run` all there is, and if `run` raised Corrupt, all up to the damage."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.core = Mvcc()
+        self.leases: dict[LeaseId, int] = {}
+        """Those granted, with their TTLs. The state machine gets them when nothing is left that could end them."""
+        self.snapshot: Taken | None = None
+        self.openings: list[Opening] = []
+        """Of the segments that were replayed; none in a new directory."""
+        self.end = 0
+        """Where the last segment's whole records end."""
+
+    def run(self) -> None:
+        self._load_snapshot()
+        for segment in read_segments(self.directory, self.first_segment):
+            self.openings.append(segment.opening)
+            self.end = segment.end
+            for frame in segment.frames:
+                self._replay(segment.path, frame)
+        if self.snapshot is not None and not self.openings:
+            raise missing_segment(self.directory, self.first_segment)
+
+    @property
+    def first_segment(self) -> int:
+        return FIRST_SEGMENT if self.snapshot is None else self.snapshot.first_segment
+
+    def _load_snapshot(self) -> None:
+        revisions = snapshot_revisions(self.directory)
+        if revisions:
+            snapshot = read_snapshot(snapshot_path(self.directory, revisions[-1]))
+            self.snapshot = snapshot.taken
+            self.core.load(snapshot.taken.revision, snapshot.kvs, snapshot.events)
+            self.leases.update(snapshot.leases)
+
+    def _replay(self, path: Path, frame: Frame) -> None:
+        try:
+            for entry in codec.decode_entries(frame.payload):
+                self._apply(entry)
+        except (msgspec.DecodeError, _ContradictionError) as error:
+            raise Corrupt(str(path), frame.offset, f"a record that makes no sense: {error}") from error
+
+    def _apply(self, entry: Entry) -> None:
+        match entry:
+            case Commit():
+                self._commit(entry)
+            case Grant(lease, ttl):
+                self.leases[lease] = ttl
+            case Revocation(lease):
+                self.leases.pop(lease, None)
+            case Compaction(revision):
+                self._compact(revision)
+            case _:
+                assert_never(entry)
+
+    def _commit(self, commit: Commit) -> None:
+        core = self.core
+        if self.snapshot is not None and commit.revision <= self.snapshot.revision:
+            return  # the snapshot has it
+        if commit.revision != core.revision + 1:
+            raise _ContradictionError(f"revision {commit.revision} after {core.revision}")
+        for key, value, _ in commit.changes:
+            if value is None and core.get(key) is None:
+                raise _ContradictionError(f"revision {commit.revision} deletes {key!r}, which is not there")
+        core.replay(commit.changes)
+
+    def _compact(self, revision: Revision) -> None:
+        core = self.core
+        if revision > core.revision:
+            raise _ContradictionError(f"compaction at {revision}, but the newest revision is {core.revision}")
+        if revision > core.compact_revision:
+            core.compact(revision)
+            core.sweep(revision)
+
+
+class _ContradictionError(Exception):
+    """A record that cannot follow what came before it."""

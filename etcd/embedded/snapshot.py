@@ -1,0 +1,189 @@
+"""Snapshots: everything that existed at one revision, in a file, so that the log before it is no longer needed.
+
+A snapshot is `magic | opening frame | frames of keys | closing frame`; it gets its name only when it is whole and
+durable, so whatever is not whole was damaged later. It is taken at the compact revision, for what is after that must
+stay readable and is replayed from the log. Two are kept, and the log from the older one on: if the newest is damaged,
+nothing is lost yet.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from etcd.embedded import frame
+from etcd.embedded.disk import Disk, File, named, temporary
+from etcd.embedded.frame import Frame
+from etcd.errors import Corrupt
+from etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
+
+MAGIC = b"mockube snapshot 1\n"
+
+SUFFIX = ".snapshot"
+
+_NAME = re.compile(r"(\d{16})" + re.escape(SUFFIX))
+
+_Saved: TypeAlias = tuple[bytes, bytes, Revision, Revision, int, LeaseId]
+
+
+class Opening(Struct, frozen=True, array_like=True, tag=1):
+    revision: Revision
+    first_segment: int
+    """The log from this segment on holds everything later than the revision."""
+
+
+class Keys(Struct, frozen=True, array_like=True, tag=2):
+    """Some of the keys; all such records together are in byte order."""
+
+    saved: Sequence[_Saved]
+
+
+class Closing(Struct, frozen=True, array_like=True, tag=3):
+    count: int
+    """How many keys there are in all."""
+    changed: Sequence[tuple[bytes, _Saved | None]]
+    """The keys that the revision changed, in its order, each with the version before: a watch may start there."""
+    leases: Mapping[LeaseId, int]
+    """Those granted when the snapshot was closed, with their TTLs. The log is replayed from an earlier time, but the
+    last thing that it says of a lease is as true as this table, so replaying it over the table gives the right one."""
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """A snapshot that is on the disk."""
+
+    revision: Revision
+    first_segment: int
+    size: int
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """A snapshot as it was read."""
+
+    taken: Taken
+    kvs: Sequence[KeyValue]
+    events: Sequence[Event]
+    leases: Mapping[LeaseId, int]
+
+
+_Record: TypeAlias = Opening | Keys | Closing
+_records: msgspec.msgpack.Decoder[_Record] = msgspec.msgpack.Decoder(_Record)
+
+
+def snapshot_path(directory: Path, revision: Revision) -> Path:
+    return directory / f"{revision:016d}{SUFFIX}"
+
+
+def snapshot_revisions(directory: Path) -> list[Revision]:
+    """The revisions of the snapshots that are there, in order."""
+    with named(directory):
+        return sorted(int(found[1]) for path in directory.iterdir() if (found := _NAME.fullmatch(path.name)))
+
+
+def remove_snapshots_before(directory: Path, revision: Revision) -> None:
+    for old in snapshot_revisions(directory):
+        if old < revision:
+            path = snapshot_path(directory, old)
+            with named(path):
+                path.unlink()
+
+
+class SnapshotWriter:
+    """A snapshot in the making. Every call may block on the disk, and is made from one thread at a time."""
+
+    def __init__(self, disk: Disk, directory: Path, opening: Opening) -> None:
+        self._opening = opening
+        self._path = snapshot_path(directory, opening.revision)
+        self._file = File(disk, temporary(self._path), new=True)
+        self._count = 0
+        self._size = 0
+        self._write(MAGIC)
+        self._record(opening)
+
+    def add(self, kvs: Sequence[KeyValue]) -> None:
+        """Save the next keys, in byte order."""
+        self._count += len(kvs)
+        self._record(Keys([_save(kv) for kv in kvs]))
+
+    def finish(self, events: Sequence[Event], leases: Mapping[LeaseId, int]) -> Taken:
+        """Close the snapshot and give it its name: from now on it counts."""
+        changed = [(e.kv.key, None if e.previous is None else _save(e.previous)) for e in events]
+        self._record(Closing(self._count, changed, leases))
+        self._file.publish(self._path)
+        self._file.close()
+        return Taken(
+            revision=self._opening.revision, first_segment=self._opening.first_segment, size=self._size
+        )
+
+    def abandon(self) -> None:
+        """Leave no trace, unless it was finished after all."""
+        if self._file.path != self._path:
+            self._file.remove()
+        self._file.close()
+
+    def _record(self, record: _Record) -> None:
+        self._write(frame.encode(msgspec.msgpack.encode(record), self._size))
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(data, self._size)
+        self._size += len(data)
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    with named(path):
+        data = path.read_bytes()
+    if not data.startswith(MAGIC):
+        raise Corrupt(str(path), 0, f"a snapshot of format 1 begins with {MAGIC!r}")
+    frames = list(frame.read_frames(data, len(MAGIC)))
+    end = frames[-1].end if frames else len(MAGIC)
+    if end != len(data):
+        raise Corrupt(str(path), end, "a damaged record")
+    records = [_decode(path, found) for found in frames]
+    kvs = [_load(saved) for record in records if isinstance(record, Keys) for saved in record.saved]
+    match records:
+        case [Opening() as opening, *_, Closing(count) as closing] if count == len(kvs):
+            return _snapshot(opening, kvs, closing, size=end)
+        case _:
+            raise Corrupt(str(path), end, "the snapshot ends before it is complete")
+
+
+def _decode(path: Path, found: Frame) -> _Record:
+    try:
+        return _records.decode(found.payload)
+    except msgspec.DecodeError as error:
+        raise Corrupt(str(path), found.offset, f"a record that cannot be read: {error}") from error
+
+
+def _snapshot(opening: Opening, kvs: Sequence[KeyValue], closing: Closing, *, size: int) -> Snapshot:
+    then = {kv.key: kv for kv in kvs}
+    events = [
+        _event(then.get(key), key, opening.revision, None if saved is None else _load(saved))
+        for key, saved in closing.changed
+    ]
+    taken = Taken(revision=opening.revision, first_segment=opening.first_segment, size=size)
+    return Snapshot(taken=taken, kvs=kvs, events=events, leases=closing.leases)
+
+
+def _event(kv: KeyValue | None, key: bytes, revision: Revision, previous: KeyValue | None) -> Event:
+    if kv is not None:
+        return Event(kind=EventKind.PUT, kv=kv, previous=previous)
+    tombstone = KeyValue(key=key, value=b"", create_revision=0, mod_revision=revision, version=0)
+    return Event(kind=EventKind.DELETE, kv=tombstone, previous=previous)
+
+
+def _save(kv: KeyValue) -> _Saved:
+    return (kv.key, kv.value, kv.create_revision, kv.mod_revision, kv.version, kv.lease)
+
+
+def _load(saved: _Saved) -> KeyValue:
+    key, value, created, modified, version, lease = saved
+    return KeyValue(
+        key=key,
+        value=value,
+        create_revision=created,
+        mod_revision=modified,
+        version=version,
+        lease=lease,
+    )

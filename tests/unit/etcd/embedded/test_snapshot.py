@@ -1,0 +1,102 @@
+"""Snapshots as files: whole, or damaged where they say."""
+
+import pytest
+
+from etcd.embedded.disk import Disk
+from etcd.embedded.mvcc import Mvcc
+from etcd.embedded.snapshot import Opening, SnapshotWriter, read_snapshot, snapshot_path, snapshot_revisions
+from etcd.errors import Corrupt, NoSpace
+from etcd.kv import Delete, EventKind, Put, Txn
+from tests.support.disks import FaultyDisk
+
+
+def state():
+    """At revision 5, which changed `a`, ended `b` and made `d`; `c` is as it was."""
+    core = Mvcc()
+    core.leases.grant(7, 60, now=0.0)
+    core.txn(Txn(then=(Put(key=b"a", value=b"1"),)))
+    core.txn(Txn(then=(Put(key=b"b", value=b"2", lease=7),)))
+    core.txn(Txn(then=(Put(key=b"c", value=b"3"),)))
+    core.txn(
+        Txn(
+            then=(
+                Put(key=b"d", value=b"", lease=7),
+                Delete(key=b"b"),
+                Put(key=b"a", value=b"\xff" * 9),
+            )
+        )
+    )
+    return core
+
+
+def save(directory, core, disk=None):
+    writer = SnapshotWriter(disk or Disk(), directory, Opening(core.revision, 3))
+    for kv in core.walk(core.revision):
+        writer.add([kv])
+    return writer.finish(core.events(core.revision, core.revision)[0], core.leases.ttls())
+
+
+def test_what_was_saved_is_read(tmp_path):
+    core = state()
+    taken = save(tmp_path, core)
+    snapshot = read_snapshot(snapshot_path(tmp_path, 5))
+    assert snapshot.taken == taken
+    assert (taken.revision, taken.first_segment) == (5, 3)
+    assert taken.size == snapshot_path(tmp_path, 5).stat().st_size
+    assert snapshot.kvs == list(core.walk(5))
+    assert snapshot.leases == {7: 60}
+
+
+def test_what_its_revision_changed_is_read_in_order_with_what_was_before(tmp_path):
+    core = state()
+    save(tmp_path, core)
+    events = read_snapshot(snapshot_path(tmp_path, 5)).events
+    assert events == list(core.events(5, 5)[0])
+    assert [(e.kind, e.kv.key, e.previous and e.previous.value) for e in events] == [
+        (EventKind.PUT, b"d", None),
+        (EventKind.DELETE, b"b", b"2"),
+        (EventKind.PUT, b"a", b"1"),
+    ]
+
+
+def test_an_empty_store_has_a_snapshot_too(tmp_path):
+    SnapshotWriter(Disk(), tmp_path, Opening(1, 1)).finish((), {})
+    snapshot = read_snapshot(snapshot_path(tmp_path, 1))
+    assert (snapshot.kvs, snapshot.events, snapshot.leases) == ([], [], {})
+
+
+def test_every_flipped_byte_and_every_cut_is_damage_that_is_located(tmp_path):
+    save(tmp_path, state())
+    path = snapshot_path(tmp_path, 5)
+    content = path.read_bytes()
+    flipped = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in range(len(content))]
+    cut = [content[:size] for size in range(len(content))]
+    for at, damaged in [*enumerate(flipped), *enumerate(cut)]:
+        path.write_bytes(damaged)
+        with pytest.raises(Corrupt) as raised:
+            read_snapshot(path)
+        assert raised.value.path == str(path)
+        assert raised.value.offset <= at
+
+
+def test_a_snapshot_has_no_name_before_it_is_finished(tmp_path):
+    writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 1))
+    writer.add(list(state().walk(5)))
+    assert snapshot_revisions(tmp_path) == []
+    writer.abandon()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_abandoning_comes_too_late_for_a_finished_snapshot(tmp_path):
+    writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 1))
+    writer.finish((), {})
+    writer.abandon()
+    assert snapshot_revisions(tmp_path) == [5]
+
+
+def test_a_full_disk_gives_no_snapshot(tmp_path):
+    disk = FaultyDisk()
+    disk.room = 60
+    with pytest.raises(NoSpace):
+        save(tmp_path, state(), disk)
+    assert snapshot_revisions(tmp_path) == []
