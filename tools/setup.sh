@@ -5,6 +5,8 @@ set -eu
 cd "$(dirname "$0")/.."
 VENV=${VENV:-.venv}
 stamp=$VENV/.set-up
+# An interpreter that was named once is kept until another is named.
+PYTHON=${PYTHON:-$(sed -n 1p "$stamp" 2>/dev/null || true)}
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -18,15 +20,16 @@ fail() {
 # A virtual environment knows its own path and the checkout's, so one that was copied or moved is made anew.
 # pyproject.toml counts up to its [tool] tables: those are read when a tool runs.
 state() {
-    pwd -P
-    printf '%s\n' "$VENV" "${PYTHON:-any Python}"
+    printf '%s\n' "$PYTHON" "$VENV" "$(pwd -P)"
     { sed '/^\[tool\./,$d' pyproject.toml; cat requirements.lock tools/setup.sh; } | cksum
 }
 
 is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
 find_python() {
-    for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
+    set -- python3 python3.14 python3.13 python3.12 python3.11 python
+    if [ -n "$PYTHON" ]; then set -- "$PYTHON"; fi
+    for candidate in "$@"; do
         if is_new_enough "$candidate"; then
             printf '%s\n' "$candidate"
             return

@@ -85,6 +85,8 @@ def test_no_distribution_installs_a_package_of_our_name(package):
 def test_a_distribution_that_takes_our_name_is_seen(file, tmp_path):
     info = tmp_path / "python_etcd-0.4.5.dist-info"
     info.mkdir()
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).touch()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: python-etcd\nVersion: 0.4.5\n")
     (info / "RECORD").write_text(f"{file},,\npython_etcd-0.4.5.dist-info/METADATA,,\n")
     assert providers("etcd", distributions(path=[str(tmp_path)])) == {"python-etcd"}

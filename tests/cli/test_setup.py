@@ -92,6 +92,13 @@ def test_an_environment_that_is_there_is_left_alone(made):
     assert made.installs() == []
 
 
+def test_a_python_that_was_named_is_kept_until_another_is(made):
+    assert made.setup(PYTHON="").returncode == 0
+    assert made.installs() == []
+    assert made.setup(PYTHON="python3").returncode == 0
+    assert made.installs() == INSTALLS
+
+
 def test_a_new_lock_makes_it_anew(made):
     with (made.root / "requirements.lock").open("a") as lock:
         lock.write("# newer\n")
