@@ -1,0 +1,10 @@
+"""Chance that is none: the same seed makes the same choices, on every machine."""
+
+from random import Random  # noqa: TID251 -- made from a seed, here and nowhere else
+
+__all__ = ["Random", "source"]
+
+
+def source(*seed: object) -> Random:
+    """A source of choices for one purpose; purposes with different seeds do not disturb each other."""
+    return Random(repr(seed))
