@@ -1,0 +1,57 @@
+"""The history checker sees what it is there to see: every broken store is caught, and no sound one is accused."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.embedded.memory import MemoryStore
+from tests.support import broken_stores, broken_watches
+from tests.support.broken_stores import Broken, Restarts
+from tests.support.checker import faults_of
+from tests.support.turns import turns
+from tests.support.workload import Workload, assert_busy, run, tally
+from tests.support.wrapped import LosesAnswers, Wrapped
+
+BROKEN = [
+    kind
+    for module in (broken_stores, broken_watches)
+    for kind in vars(module).values()
+    if isinstance(kind, type)
+    and issubclass(kind, Broken)
+    and kind.__module__ == module.__name__
+    and "fault" in vars(kind)
+]
+
+
+async def history_of(kind, seed):
+    clock = SteppedClock()
+    inner = MemoryStore(clock=clock)
+    store = kind(inner)
+
+    async def pass_time(seconds):
+        clock.advance(seconds)
+        await turns(1)
+
+    try:
+        return await run(store, Workload(seed=seed, pass_time=pass_time))
+    finally:
+        await store.close()
+        await inner.close()
+
+
+@pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
+async def test_a_broken_store_is_caught(kind):
+    faults = faults_of(await history_of(kind, seed=1))
+    assert any(fault.startswith(f"{kind.fault}: ") for fault in faults), faults[:10]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", [Wrapped, LosesAnswers, Restarts], ids=lambda kind: kind.__name__)
+async def test_a_sound_store_is_not_accused(kind, seed):
+    history = await history_of(kind, seed)
+    assert faults_of(history) == []
+    assert_busy(history)
+
+
+async def test_answers_were_lost_and_found_again():
+    history = await history_of(LosesAnswers, seed=1)
+    assert tally(history)["outcome unknown"] > 10

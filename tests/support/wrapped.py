@@ -1,0 +1,53 @@
+"""Stores and watches that stand in front of others, and change one thing about them."""
+
+from collections.abc import AsyncIterator, Callable
+from itertools import count
+from typing import Any, Self
+
+from etcd.errors import Interrupted
+from etcd.kv import KV, Txn, TxnResult, Watch, WatchBatch
+
+
+class Wrapped:
+    """A store that is another, but for the methods of a subclass."""
+
+    def __init__(self, store: KV) -> None:
+        self.store = store
+        self.turn = count(1)
+        """For what is to happen now and then."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+
+class Altered:
+    """A watch that is another, but for the batches it delivers."""
+
+    def __init__(self, watch: Watch, alter: Callable[[Watch], AsyncIterator[WatchBatch]]) -> None:
+        self.watch = watch
+        self.batches = alter(watch)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        return await anext(self.batches)
+
+    async def request_progress(self) -> None:
+        await self.watch.request_progress()
+
+    async def close(self) -> None:
+        await self.watch.close()
+
+
+class LosesAnswers(Wrapped):
+    """A sound store behind a bad line: now and then a transaction is lost on its way there, or its answer on its way back."""
+
+    async def txn(self, request: Txn) -> TxnResult:
+        turn = next(self.turn)
+        if turn % 10 == 5:
+            raise Interrupted("lost on the way there")
+        result = await self.store.txn(request)
+        if turn % 10 == 0:
+            raise Interrupted("lost on the way back")
+        return result
