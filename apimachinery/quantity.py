@@ -1,0 +1,234 @@
+"""Quantities of resources, `100m` or `1.5Gi`: exact decimals that print in Kubernetes' canonical form.
+
+What a text means and how it is printed after a round trip is upstream's, down to what looks like accident there: some
+texts are kept as they were written, and beyond `E` a number loses its suffix. Numbers finer than a billionth are
+rounded away from zero: who asks for something gets something.
+"""
+
+import re
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation
+from enum import Enum
+from functools import lru_cache, total_ordering
+from typing import Any, Final, NamedTuple
+
+from apimachinery import gotext
+
+NANO: Final = -9
+MILLI: Final = -3
+
+_PARTS = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+
+_WRONG_FORMAT: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
+_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+
+_INT64_DIGITS: Final = 18
+_BINARY_DIGITS: Final = 14
+_MOST: Final = Decimal(2**63 - 1)
+_SMALLEST: Final = Decimal(1).scaleb(NANO)
+
+# More digits than a request can hold. Sums that would need more are refused: none but 1e99999999 and its like do.
+_DIGITS: Final = 10_000_000
+_EXACT = Context(prec=_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
+_AWAY_FROM_ZERO = Context(
+    prec=_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation]
+)
+
+
+class QuantityError(ValueError):
+    """A text is not a quantity; the message is upstream's."""
+
+
+class Format(Enum):
+    """How a quantity was written, and so how it is printed."""
+
+    DECIMAL_SI = "DecimalSI"
+    BINARY_SI = "BinarySI"
+    DECIMAL_EXPONENT = "DecimalExponent"
+
+
+class _Unit(NamedTuple):
+    base: int
+    exponent: int
+    format: Format
+
+
+_DECIMAL_SUFFIXES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_BINARY_SUFFIXES = {10: "Ki", 20: "Mi", 30: "Gi", 40: "Ti", 50: "Pi", 60: "Ei"}
+_UNITS: Final = {
+    **{suffix: _Unit(10, exponent, Format.DECIMAL_SI) for exponent, suffix in _DECIMAL_SUFFIXES.items()},
+    **{suffix: _Unit(2, exponent, Format.BINARY_SI) for exponent, suffix in _BINARY_SUFFIXES.items()},
+}
+
+
+@total_ordering
+class Quantity:
+    """A number and the way to print it. Quantities are equal if their numbers are: `1` and `1000m`."""
+
+    __slots__ = ("_text", "format", "number")
+
+    def __init__(self, number: Decimal | int, form: Format = Format.DECIMAL_SI, text: str = "") -> None:
+        self.number: Final = Decimal(number)
+        self.format: Final = form
+        self._text: Final = text
+
+    def __str__(self) -> str:
+        return self._text or _canonical(self.number, self.format)
+
+    def __repr__(self) -> str:
+        return f"Quantity({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.number == other.number if isinstance(other, Quantity) else NotImplemented
+
+    def __lt__(self, other: "Quantity") -> bool:
+        return self.number < other.number
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+    def __bool__(self) -> bool:
+        return bool(self.number)
+
+    def __add__(self, other: "Quantity") -> "Quantity":
+        return Quantity(_EXACT.add(self.number, other.number), self._format_with(other))
+
+    def __sub__(self, other: "Quantity") -> "Quantity":
+        return Quantity(_EXACT.subtract(self.number, other.number), self._format_with(other))
+
+    def __mul__(self, factor: int) -> "Quantity":
+        return Quantity(_EXACT.multiply(self.number, factor), self.format)
+
+    def __neg__(self) -> "Quantity":
+        return Quantity(self.number.copy_negate(), self.format)
+
+    def _format_with(self, other: "Quantity") -> Format:
+        """Nothing is written in no way: it takes the other's."""
+        return self.format if self.number else other.format
+
+    def round_up(self, scale: int) -> "Quantity":
+        """At most so fine as 10**scale, rounded away from zero."""
+        rounded = _round_up(self.number, scale)
+        return self if rounded is self.number else Quantity(rounded, self.format)
+
+    def scaled_value(self, scale: int = 0) -> int:
+        """How many 10**scale it is, rounded away from zero; no more than 64 bits hold."""
+        count = self.number.scaleb(-scale, _EXACT).to_integral_value(ROUND_UP, _AWAY_FROM_ZERO)
+        return int(_capped(count))
+
+
+ZERO: Final = Quantity(0)
+
+
+def parse(text: str) -> Quantity:
+    """The quantity that a text tells of, or `QuantityError`."""
+    return _parse_usual(text) if len(text) <= _USUAL_LENGTH else _parse(text)
+
+
+def _parse(text: str) -> Quantity:
+    found = _PARTS.fullmatch(text)
+    if found is None or not text:
+        raise QuantityError(_WRONG_FORMAT)
+    sign, whole, fraction, suffix = found.groups("")
+    base, exponent, form = _interpret(suffix)
+    digits = (whole.lstrip("0") or "0") + fraction
+    scale = -len(fraction) if base == 2 else exponent - len(fraction)
+    number = Decimal(f"{sign}{digits}E{scale}")
+    if base == 2:
+        number = _EXACT.multiply(number, 2**exponent)
+    if _fits_int64(digits, scale, base, exponent):
+        return Quantity(number, form, text if _is_kept(digits, scale, base) else "")
+    if not whole and not fraction:
+        raise QuantityError(_WRONG_NUMBER)
+    return _rounded(number, form)
+
+
+# Objects hold the same few quantities again and again; a long text is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 24
+_parse_usual = lru_cache(maxsize=16384)(_parse)
+
+
+def from_json(value: Any) -> Quantity:
+    """The quantity in an object: a text, or a number that somebody left without quotes."""
+    if isinstance(value, str):
+        return parse(value.strip())
+    if value is None:
+        return ZERO
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return parse(str(value))
+    raise QuantityError(_WRONG_FORMAT)
+
+
+def _interpret(suffix: str) -> _Unit:
+    if suffix in _UNITS:
+        return _UNITS[suffix]
+    if suffix[0] not in "eE":
+        raise QuantityError(_WRONG_SUFFIX)
+    try:
+        exponent = gotext.parse_int(suffix[1:])
+    except gotext.NumberError:
+        raise QuantityError(_WRONG_SUFFIX) from None
+    # Upstream keeps the low 32 bits of the exponent.
+    return _Unit(10, (exponent + 2**31) % 2**32 - 2**31, Format.DECIMAL_EXPONENT)
+
+
+def _fits_int64(digits: str, scale: int, base: int, exponent: int) -> bool:
+    """Whether upstream counts in 64 bits, and neither rounds nor caps."""
+    if base == 10:
+        return len(digits) <= _INT64_DIGITS and scale >= NANO
+    return scale == 0 and len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
+
+
+def _is_kept(digits: str, scale: int, base: int) -> bool:
+    """Whether upstream takes a text for canonical already, without looking closely."""
+    if base == 2:
+        return int(digits) % 8 != 0
+    return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+
+
+def _rounded(number: Decimal, form: Format) -> Quantity:
+    number = _round_up(number, NANO)
+    if form is Format.BINARY_SI:
+        number = _capped(number)
+        if 0 < abs(number) < 1:
+            form = Format.DECIMAL_SI
+    return Quantity(number, form)
+
+
+def _round_up(number: Decimal, scale: int) -> Decimal:
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)  # neither infinite nor no number
+    return number if exponent >= scale else number.quantize(Decimal(1).scaleb(scale), context=_AWAY_FROM_ZERO)
+
+
+def _capped(number: Decimal) -> Decimal:
+    return max(min(number, _MOST), -_MOST)
+
+
+def _canonical(number: Decimal, form: Format) -> str:
+    """No fraction, and the largest unit that needs none."""
+    if not number:
+        return "0"
+    if form is Format.BINARY_SI and abs(number) >= 1024 and number == number.to_integral_value():
+        return _binary(int(number))
+    number = number.normalize(_EXACT)
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)  # neither infinite nor no number
+    exponent -= exponent % 3
+    return f"{number.scaleb(-exponent, _EXACT):f}{_decimal_suffix(exponent, form)}"
+
+
+def _decimal_suffix(exponent: int, form: Format) -> str:
+    if form is Format.DECIMAL_EXPONENT:
+        return f"e{exponent}" if exponent else ""
+    return _DECIMAL_SUFFIXES.get(exponent, "")
+
+
+def _binary(number: int) -> str:
+    exponent = 0
+    while number % 1024 == 0:
+        number //= 1024
+        exponent += 10
+    return f"{Decimal(number):f}{_BINARY_SUFFIXES.get(exponent, '')}"
