@@ -6,6 +6,7 @@ business. `generate_name` makes names that a check accepts if it accepts the bas
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from apimachinery import chance
@@ -150,6 +151,21 @@ def mask_trailing_dash(prefix: str) -> str:
 
 def check_label_key(value: str) -> list[str]:
     """A label's or annotation's key, a finalizer, a resource's name: what upstream also calls a qualified name."""
+    return (
+        [] if len(value) <= _USUAL_KEY_LENGTH and _is_usual_label_key(value) else _label_key_problems(value)
+    )
+
+
+# Every write checks keys, and nearly always the same few; a long one shall not fill the memory.
+_USUAL_KEY_LENGTH: Final = 80
+
+
+@lru_cache(maxsize=4096)
+def _is_usual_label_key(value: str) -> bool:
+    return not _label_key_problems(value)
+
+
+def _label_key_problems(value: str) -> list[str]:
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         optional_prefix = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
