@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 VENV=${VENV:-.venv}
 stamp=$VENV/.set-up
 # An interpreter that was named once is kept until another is named.
-PYTHON=${PYTHON:-$(sed -n 1p "$stamp" 2>/dev/null || true)}
+PYTHON=${PYTHON:-$(sed -n 's/^PYTHON=//p' "$stamp" 2>/dev/null || true)}
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -20,7 +20,7 @@ fail() {
 # A virtual environment knows its own path and the checkout's, so one that was copied or moved is made anew.
 # pyproject.toml counts up to its [tool] tables: those are read when a tool runs.
 state() {
-    printf '%s\n' "$PYTHON" "$VENV" "$(pwd -P)"
+    printf '%s\n' "PYTHON=$PYTHON" "$VENV" "$(pwd -P)"
     { sed '/^\[tool\./,$d' pyproject.toml; cat requirements.lock tools/setup.sh; } | cksum
 }
 
