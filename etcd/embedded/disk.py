@@ -26,11 +26,6 @@ def named(path: Path) -> Iterator[None]:
         raise store_error(error, path) from error
 
 
-def temporary(path: Path) -> Path:
-    """What a file is called until it is whole; `remove_unfinished` knows it by that."""
-    return path.with_name(path.name + UNFINISHED)
-
-
 def remove_unfinished(directory: Path) -> None:
     """Remove what a crash left half made."""
     with named(directory):
@@ -82,24 +77,11 @@ class Disk:
 class File:
     """An open file, written at offsets that the caller keeps count of."""
 
-    def __init__(self, disk: Disk, path: Path, *, new: bool = False) -> None:
+    def __init__(self, disk: Disk, path: Path, flags: int = 0) -> None:
         self.path = path
         self._disk = disk
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_TRUNC if new else 0)
         with named(path):
-            self._fd = os.open(path, flags, 0o600)
-
-    @classmethod
-    def create(cls, disk: Disk, path: Path, content: bytes) -> "File":
-        """Make a file that is there whole or not at all, and return it open."""
-        file = cls(disk, temporary(path), new=True)
-        try:
-            file.write(content, 0)
-            file.publish(path)
-        except BaseException:
-            file.close()
-            raise
-        return file
+            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)
 
     def write(self, data: bytes, offset: int) -> None:
         rest = memoryview(data)
@@ -122,20 +104,32 @@ class File:
         with named(self.path):
             self._disk.cut(self._fd, size)
 
-    def publish(self, path: Path) -> None:
-        """Make the file durable and then give it its lasting name."""
-        self.sync()
-        with named(path):
-            self.path.replace(path)
-        self.path = path
-        with _syncing(path.parent):
-            self._disk.sync_directory(path.parent)
-
-    def remove(self) -> None:
-        with named(self.path):
-            self.path.unlink()
-
     def close(self) -> None:
+        """Close it, if that has not been done."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
+
+
+class NewFile(File):
+    """A file in the making. It is known by its name only when it is whole and durable."""
+
+    def __init__(self, disk: Disk, path: Path) -> None:
+        self._name = path
+        super().__init__(disk, path.with_name(path.name + UNFINISHED), os.O_CREAT | os.O_TRUNC)
+
+    def publish(self) -> None:
+        """Make it durable and give it its name."""
+        self.sync()
+        with named(self._name):
+            self.path.replace(self._name)
+        self.path = self._name
+        with _syncing(self.path.parent):
+            self._disk.sync_directory(self.path.parent)
+
+    def discard(self) -> None:
+        """Close it, and remove it unless it was published."""
+        self.close()
+        if self.path != self._name:
+            with named(self.path):
+                self.path.unlink()

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from etcd.embedded import frame
-from etcd.embedded.disk import Disk, File, named
+from etcd.embedded.disk import Disk, File, NewFile, named
 from etcd.embedded.frame import Frame
 from etcd.errors import Corrupt
 from etcd.kv import Revision
@@ -62,8 +62,14 @@ def segment_numbers(directory: Path) -> list[int]:
 def create_segment(disk: Disk, directory: Path, opening: Opening) -> tuple[File, int]:
     """Make a segment without frames, whole or not at all; returns it open, with its size."""
     content = MAGIC + frame.encode(msgspec.msgpack.encode(opening), len(MAGIC))
-    path = segment_path(directory, opening.number)
-    return File.create(disk, path, content), len(content)
+    file = NewFile(disk, segment_path(directory, opening.number))
+    try:
+        file.write(content, 0)
+        file.publish()
+    except BaseException:
+        file.discard()
+        raise
+    return file, len(content)
 
 
 def missing_segment(directory: Path, number: int) -> Corrupt:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from etcd.embedded import frame
-from etcd.embedded.disk import Disk, File, named, temporary
+from etcd.embedded.disk import Disk, NewFile, named
 from etcd.embedded.frame import Frame
 from etcd.errors import Corrupt
 from etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
@@ -94,13 +94,17 @@ class SnapshotWriter:
     """A snapshot in the making. Every call may block on the disk, and is made from one thread at a time."""
 
     def __init__(self, disk: Disk, directory: Path, opening: Opening) -> None:
-        self._opening = opening
+        self._disk = disk
         self._path = snapshot_path(directory, opening.revision)
-        self._file = File(disk, temporary(self._path), new=True)
+        self._opening = opening
+        self._file: NewFile | None = None
         self._count = 0
         self._size = 0
+
+    def begin(self) -> None:
+        self._file = NewFile(self._disk, self._path)
         self._write(MAGIC)
-        self._record(opening)
+        self._record(self._opening)
 
     def add(self, kvs: Sequence[KeyValue]) -> None:
         """Save the next keys, in byte order."""
@@ -111,22 +115,23 @@ class SnapshotWriter:
         """Close the snapshot and give it its name: from now on it counts."""
         changed = [(e.kv.key, None if e.previous is None else _save(e.previous)) for e in events]
         self._record(Closing(self._count, changed, leases))
-        self._file.publish(self._path)
+        assert self._file is not None, "begin first"
+        self._file.publish()
         self._file.close()
         return Taken(
             revision=self._opening.revision, first_segment=self._opening.first_segment, size=self._size
         )
 
     def abandon(self) -> None:
-        """Leave no trace, unless it was finished after all."""
-        if self._file.path != self._path:
-            self._file.remove()
-        self._file.close()
+        """Leave no trace, however far it came; unless it was finished after all."""
+        if self._file is not None:
+            self._file.discard()
 
     def _record(self, record: _Record) -> None:
         self._write(frame.encode(msgspec.msgpack.encode(record), self._size))
 
     def _write(self, data: bytes) -> None:
+        assert self._file is not None, "begin first"
         self._file.write(data, self._size)
         self._size += len(data)
 

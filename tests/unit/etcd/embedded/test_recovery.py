@@ -96,6 +96,7 @@ def test_compaction_is_replayed(tmp_path):
 def test_the_log_is_replayed_onto_the_newest_snapshot(tmp_path):
     record(tmp_path, [Commit(2, [PUT_A])], [Commit(3, [PUT_A]), Grant(7, 60)], segment_bytes=1)
     writer = SnapshotWriter(Disk(), tmp_path, Opening(2, 2))
+    writer.begin()
     writer.add([KeyValue(key=b"a", value=b"of 2", create_revision=2, mod_revision=2, version=1)])
     writer.finish((), {9: 10})
     found = recover(tmp_path)
@@ -140,7 +141,9 @@ def test_a_log_without_its_beginning_is_damage(tmp_path):
 
 
 def test_a_snapshot_without_its_log_is_damage(tmp_path):
-    SnapshotWriter(Disk(), tmp_path, Opening(5, 3)).finish((), {})
+    writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 3))
+    writer.begin()
+    writer.finish((), {})
     with pytest.raises(Corrupt, match=r"00000003\.log: .* the segment is missing"):
         recover(tmp_path)
 

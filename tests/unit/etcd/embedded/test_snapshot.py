@@ -31,6 +31,7 @@ def state():
 
 def save(directory, core, disk=None):
     writer = SnapshotWriter(disk or Disk(), directory, Opening(core.revision, 3))
+    writer.begin()
     for kv in core.walk(core.revision):
         writer.add([kv])
     return writer.finish(core.events(core.revision, core.revision)[0], core.leases.ttls())
@@ -60,7 +61,9 @@ def test_what_its_revision_changed_is_read_in_order_with_what_was_before(tmp_pat
 
 
 def test_an_empty_store_has_a_snapshot_too(tmp_path):
-    SnapshotWriter(Disk(), tmp_path, Opening(1, 1)).finish((), {})
+    writer = SnapshotWriter(Disk(), tmp_path, Opening(1, 1))
+    writer.begin()
+    writer.finish((), {})
     snapshot = read_snapshot(snapshot_path(tmp_path, 1))
     assert (snapshot.kvs, snapshot.events, snapshot.leases) == ([], [], {})
 
@@ -81,6 +84,7 @@ def test_every_flipped_byte_and_every_cut_is_damage_that_is_located(tmp_path):
 
 def test_a_snapshot_has_no_name_before_it_is_finished(tmp_path):
     writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 1))
+    writer.begin()
     writer.add(list(state().walk(5)))
     assert snapshot_revisions(tmp_path) == []
     writer.abandon()
@@ -89,6 +93,7 @@ def test_a_snapshot_has_no_name_before_it_is_finished(tmp_path):
 
 def test_abandoning_comes_too_late_for_a_finished_snapshot(tmp_path):
     writer = SnapshotWriter(Disk(), tmp_path, Opening(5, 1))
+    writer.begin()
     writer.finish((), {})
     writer.abandon()
     assert snapshot_revisions(tmp_path) == [5]
