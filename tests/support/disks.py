@@ -43,6 +43,7 @@ class HeldDisk(Disk):
     def __init__(self):
         super().__init__()
         self.syncs = 0
+        self.waiting = False
         self._free = threading.Event()
         self._free.set()
 
@@ -53,7 +54,9 @@ class HeldDisk(Disk):
         self._free.set()
 
     def sync(self, fd):
+        self.waiting = not self._free.is_set()
         self._free.wait()
+        self.waiting = False
         super().sync(fd)
         self.syncs += 1
 

@@ -1,0 +1,134 @@
+"""The embedded store on a disk: nothing is told before it is durable, and a restart finds all that was told.
+
+The state machine runs ahead of the disk. A change is applied at once, so that the next can build on it; its answer
+waits for the fsync that it shares with everything of its time. Reads and watches see the newest durable revision,
+which holds all that was ever answered, and so need not wait. If the log cannot be written, what is not durable is
+undone and its callers are told; reads go on, and later writes are tried again. If fsync itself fails, nobody knows
+what the disk holds: the store takes no more writes until it is started again.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Self
+
+from etcd.embedded import codec
+from etcd.embedded.admit import Limits
+from etcd.embedded.checkpoint import Checkpoints
+from etcd.embedded.directory import DataDirectory, open_directory
+from etcd.embedded.disk import Disk
+from etcd.embedded.group_commit import GroupCommit
+from etcd.embedded.store import Clock, EmbeddedStore
+from etcd.embedded.wal import SEGMENT_BYTES
+from etcd.errors import KVError
+from etcd.kv import Lease, LeaseId, Revision
+
+_logger = logging.getLogger(__name__)
+
+
+class DurableStore(EmbeddedStore):
+    """Open it with `open`. Leases outlive a restart, but not their deadlines: each begins anew."""
+
+    backend = "durable"
+
+    def __init__(self, directory: DataDirectory, *, clock: Clock, limits: Limits | None = None) -> None:
+        found = directory.found
+        super().__init__(clock=clock, core=found.core, limits=limits)
+        self._core.restore_leases(found.leases, clock.monotonic())
+        self._lock = directory.lock
+        self._commits = GroupCommit(directory.log, self._core.revision, self._hub.publish)
+        self._checkpoints = Checkpoints(directory)
+        self._in_checkpoint = False
+        self._set_lease_timer()
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        clock: Clock,
+        limits: Limits | None = None,
+        disk: Disk | None = None,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> Self:
+        """Open a data directory, which is made if it is not there.
+
+        `Disk(fsync=False)` makes writes quicker and stakes all of them on the machine: what a crash of this process
+        cannot harm, a crash of the kernel or a loss of power can, up to a log that must be repaired.
+        """
+        disk = disk if disk is not None else Disk()
+        if not disk.fsync:
+            _logger.warning(
+                "%s: fsync is off: a crash of the machine can lose or damage what was stored", path
+            )
+        directory = await asyncio.to_thread(open_directory, path, disk, segment_bytes=segment_bytes)
+        return cls(directory, clock=clock, limits=limits)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        await super().close()
+        await self._checkpoints.close()
+        await self._commits.close()
+        self._lock.release()
+
+    # --- what is told, and when
+
+    async def _settle(self) -> None:
+        revision = self._core.revision
+        if revision > self._commits.head:
+            self._commits.record([self._newest_commit()], head=revision, undo=self._core.undo)
+        await self._commits.settled()
+
+    def _record_grant(self, lease: LeaseId, ttl: int) -> None:
+        def undo() -> None:
+            self._core.leases.revoke(lease)
+
+        self._commits.record([codec.encode(codec.Grant(lease, ttl))], head=self._commits.head, undo=undo)
+
+    def _record_revocation(self, lease: Lease) -> None:
+        revision = self._core.revision
+        has_deleted = revision > self._commits.head
+
+        def undo() -> None:
+            self._core.leases.grant(lease.id, lease.ttl, self._clock.monotonic())
+            if has_deleted:
+                self._core.undo()
+            self._set_lease_timer()
+
+        entries = [self._newest_commit()] if has_deleted else []
+        entries.append(codec.encode(codec.Revocation(lease.id)))
+        self._commits.record(entries, head=revision, undo=undo)
+
+    async def _record_compaction(self, revision: Revision) -> None:
+        # Nothing to undo: the state machine is told once the log has it.
+        entry = codec.encode(codec.Compaction(revision))
+        self._commits.record([entry], head=self._commits.head, undo=lambda: None)
+        await self._commits.settled()
+
+    def _newest_commit(self) -> bytes:
+        revision = self._core.revision
+        (events,) = self._core.events(revision, revision)
+        return codec.encode(codec.commit(revision, events))
+
+    # --- what compaction lets go of: on the disk first, in memory after that
+
+    def _start_sweep(self) -> None:
+        if not self._in_checkpoint:
+            self._in_checkpoint = True
+            self._spawn(self._take_checkpoint(), "checkpoint")
+
+    async def _take_checkpoint(self) -> None:
+        try:
+            await self._checkpoints.take(self._core, self._commits)
+        except KVError as error:
+            _logger.warning("no snapshot was taken, so the log stays as long as it is: %s", error)
+        finally:
+            self._in_checkpoint = False
+        super()._start_sweep()
+
+    def _sweep(self) -> None:
+        if self._in_checkpoint:
+            self._sweeping = None  # the snapshot still reads it; sweeping starts again after that
+        else:
+            super()._sweep()

@@ -1,0 +1,138 @@
+"""Group commit: everything recorded while one fsync runs is written and made durable by the next, together.
+
+Entries are bytes and revisions are numbers here. The state machine runs ahead of the disk, so each entry brings the
+way to undo it: if the log cannot take a batch, it and all that was built on it are undone, the newest first.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from etcd.embedded import codec
+from etcd.embedded.wal import Log
+from etcd.errors import Interrupted, KVError, Unavailable
+from etcd.kv import Revision
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Batch:
+    """What one fsync makes durable, and who waits for it."""
+
+    __slots__ = ("entries", "head", "undos", "waiters")
+
+    def __init__(self, head: Revision) -> None:
+        self.entries: list[bytes] = []
+        self.undos: list[Callable[[], None]] = []
+        self.waiters: list[asyncio.Future[None]] = []
+        self.head = head
+        """The newest revision when the last entry came."""
+
+    def undo(self) -> None:
+        for undo in reversed(self.undos):
+            undo()
+
+    def settle(self) -> None:
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def fail(self, kind: type[KVError], reason: str) -> None:
+        for waiter in self.waiters:
+            if not waiter.done():
+                waiter.set_exception(kind(reason))  # to each its own: a raised error carries its traceback
+
+
+class GroupCommit:
+    """The one task and the one thread that use a log."""
+
+    def __init__(self, log: Log, head: Revision, publish: Callable[[Revision], None]) -> None:
+        """`publish` is told each newest durable revision, before anybody who waits for it."""
+        self.head = head
+        """The newest revision that was recorded."""
+        self._durable = head
+        self._log = log
+        self._publish = publish
+        self._gathering = _Batch(head)
+        self._writing: _Batch | None = None
+        self._failure: str | None = None
+        self._wanted = asyncio.Event()
+        self._closing = False
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="log")
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="group commit")
+        self._task.add_done_callback(self._ended)
+
+    def record(self, entries: Sequence[bytes], *, head: Revision, undo: Callable[[], None]) -> None:
+        """Have entries written soon, and together. If the log takes no more, undo them now and raise Unavailable."""
+        if self._failure is not None:
+            undo()
+            raise Unavailable(self._failure)
+        self._gathering.entries += entries
+        self._gathering.undos.append(undo)
+        self._gathering.head = self.head = head
+        self._wanted.set()
+
+    async def settled(self) -> None:
+        """Return when all that was recorded so far is durable; raise if it was undone, or if nobody knows."""
+        batch = self._gathering if self._gathering.entries else self._writing
+        if batch is not None:
+            waiter = asyncio.get_running_loop().create_future()
+            batch.waiters.append(waiter)
+            await waiter
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call something that uses the log, between two batches."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, lambda: function(*args, **kwargs)
+        )
+
+    async def close(self) -> None:
+        """Make durable what was recorded, and close the log."""
+        self._closing = True
+        self._wanted.set()
+        await asyncio.wait([self._task])
+        await self.call(self._log.close)
+        self._thread.shutdown()
+
+    async def _run(self) -> None:
+        while not self._closing:
+            await self._wanted.wait()
+            self._wanted.clear()
+            while self._gathering.entries:
+                await self._flush()
+
+    async def _flush(self) -> None:
+        batch = self._writing = self._gathering
+        self._gathering = _Batch(batch.head)
+        try:
+            await self.call(self._write, codec.join(batch.entries), self._durable + 1)
+        except KVError as error:
+            self._take_back(type(error), str(error))
+            return
+        self._writing = None
+        self._durable = batch.head
+        self._publish(batch.head)
+        batch.settle()
+
+    def _write(self, payload: bytes, first_revision: Revision) -> None:
+        self._log.append(payload, first_revision)
+        self._log.sync()
+
+    def _take_back(self, kind: type[KVError], reason: str) -> None:
+        """Undo everything that is not durable, and say so to whoever waits for it."""
+        if kind.outcome_unknown:
+            self._failure = f"read-only until it is restarted: {reason}"
+        gathering, writing = self._gathering, self._writing
+        self._gathering, self._writing, self.head = _Batch(self._durable), None, self._durable
+        gathering.undo()
+        gathering.fail(Unavailable if kind.outcome_unknown else kind, reason)  # it never came near the disk
+        if writing is not None:
+            writing.undo()
+            writing.fail(kind, reason)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """However the task ended, nobody waits for ever."""
+        if task.cancelled() or task.exception() is not None:
+            self._take_back(Interrupted, f"the log's writer ended: {task!r}")

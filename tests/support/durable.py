@@ -1,0 +1,36 @@
+"""What tests of the durable store have in common."""
+
+import asyncio
+
+from etcd.errors import KVError
+from etcd.kv import Compare, Put, Range, Target
+from tests.support.turns import turns, until
+
+ALL = Range(key=b"\x00", range_end=b"\x00")
+ABSENT = Compare(key=b"a", target=Target.VERSION, operand=0)
+
+
+def put(key, value=b"1", lease=0):
+    return Put(key=key, value=value, lease=lease)
+
+
+async def state(store):
+    found = await store.range(ALL)
+    return found.revision, {kv.key: kv.value for kv in found.kvs}
+
+
+async def held(disk, *works):
+    """Tasks that wait for a disk which is held."""
+    disk.hold()
+    tasks = [asyncio.create_task(work) for work in works]
+    await until(lambda: disk.waiting)
+    await turns(20)
+    return tasks
+
+
+async def outcome(work):
+    """What a call answers, or the error that it raises."""
+    try:
+        return await work
+    except KVError as error:
+        return error

@@ -1,0 +1,26 @@
+"""Stores on a directory of their own, on a clock that stands still."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.embedded.durable import DurableStore
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def opened(tmp_path, clock):
+    """Opens stores on one directory, and closes those that a test left open."""
+    stores = []
+
+    async def opened(**options):
+        store = await DurableStore.open(tmp_path, clock=clock, **options)
+        stores.append(store)
+        return store
+
+    yield opened
+    for store in stores:
+        await store.close()

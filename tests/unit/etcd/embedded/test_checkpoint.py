@@ -1,0 +1,141 @@
+"""Snapshots of a running store: they stand for the log that they let go of, and the store does not wait for them."""
+
+import asyncio
+import errno
+import logging
+
+import pytest
+
+from etcd.embedded.segment import segment_numbers
+from etcd.embedded.snapshot import snapshot_path, snapshot_revisions
+from etcd.kv import Delete, Range, WatchRequest
+from tests.support.disks import FaultyDisk
+from tests.support.durable import put, state
+from tests.support.turns import soon, until
+
+EVERY_KEY = {"key": b"\x00", "range_end": b"\x00"}
+SMALL = 500
+"""Bytes of a segment: about ten puts."""
+
+
+@pytest.fixture(autouse=True)
+def _log_all(caplog):
+    caplog.set_level(logging.INFO)
+
+
+async def fill(store, count, keys=7):
+    """Put and delete: revisions that change keys, end them and begin them again."""
+    for n in range(count):
+        key = b"key %d" % (n % keys)
+        await (store.delete(Delete(key=key)) if n % 5 == 4 else store.put(put(key, b"value %d" % n)))
+
+
+async def compact(store, caplog, behind=3):
+    """Compact, and wait for the snapshot that this is worth."""
+    before = caplog.text.count("took a snapshot")
+    await store.compact((await store.status()).revision - behind)
+    await until(lambda: caplog.text.count("took a snapshot") > before and not store._in_checkpoint)
+
+
+async def history(store):
+    """Everything that can be read: each revision, and the events of a watch from the oldest one on."""
+    status = await store.status()
+    revisions = range(status.compact_revision, status.revision + 1)
+    past = [await store.range(Range(**EVERY_KEY, revision=revision)) for revision in revisions]
+    request = WatchRequest(**EVERY_KEY, start_revision=status.compact_revision, previous=True)
+    async with await store.watch(request) as watch:
+        return past, await soon(watch)
+
+
+async def test_a_snapshot_stands_for_the_log_before_it(opened, tmp_path, caplog):
+    store = await opened(segment_bytes=SMALL)
+    await store.grant(60, 7)
+    await store.put(put(b"leased", lease=7))
+    await fill(store, 100)
+    await compact(store, caplog)
+    expected = await history(store)
+    assert snapshot_revisions(tmp_path) == [(await store.status()).compact_revision]
+    await store.close()
+
+    store = await opened()
+    assert await history(store) == expected
+    assert (await store.time_to_live(7, keys=True)).keys == [b"leased"]
+    assert "took a snapshot" in caplog.text
+
+
+async def test_two_snapshots_are_kept_and_the_log_from_the_older_one_on(opened, tmp_path, caplog):
+    store = await opened(segment_bytes=SMALL)
+    for _ in range(4):
+        await fill(store, 100)
+        await compact(store, caplog)
+    expected = await history(store)
+    await store.close()
+
+    older, newest = snapshot_revisions(tmp_path)
+    assert segment_numbers(tmp_path)[0] > 1
+    snapshot_path(tmp_path, newest).unlink()
+    assert await history(await opened()) == expected
+    assert older < newest
+
+
+async def test_the_store_goes_on_while_a_snapshot_is_taken(opened, tmp_path, caplog):
+    store = await opened(segment_bytes=SMALL)
+    await asyncio.gather(*(store.put(put(b"key %d" % n, b"before")) for n in range(5000)))
+    await store.compact(5001)
+    compacting = (await store.status()).compact_revision
+    async with asyncio.TaskGroup() as group:
+        for n in range(0, 5000, 2):
+            group.create_task(store.put(put(b"key %d" % n, b"after")))
+            group.create_task(store.delete(Delete(key=b"key %d" % (n + 1))))
+    await store.compact((await store.status()).revision - 10)
+    assert store._in_checkpoint
+    assert snapshot_revisions(tmp_path) == []
+    await until(lambda: not store._in_checkpoint)
+    assert snapshot_revisions(tmp_path) == [compacting]
+    expected = await history(store)
+    await store.close()
+    assert await history(await opened()) == expected
+
+
+async def test_a_snapshot_is_taken_only_if_it_frees_as_much_log_as_the_last_one_took(
+    opened, tmp_path, caplog
+):
+    store = await opened(segment_bytes=SMALL)
+    await asyncio.gather(*(store.put(put(b"key %d" % n, b"x" * 100)) for n in range(200)))
+    for _ in range(40):
+        await fill(store, 15)
+        await store.compact((await store.status()).revision)
+        await until(lambda: not store._in_checkpoint)
+    sizes = [record.args[0] for record in caplog.records if "took a snapshot" in record.message]
+    assert 2 <= len(sizes) <= 5
+    assert sum(sizes[1:-1]) < 15 * 40 * 60
+
+
+async def test_a_full_disk_gives_no_snapshot_and_takes_nothing(opened, tmp_path, caplog):
+    disk = FaultyDisk()
+    store = await opened(segment_bytes=SMALL, disk=disk)
+    await fill(store, 100)
+    await store.compact((await store.status()).revision)
+    disk.write_error = errno.ENOSPC
+    await until(lambda: "no snapshot was taken, so the log stays as long as it is" in caplog.text)
+    disk.write_error = None
+    await until(lambda: not list(tmp_path.glob("*.tmp")))
+    assert snapshot_revisions(tmp_path) == []
+    assert segment_numbers(tmp_path)[0] == 1
+    await fill(store, 10)
+    await compact(store, caplog)
+    expected = await history(store)
+    await store.close()
+    assert await history(await opened()) == expected
+
+
+async def test_closing_in_the_middle_of_a_snapshot_leaves_no_trace_of_it(opened, tmp_path):
+    store = await opened(segment_bytes=SMALL)
+    await asyncio.gather(*(store.put(put(b"key %d" % n)) for n in range(5000)))
+    expected = await state(store)
+    await store.compact(5001)
+    await until(lambda: list(tmp_path.glob("*.tmp")))
+    await store.close()
+    assert list(tmp_path.glob("*.tmp")) == []
+    assert snapshot_revisions(tmp_path) == []
+    assert await state(await opened()) == expected

@@ -1,0 +1,182 @@
+"""The durable store: what it tells before and after the fsync, and across a restart."""
+
+import asyncio
+
+import pytest
+
+from etcd.embedded.disk import Disk
+from etcd.errors import (
+    Closed,
+    Compacted,
+    FutureRevision,
+    Locked,
+)
+from etcd.kv import Delete, Range, Txn, WatchRequest
+from tests.support.disks import HeldDisk
+from tests.support.durable import ABSENT, held, put, state
+from tests.support.turns import soon, turns
+
+# --- before the fsync, and after it
+
+
+async def test_nothing_is_told_before_it_is_durable(opened):
+    disk = HeldDisk()
+    store = await opened(disk=disk)
+    await store.put(put(b"a", b"old"))
+    watch = await store.watch(WatchRequest(key=b"a"))
+    heard = asyncio.create_task(soon(watch))
+    works = {
+        "put": store.put(put(b"a", b"new")),
+        "a transaction that fails for it": store.txn(Txn(compare=(ABSENT,))),
+        "a read in a transaction": store.txn(Txn(then=(Range(key=b"a"),))),
+        "a refusal that shows it": store.txn(Txn(then=(Range(key=b"a", revision=9),))),
+        "grant": store.grant(60, 7),
+        "a lease's keys": store.time_to_live(7, keys=True),
+        "leases": store.leases(),
+    }
+    tasks = await held(disk, *works.values())
+    assert [task.done() for task in (*tasks, heard)] == [False] * (len(tasks) + 1)
+    assert await state(store) == (2, {b"a": b"old"})
+    assert (await store.status()).revision == 2
+    with pytest.raises(FutureRevision):
+        await store.range(Range(key=b"a", revision=3))
+
+    disk.release()
+    answers = dict(zip(works, await asyncio.gather(*tasks, return_exceptions=True), strict=True))
+    assert answers["put"].revision == 3
+    assert answers["a transaction that fails for it"].revision == 3
+    assert answers["a read in a transaction"].results[0].kvs[0].value == b"new"
+    assert isinstance(answers["a refusal that shows it"], FutureRevision)
+    assert answers["leases"] == [7]
+    assert (await heard).revision == 3
+    assert await state(store) == (3, {b"a": b"new"})
+
+
+async def test_commits_of_one_turn_share_one_fsync_and_those_that_come_meanwhile_the_next(opened):
+    disk = HeldDisk()
+    store = await opened(disk=disk)
+    before = disk.syncs
+    first = await held(disk, *(store.put(put(b"a%d" % n)) for n in range(50)))
+    second = [asyncio.create_task(store.put(put(b"b%d" % n))) for n in range(50)]
+    await turns(20)
+    disk.release()
+    await asyncio.gather(*first, *second)
+    assert disk.syncs == before + 2
+
+
+async def test_changes_build_on_what_is_not_yet_durable(opened):
+    disk = HeldDisk()
+    store = await opened(disk=disk)
+    tasks = await held(disk, *(store.txn(Txn(compare=(ABSENT,), then=(put(b"a"),))) for _ in range(3)))
+    disk.release()
+    assert [result.succeeded for result in await asyncio.gather(*tasks)] == [True, False, False]
+
+
+async def test_a_caller_that_gives_up_harms_nobody(opened):
+    disk = HeldDisk()
+    store = await opened(disk=disk)
+    given_up, other = await held(disk, store.put(put(b"a")), store.put(put(b"b")))
+    given_up.cancel()
+    await turns(3)
+    disk.release()
+    await other
+    assert await state(store) == (3, {b"a": b"1", b"b": b"1"})
+
+
+async def test_closing_answers_who_waits_first(opened):
+    disk = HeldDisk()
+    store = await opened(disk=disk)
+    (task,) = await held(disk, store.put(put(b"a")))
+    closing = asyncio.create_task(store.close())
+    await turns(20)
+    assert not closing.done()
+    disk.release()
+    await closing
+    assert (await task).revision == 2
+    with pytest.raises(Closed):
+        await store.put(put(b"b"))
+    assert await state(await opened()) == (2, {b"a": b"1"})
+
+
+# --- a restart
+
+
+async def test_a_restart_keeps_keys_versions_and_history(opened):
+    store = await opened()
+    await store.put(put(b"a", b"1"))
+    await store.txn(Txn(then=(put(b"a", b"2"), put(b"b", b"2"))))
+    await store.delete(Delete(key=b"a"))
+    revisions = range(1, 5)
+    past = [await store.range(Range(key=b"a", range_end=b"z", revision=r)) for r in revisions]
+    await store.close()
+
+    store = await opened()
+    assert [await store.range(Range(key=b"a", range_end=b"z", revision=r)) for r in revisions] == past
+    async with await store.watch(WatchRequest(key=b"a", start_revision=1, previous=True)) as watch:
+        events = (await soon(watch)).events
+    assert [(e.kv.mod_revision, e.kind.name, e.previous and e.previous.value) for e in events] == [
+        (2, "PUT", None),
+        (3, "PUT", b"1"),
+        (4, "DELETE", b"2"),
+    ]
+    assert (await store.put(put(b"c"))).revision == 5
+
+
+async def test_a_restart_keeps_leases_and_lets_each_begin_anew(opened, clock):
+    store = await opened()
+    await store.grant(60, 7)
+    await store.grant(60, 8)
+    await store.put(put(b"a", lease=7))
+    await store.put(put(b"b", lease=8))
+    await store.revoke(8)
+    clock.advance(50)
+    await store.close()
+
+    store = await opened()
+    assert await store.leases() == [7]
+    lease = await store.time_to_live(7, keys=True)
+    assert (lease.ttl, lease.remaining, lease.keys) == (60, 60, [b"a"])
+    async with await store.watch(WatchRequest(key=b"a")) as watch:
+        clock.advance(60)
+        assert (await soon(watch)).revision == 5
+    assert await store.leases() == []
+    await store.close()
+
+    store = await opened()
+    assert await store.leases() == []
+    assert await state(store) == (5, {})
+
+
+async def test_a_restart_keeps_compaction(opened):
+    store = await opened()
+    for value in (b"1", b"2", b"3"):
+        await store.put(put(b"a", value))
+    await store.compact(3)
+    await store.close()
+
+    store = await opened()
+    assert (await store.status()).compact_revision == 3
+    with pytest.raises(Compacted):
+        await store.range(Range(key=b"a", revision=2))
+    assert (await store.range(Range(key=b"a", revision=3))).kvs[0].value == b"2"
+    with pytest.raises(Compacted):
+        await store.compact(3)
+    with pytest.raises(FutureRevision):
+        await store.compact(5)
+
+
+async def test_a_second_store_on_the_directory_is_refused(opened, tmp_path):
+    store = await opened()
+    with pytest.raises(Locked, match=rf"{tmp_path} is in use by process \d+"):
+        await opened()
+    await store.close()
+    await opened()
+
+
+async def test_without_fsync_the_disk_is_never_forced_and_the_log_says_what_that_risks(opened, caplog):
+    disk = Disk(fsync=False)
+    store = await opened(disk=disk)
+    assert "fsync is off: a crash of the machine can lose or damage what was stored" in caplog.text
+    await store.put(put(b"a"))
+    await store.close()
+    assert await state(await opened()) == (2, {b"a": b"1"})

@@ -1,0 +1,148 @@
+"""The durable store on a disk that refuses: what failed has not happened, what was told stays, and reads go on."""
+
+import asyncio
+import errno
+
+import pytest
+
+from etcd.errors import Interrupted, LeaseNotFound, NoSpace, Unavailable
+from etcd.kv import Delete, PutResult, Range, Txn, WatchRequest
+from tests.support.disks import FaultyDisk, HeldDisk
+from tests.support.durable import ABSENT, held, outcome, put, state
+from tests.support.turns import soon, turns, until
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.ENOSPC, NoSpace), (errno.EDQUOT, NoSpace), (errno.EIO, Unavailable)]
+)
+async def test_what_cannot_be_written_has_not_happened_and_later_writes_are_tried_again(
+    opened, number, error
+):
+    disk = FaultyDisk()
+    store = await opened(disk=disk)
+    await store.put(put(b"a", b"kept"))
+    watch = await store.watch(WatchRequest(key=b"\x00", range_end=b"\x00"))
+    disk.write_error = number
+    failed = await asyncio.gather(
+        store.put(put(b"a", b"undone")),
+        store.txn(Txn(compare=(ABSENT,), otherwise=(Delete(key=b"a"),))),
+        store.put(put(b"b")),
+        return_exceptions=True,
+    )
+    assert [type(e) for e in failed] == [error] * 3
+    assert await state(store) == (2, {b"a": b"kept"})
+    disk.write_error = None
+    assert (await store.put(put(b"c"))).revision == 3
+    batch = await soon(watch)
+    assert [event.kv.key for event in batch.events] == [b"c"]
+    await store.close()
+    assert await state(await opened()) == (3, {b"a": b"kept", b"c": b"1"})
+
+
+async def test_a_disk_that_fills_up_in_mid_record_loses_nothing_that_was_told(opened):
+    disk = FaultyDisk()
+    store = await opened(disk=disk)
+    disk.room = 1000
+    keys = {b"%d" % n for n in range(50)}
+    answers = {key: await outcome(store.put(put(key))) for key in keys}
+    told = {key: b"1" for key, answer in answers.items() if isinstance(answer, PutResult)}
+    assert 3 < len(told) < 50
+    assert {type(answer) for key, answer in answers.items() if key not in told} == {NoSpace}
+    assert await state(store) == (1 + len(told), told)
+    disk.room = None
+    await store.put(put(b"later"))
+    await store.close()
+    assert await state(await opened()) == (2 + len(told), told | {b"later": b"1"})
+
+
+async def test_leases_too_are_as_they_were_before_a_failed_write(opened, clock):
+    disk = FaultyDisk()
+    store = await opened(disk=disk)
+    await store.grant(60, 7)
+    await store.put(put(b"a", lease=7))
+    disk.write_error = errno.ENOSPC
+    failed = await asyncio.gather(
+        store.grant(60, 8),
+        store.put(put(b"b", lease=8)),
+        store.revoke(7),
+        store.revoke(8),
+        return_exceptions=True,
+    )
+    assert [type(e) for e in failed] == [NoSpace] * 4
+    assert await store.leases() == [7]
+    assert (await store.time_to_live(7, keys=True)).keys == [b"a"]
+    assert await state(store) == (2, {b"a": b"1"})
+
+
+async def test_an_expired_lease_whose_end_cannot_be_written_begins_anew(opened, clock, caplog):
+    disk = FaultyDisk()
+    store = await opened(disk=disk)
+    await store.grant(60, 7)
+    await store.put(put(b"a", lease=7))
+    disk.write_error = errno.ENOSPC
+    clock.advance(60)
+    await until(lambda: "the end of lease 7 could not be recorded, it begins anew" in caplog.text)
+    assert (await store.time_to_live(7)).remaining == 60
+    disk.write_error = None
+    async with await store.watch(WatchRequest(key=b"a")) as watch:
+        clock.advance(60)
+        await soon(watch)
+    assert await store.leases() == []
+
+
+async def test_a_compaction_that_cannot_be_written_has_not_happened(opened):
+    disk = FaultyDisk()
+    store = await opened(disk=disk)
+    await store.put(put(b"a"))
+    disk.write_error = errno.ENOSPC
+    with pytest.raises(NoSpace):
+        await store.compact(2)
+    assert (await store.range(Range(key=b"a", revision=1))).kvs == ()
+    disk.write_error = None
+    await store.compact(2)
+
+
+async def test_after_a_failed_fsync_nobody_claims_to_know_and_only_reads_go_on(opened):
+    disk = FaultyDisk()
+    store = await opened(disk=disk)
+    await store.put(put(b"a", b"kept"))
+    disk.sync_error = errno.EIO
+    with pytest.raises(Interrupted, match="fsync failed"):
+        await store.put(put(b"a", b"unknown"))
+    disk.sync_error = None
+    for write in (
+        lambda: store.put(put(b"b")),
+        lambda: store.delete(Delete(key=b"a")),
+        lambda: store.grant(60),
+        lambda: store.compact(2),
+    ):
+        with pytest.raises(Unavailable, match="read-only until it is restarted"):
+            await write()
+    assert await state(store) == (2, {b"a": b"kept"})
+    assert (await store.txn(Txn(then=(Range(key=b"a"),)))).results[0].kvs[0].value == b"kept"
+    assert not (await store.txn(Txn(compare=(ABSENT,), then=(put(b"a"),)))).succeeded
+    with pytest.raises(LeaseNotFound):
+        await store.revoke(7)
+    await store.close()
+    revision, kvs = await state(await opened())
+    assert (revision, kvs) in [(2, {b"a": b"kept"}), (3, {b"a": b"unknown"})]
+
+
+async def test_what_gathered_behind_a_failed_fsync_is_known_not_to_be_written(opened):
+    class HeldThenFailing(HeldDisk):
+        def sync(self, fd):
+            super().sync(fd)
+            if self.failing:
+                raise OSError(errno.EIO, "Input/output error")
+
+        failing = False
+
+    disk = HeldThenFailing()
+    store = await opened(disk=disk)
+    disk.failing = True
+    (writing,) = await held(disk, store.put(put(b"a")))
+    gathering = asyncio.create_task(store.put(put(b"b")))
+    await turns(3)
+    disk.release()
+    answers = await asyncio.gather(writing, gathering, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Interrupted, Unavailable]

@@ -1,0 +1,92 @@
+"""Restarts change nothing: a durable store that is started again and again answers as a store in memory does."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apimachinery.clock import SteppedClock
+from etcd.embedded.disk import Disk
+from etcd.embedded.durable import DurableStore
+from etcd.embedded.memory import MemoryStore
+from etcd.kv import Compare, Delete, Put, Range, Target, Txn, WatchRequest
+from tests.support.durable import ALL, outcome
+from tests.support.turns import soon, until
+
+KEYS = st.sampled_from([b"a", b"b", b"c", b"d"])
+LEASES = st.sampled_from([1, 2, 3])
+PUTS = st.builds(Put, key=KEYS, value=st.binary(max_size=20), lease=st.just(0) | LEASES)
+DELETES = st.builds(Delete, key=KEYS, range_end=st.sampled_from([None, b"c", b"z"]))
+COMPARES = st.builds(Compare, key=KEYS, target=st.just(Target.VERSION), operand=st.integers(0, 2))
+OPERATIONS = PUTS | DELETES
+TXNS = st.builds(
+    Txn,
+    compare=st.lists(COMPARES, max_size=1),
+    then=st.lists(OPERATIONS, max_size=3),
+    otherwise=st.lists(OPERATIONS, max_size=2),
+)
+RESTART = "restart"
+STEPS = st.one_of(
+    st.tuples(st.just("txn"), TXNS),
+    st.tuples(st.just("put"), PUTS),
+    st.tuples(st.just("grant"), st.integers(1, 99), LEASES),
+    st.tuples(st.just("revoke"), LEASES),
+    st.tuples(st.just("compact"), st.integers(1, 40)),
+    st.tuples(st.just(RESTART)),
+)
+
+
+async def everything(store):
+    """What the store can be asked, and answers."""
+    status = await store.status()
+    leases = [await store.time_to_live(lease, keys=True) for lease in await store.leases()]
+    revisions = range(status.compact_revision, status.revision + 1)
+    past = [
+        await outcome(store.range(Range(key=ALL.key, range_end=ALL.range_end, revision=r))) for r in revisions
+    ]
+    return status.revision, status.compact_revision, leases, past, await events(store, status)
+
+
+async def events(store, status):
+    first = max(status.compact_revision, 2)
+    request = WatchRequest(key=ALL.key, range_end=ALL.range_end, start_revision=first, previous=True)
+    seen, revision = [], 0
+    async with await store.watch(request) as watch:
+        await watch.request_progress()
+        while revision < status.revision:
+            batch = await soon(watch)
+            seen += batch.events
+            revision = batch.revision
+    return seen
+
+
+async def compare(directory, steps, segment_bytes):
+    async def start():
+        return await DurableStore.open(
+            directory, clock=SteppedClock(), disk=Disk(fsync=False), segment_bytes=segment_bytes
+        )
+
+    durable, memory = await start(), MemoryStore(clock=SteppedClock())
+    for name, *arguments in steps:
+        if name == RESTART:
+            await durable.close()
+            durable = await start()
+        else:
+            answers = [await outcome(getattr(store, name)(*arguments)) for store in (durable, memory)]
+            assert repr(answers[0]) == repr(answers[1])  # errors compare by what they say
+    await until(lambda: not durable._in_checkpoint)
+    assert await everything(durable) == await everything(memory)
+    await durable.close()
+    durable = await start()
+    assert await everything(durable) == await everything(memory)
+    await durable.close()
+    await memory.close()
+
+
+@settings(deadline=None)
+@given(steps=st.lists(STEPS, max_size=40), segment_bytes=st.sampled_from([1, 100, 1 << 20]))
+def test_restarts_change_nothing(steps, segment_bytes):
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(compare(Path(directory), steps, segment_bytes))
