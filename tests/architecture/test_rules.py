@@ -6,6 +6,7 @@ from tests.architecture.rules import (
     docstrings,
     kinds,
     libraries,
+    module_names,
     size,
     suppressions,
     testing,
@@ -149,6 +150,18 @@ def test_suppressions(code, expected):
 )
 def test_libraries(path, code, expected):
     assert lines(libraries.check, path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("etcd/utils.py", [1], id="a module"),
+        pytest.param("apiserver/common/keys.py", [1], id="a package"),
+        pytest.param("controller_manager/app.py", [], id="a part of a name"),
+    ],
+)
+def test_module_names(path, expected):
+    assert lines(module_names.check, path, "") == expected
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from tests.architecture.rules import (
     docstrings,
     kinds,
     libraries,
+    module_names,
     size,
     suppressions,
     testing,
@@ -29,6 +30,9 @@ RULES = (
     Rule(name="time and chance are injected", check=time_and_chance.check, folders=PACKAGES),
     Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*PACKAGES, *TOOLS)),
     Rule(name="a silenced check is named", check=suppressions.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
+    Rule(
+        name="modules have names of their own", check=module_names.check, folders=(*PACKAGES, *TESTS, *TOOLS)
+    ),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
 )
