@@ -1,0 +1,22 @@
+"""What the failure of a connection means for the request that was on it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import aiohttp
+
+from etcd.errors import Interrupted, Unavailable
+
+_NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""There was no connection, so there was no request on it. After any other failure it may have arrived."""
+
+
+@contextmanager
+def connection_to(endpoint: str) -> Iterator[None]:
+    """Turn the failures of aiohttp and of the system into the store's errors."""
+    try:
+        yield
+    except _NEVER_SENT as error:
+        raise Unavailable(f"{endpoint}: {error}") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise Interrupted(f"{endpoint}: {str(error) or type(error).__name__}") from error

@@ -1,0 +1,142 @@
+"""One member's JSON gateway, over etcd3-py's client: its session, its URLs, the token it sends along.
+
+etcd3-py's own encoding, models and streams are not used: they are slow, and its streams do not work with the aiohttp
+of today. Here is decided what a failure of the connection means for a request; which member to ask, and whether to
+ask again, is the transport's business.
+"""
+
+import socket
+import ssl
+from dataclasses import dataclass
+from http import HTTPStatus
+from io import BytesIO
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from etcd3 import AioClient
+
+from etcd.errors import Interrupted
+from etcd.remote.connection import connection_to
+from etcd.remote.errors import error_of_answer
+from etcd.remote.methods import Method
+from etcd.remote.stream import LineStream, SocketStream, Stream
+
+T = TypeVar("T")
+
+LARGE = 2**20
+"""Bytes from which on aiohttp wants a body as a file, to send it bit by bit."""
+
+KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""A stream may be silent for long; this is how a peer that vanished is noticed, where the system has these options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLS:
+    """Paths of PEM files: the authority that signed the servers' certificates, and our own certificate if they ask."""
+
+    ca: str
+    cert: str | None = None
+    key: str | None = None
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.ca)
+        if self.cert is not None:
+            context.load_cert_chain(self.cert, self.key)
+        return context
+
+
+class _Client(AioClient):  # type: ignore[misc]  # etcd3 has no types
+    """etcd3-py's client without its own start, which asks for the server's version by a blocking request."""
+
+    def _retrieve_version(self) -> None:
+        """The version is not needed: every etcd since 3.4 serves the same API."""
+
+    def _verify_version(self) -> None:
+        """Nothing was retrieved."""
+
+    def _get_prefix(self) -> None:
+        self.api_prefix = "/v3"
+
+
+class Gateway:
+    """One member, by the URL it serves clients at."""
+
+    def __init__(self, endpoint: str, *, tls: ssl.SSLContext | None, connect_timeout: float) -> None:
+        url = urlsplit(endpoint)
+        host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
+        self.endpoint = endpoint
+        self._client = _Client(host=host, port=url.port or 2379, protocol=url.scheme, pool_size=0)
+        # etcd3-py's own context would take a certificate that was made out to another host.
+        self._tls = tls or True
+        self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout)
+
+    @property
+    def token(self) -> str | None:
+        token: str | None = self._client.token
+        return token
+
+    @token.setter
+    def token(self, token: str | None) -> None:
+        self._client.token = token
+
+    async def call(self, method: Method[T], body: bytes) -> T:
+        with connection_to(self.endpoint):
+            async with await self._post(method.path, body) as answer:
+                payload = await answer.read()
+        if answer.status != HTTPStatus.OK:
+            raise error_of_answer(payload, answer.status)
+        try:
+            return method.decode(payload)
+        except msgspec.MsgspecError as error:
+            raise Interrupted(f"{self.endpoint}: an answer that cannot be read: {error}") from error
+
+    async def open_stream(self, path: str, body: bytes) -> Stream:
+        """Begin a call whose answers are a stream.
+
+        etcd's gateway reads on while it answers over a WebSocket only. It cannot take a token there: its proxy passes
+        one on as `Bearer …`, which etcd then does not know.
+        """
+        with connection_to(self.endpoint):
+            if self.token is None:
+                return await self._open_socket(path, body)
+            return await self._open_lines(path, body)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _open_socket(self, path: str, body: bytes) -> SocketStream:
+        ws = await self._client.session.ws_connect(
+            f"{self._client.baseurl}/v3{path}",
+            ssl=self._tls,
+            max_msg_size=0,
+            decode_text=False,
+            timeout=aiohttp.ClientWSTimeout(ws_close=0.0),  # a farewell is sent, and none waited for
+        )
+        _keep_alive(ws.get_extra_info("socket"))
+        await ws.send_frame(body, aiohttp.WSMsgType.TEXT)
+        return SocketStream(self.endpoint, ws)
+
+    async def _open_lines(self, path: str, body: bytes) -> LineStream:
+        answer = await self._post(path, body)
+        if answer.status != HTTPStatus.OK:
+            raise error_of_answer(await answer.read(), answer.status)
+        assert answer.connection is not None
+        assert answer.connection.transport is not None
+        _keep_alive(answer.connection.transport.get_extra_info("socket"))
+        return LineStream(self.endpoint, answer)
+
+    async def _post(self, path: str, body: bytes) -> aiohttp.ClientResponse:
+        data = body if len(body) < LARGE else BytesIO(body)
+        answer: aiohttp.ClientResponse = await self._client.call_rpc(
+            path, data, raw=True, timeout=self._timeout, ssl=self._tls
+        )
+        return answer
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

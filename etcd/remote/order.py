@@ -1,0 +1,51 @@
+"""What a watch delivers of what arrives for it: each matching event once, in order, and honest word of how far it is.
+
+Pure: events and revisions in, batches out. Streams are not trusted to be one sequence. A stream that takes over begins
+where the last one was read to, two may overlap, and etcd itself repeats events after a member was restored from a
+snapshot and may send old ones to a watch that starts in the future.
+"""
+
+from collections.abc import Sequence
+
+from etcd.kv import FROM_KEY, Event, Revision, WatchBatch, WatchRequest
+
+
+class Order:
+    def __init__(self, request: WatchRequest, start: Revision) -> None:
+        self.position = start - 1
+        """Every matching event from the start to here was delivered."""
+        self.wanted: Revision = 0
+        """A notification of at least this revision is owed, unless 0."""
+        self._request = request
+        self._start = start
+
+    def accept(self, events: Sequence[Event], reached: Revision) -> list[WatchBatch]:
+        """Take whole revisions from a stream which lacks nothing between `position` and `reached`."""
+        fresh = [event for event in events if self._is_fresh(event)]
+        is_news = reached >= self.position
+        self.position = max(self.position, reached)
+        if fresh or (is_news and self._request.progress):
+            return [WatchBatch(revision=self.position, events=fresh), *self._notify()]
+        return self._notify()
+
+    def want(self, revision: Revision) -> list[WatchBatch]:
+        """Owe a notification of at least this revision; it is given at once if it can be."""
+        self.wanted = max(self.wanted, revision)
+        return self._notify()
+
+    def _notify(self) -> list[WatchBatch]:
+        if not self.wanted or self.position < self.wanted:
+            return []
+        # A watch that starts in the future misses nothing before it, but the store is not there yet.
+        revision = self.wanted if self.position < self._start else self.position
+        self.wanted = 0
+        return [WatchBatch(revision=revision)]
+
+    def _is_fresh(self, event: Event) -> bool:
+        return event.kv.mod_revision > self.position and self._holds(event.kv.key)
+
+    def _holds(self, key: bytes) -> bool:
+        first, end = self._request.key, self._request.range_end
+        if end is None:
+            return key == first
+        return key >= first and (key < end or end == FROM_KEY)

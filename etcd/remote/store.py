@@ -1,0 +1,162 @@
+"""A real etcd, one member or a cluster of them, as a KV."""
+
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from typing import Self, TypeVar
+from weakref import WeakSet
+
+from etcd.errors import Closed, Compacted, FutureRevision, InvalidRequest, PermissionDenied
+from etcd.kv import (
+    HEAD,
+    NO_LEASE,
+    Delete,
+    DeleteResult,
+    Lease,
+    LeaseId,
+    Put,
+    PutResult,
+    Range,
+    RangeResult,
+    Revision,
+    Status,
+    Txn,
+    TxnResult,
+    WatchRequest,
+)
+from etcd.remote import methods, requests
+from etcd.remote.clock import Clock
+from etcd.remote.errors import RevisionCompacted, RevisionInFuture
+from etcd.remote.gateway import TLS, Gateway
+from etcd.remote.transport import Credentials, Transport
+from etcd.remote.watch import RemoteWatch
+
+T = TypeVar("T")
+
+ANY_KEY = b"\x00"
+
+
+class RemoteStore:
+    """Use it from one event loop."""
+
+    @classmethod
+    async def connect(
+        cls,
+        endpoints: Sequence[str],
+        *,
+        clock: Clock,
+        tls: TLS | None = None,
+        credentials: Credentials | None = None,
+        deadline: float = 5.0,
+    ) -> Self:
+        """Reach at least one member, or fail as a first request would.
+
+        `deadline` is how many seconds any call may take, with all that is tried again.
+        """
+        if not endpoints:
+            raise InvalidRequest("no endpoints")
+        context = tls.context() if tls is not None else None
+        # A member that cannot be reached leaves time for all the others.
+        connect_timeout = deadline / (len(endpoints) + 1)
+        gateways = [Gateway(endpoint, tls=context, connect_timeout=connect_timeout) for endpoint in endpoints]
+        store = cls(Transport(gateways, credentials=credentials, deadline=deadline, clock=clock), clock)
+        try:
+            await store.status()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._watches: WeakSet[RemoteWatch] = WeakSet()
+
+    # --- KV
+
+    async def range(self, request: Range) -> RangeResult:
+        call = self._transport.call(methods.RANGE, requests.encode_range(request))
+        return await self._naming_revisions([request], call)
+
+    async def put(self, request: Put) -> PutResult:
+        return await self._transport.call(methods.PUT, requests.encode_put(request))
+
+    async def delete(self, request: Delete) -> DeleteResult:
+        return await self._transport.call(methods.DELETE, requests.encode_delete(request))
+
+    async def txn(self, request: Txn) -> TxnResult:
+        operations = (*request.then, *request.otherwise)
+        reads = [operation for operation in operations if isinstance(operation, Range)]
+        method = methods.READ_TXN if len(reads) == len(operations) else methods.TXN
+        return await self._naming_revisions(reads, self._transport.call(method, requests.encode_txn(request)))
+
+    async def watch(self, request: WatchRequest) -> RemoteWatch:
+        if not request.key:
+            raise InvalidRequest("key is empty")
+        start = request.start_revision
+        if start <= HEAD:
+            # The member that takes the watch may be behind, and would begin with what is long past.
+            start = 1 + (await self.range(Range(key=request.key, count_only=True))).revision
+        watch = await RemoteWatch.open(self._transport, request, start, self._clock)
+        self._watches.add(watch)
+        return watch
+
+    async def compact(self, revision: Revision) -> None:
+        await self._naming_revisions(
+            [Range(key=ANY_KEY, revision=revision)],
+            self._transport.call(methods.COMPACT, requests.encode_compaction(revision)),
+        )
+
+    async def grant(self, ttl: int, lease: LeaseId = NO_LEASE) -> Lease:
+        if ttl <= 0:
+            # etcd would grant its shortest TTL instead.
+            raise InvalidRequest(f"a lease's TTL must be at least 1 second, not {ttl}")
+        return await self._transport.call(methods.GRANT, requests.encode_grant(ttl, lease))
+
+    async def keep_alive(self, lease: LeaseId) -> Lease:
+        return await self._transport.call(methods.KEEP_ALIVE, requests.encode_lease(lease))
+
+    async def revoke(self, lease: LeaseId) -> None:
+        await self._transport.call(methods.REVOKE, requests.encode_lease(lease))
+
+    async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
+        return await self._transport.call(
+            methods.TIME_TO_LIVE, requests.encode_time_to_live(lease, keys=keys)
+        )
+
+    async def leases(self) -> Sequence[LeaseId]:
+        return await self._transport.call(methods.LEASES, requests.NOTHING)
+
+    async def status(self) -> Status:
+        """As the member that answers knows it: its revision may be behind the cluster's."""
+        member = await self._transport.call(methods.STATUS, requests.NOTHING)
+        return Status(
+            backend="etcd",
+            version=member.version,
+            revision=member.revision,
+            compact_revision=0,
+            size=member.size,
+        )
+
+    async def close(self) -> None:
+        for watch in list(self._watches):
+            await watch.cut_off(Closed("the store is closed"))
+        await self._transport.close()
+
+    # --- what etcd's refusals leave out
+
+    async def _naming_revisions(self, reads: Sequence[Range], call: Awaitable[T]) -> T:
+        """Say of which revision a refusal is, and which it could have been."""
+        revisions = [read.revision for read in reads if read.revision > HEAD]
+        try:
+            return await call
+        except RevisionInFuture:
+            raise FutureRevision(max(revisions), (await self.status()).revision) from None
+        except RevisionCompacted:
+            raise Compacted(min(revisions), await self._history_start(reads[0].key)) from None
+
+    async def _history_start(self, key: bytes) -> Revision:
+        """Nobody is told but a watch that starts too early."""
+        create = requests.encode_watch(WatchRequest(key=key), 1)
+        with suppress(PermissionDenied):  # whoever may not look is told of the refusal all the same
+            return await self._transport.history_start(create)
+        return 0

@@ -1,0 +1,73 @@
+"""The two ways a gateway streams answers: over a WebSocket, and as lines of a response that does not end.
+
+Both give whole messages as bytes, and neither loses one when a wait for it is cancelled. Nothing reads ahead of whoever
+calls `receive` but for aiohttp's own small buffers, so a slow reader slows etcd down. Knows nothing of what is said.
+"""
+
+from typing import Literal, Protocol, TypeAlias
+
+import aiohttp
+
+from etcd.errors import Interrupted, Unsupported
+from etcd.remote.connection import connection_to
+from etcd.remote.requests import PROGRESS
+
+Socket: TypeAlias = "aiohttp.ClientWebSocketResponse[Literal[False]]"
+
+
+class Stream(Protocol):
+    async def receive(self) -> bytes: ...
+
+    async def ask_progress(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class SocketStream:
+    def __init__(self, endpoint: str, socket: Socket) -> None:
+        self._endpoint = endpoint
+        self._socket = socket
+
+    async def receive(self) -> bytes:
+        with connection_to(self._endpoint):
+            message = await self._socket.receive()
+        if message.type is not aiohttp.WSMsgType.TEXT:
+            raise Interrupted(f"{self._endpoint}: the stream ended")
+        text: bytes = message.data
+        return text
+
+    async def ask_progress(self) -> None:
+        with connection_to(self._endpoint):
+            await self._socket.send_frame(PROGRESS, aiohttp.WSMsgType.TEXT)
+
+    async def close(self) -> None:
+        await self._socket.close()
+
+
+class LineStream:
+    def __init__(self, endpoint: str, response: aiohttp.ClientResponse) -> None:
+        self._endpoint = endpoint
+        self._response = response
+        self._received = bytearray()
+        self._searched = 0
+
+    async def receive(self) -> bytes:
+        while (end := self._received.find(b"\n", self._searched)) < 0:
+            self._searched = len(self._received)
+            with connection_to(self._endpoint):
+                more = await self._response.content.readany()
+            if not more:
+                raise Interrupted(f"{self._endpoint}: the stream ended")
+            self._received += more
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
+        self._searched = 0
+        return line
+
+    async def ask_progress(self) -> None:
+        raise Unsupported(
+            "nothing can be asked of a stream that was opened with a token: etcd's gateway cannot"
+        )
+
+    async def close(self) -> None:
+        self._response.close()

@@ -1,0 +1,165 @@
+"""Requests to a cluster: which member to ask, for how long, with which token, and when to ask again.
+
+A request is sent again only if it certainly was not carried out, or may be carried out twice; always within its
+deadline. Knows methods and bytes, not what is in them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
+from etcd.kv import Revision
+from etcd.remote.clock import Clock, Deadline
+from etcd.remote.errors import TokenRejected
+from etcd.remote.gateway import Gateway
+from etcd.remote.methods import LOGIN, WATCH, Method
+from etcd.remote.requests import encode_login
+from etcd.remote.watch_stream import WatchStream
+
+T = TypeVar("T")
+
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 1.0
+"""Seconds between two rounds over all members; each pause is twice the one before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    user: str
+    password: str
+
+
+class Transport:
+    def __init__(
+        self, gateways: Sequence[Gateway], *, credentials: Credentials | None, deadline: float, clock: Clock
+    ) -> None:
+        self._gateways = gateways
+        self._turn = 0
+        """The member to ask first: the last that answered."""
+        self._credentials = credentials
+        self._token: str | None = None
+        self._login = asyncio.Lock()
+        self._deadline = deadline
+        self._clock = clock
+        self._closed = False
+
+    async def call(self, method: Method[T], body: bytes) -> T:
+        """The answer, or the error that etcd or the connection gave instead."""
+
+        async def ask(gateway: Gateway) -> T:
+            return await gateway.call(method, body)
+
+        return await self._with_token(ask, repeatable=method.repeatable)
+
+    async def open_watch(self, create: bytes) -> WatchStream:
+        """A stream whose watch etcd has confirmed."""
+
+        async def open_on(gateway: Gateway) -> WatchStream:
+            return await self._open_watch(gateway, create)
+
+        return await self._with_token(open_on, repeatable=True)
+
+    async def history_start(self, create: bytes) -> Revision:
+        """The oldest revision there is, as a watch that would start before it is told."""
+
+        async def ask(gateway: Gateway) -> Revision:
+            watch = await self._open_watch(gateway, create)
+            try:
+                return (await watch.receive()).compact_revision
+            finally:
+                await watch.close()
+
+        return await self._with_token(ask, repeatable=True)
+
+    def pass_over(self, gateway: Gateway) -> None:
+        """Ask another member first from now on."""
+        if self._gateways[self._turn] is gateway:
+            self._turn = (self._turn + 1) % len(self._gateways)
+
+    async def close(self) -> None:
+        self._closed = True
+        for gateway in self._gateways:
+            await gateway.close()
+
+    async def _open_watch(self, gateway: Gateway, create: bytes) -> WatchStream:
+        stream = await gateway.open_stream(WATCH, create)
+        watch = WatchStream(gateway, stream, clock=self._clock, patience=self._deadline)
+        try:
+            await watch.receive()
+        except PermissionDenied as error:
+            await watch.close()
+            # Releases such as 3.5.1 say this of a token that they do not know, too.
+            raise TokenRejected(str(error)) from error
+        except BaseException:
+            await watch.close()
+            raise
+        return watch
+
+    async def _with_token(self, request: Callable[[Gateway], Awaitable[T]], *, repeatable: bool) -> T:
+        until = self._clock.monotonic() + self._deadline
+        if self._credentials is None:
+            return await self._in_turn(request, repeatable=repeatable, until=until)
+        if self._token is None:
+            await self._renew_token(None, until)
+        token = self._token
+        try:
+            return await self._in_turn(request, repeatable=repeatable, until=until)
+        except TokenRejected:
+            await self._renew_token(token, until)
+            return await self._in_turn(request, repeatable=repeatable, until=until)
+
+    async def _renew_token(self, stale: str | None, until: float) -> None:
+        """Get a token in the place of `stale`; requests that come meanwhile wait for the same one."""
+        async with self._login:
+            if self._token != stale:
+                return
+            assert self._credentials is not None
+            body = encode_login(self._credentials.user, self._credentials.password)
+
+            async def log_in(gateway: Gateway) -> str:
+                return await gateway.call(LOGIN, body)
+
+            self._token = await self._in_turn(log_in, repeatable=LOGIN.repeatable, until=until)
+            for gateway in self._gateways:
+                gateway.token = self._token
+
+    async def _in_turn(
+        self, request: Callable[[Gateway], Awaitable[T]], *, repeatable: bool, until: float
+    ) -> T:
+        """Ask one member after the other, as long as asking again is right."""
+        tries = 0
+        while True:
+            if self._closed:
+                raise Closed("the store is closed")
+            gateway = self._gateways[self._turn]
+            left = until - self._clock.monotonic()
+            share = left / max(len(self._gateways) - tries, 1) if repeatable else left
+            try:
+                return await self._attempt(request, gateway, share)
+            except (Unavailable, Interrupted, Timeout) as error:
+                if error.outcome_unknown and not repeatable:
+                    raise
+                self.pass_over(gateway)
+                tries += 1
+                pause = _pause(tries, len(self._gateways))
+                if self._clock.monotonic() + pause >= until:
+                    raise
+            if pause:
+                await self._clock.sleep(pause)
+
+    async def _attempt(
+        self, request: Callable[[Gateway], Awaitable[T]], gateway: Gateway, seconds: float
+    ) -> T:
+        try:
+            with Deadline(self._clock, seconds):
+                return await request(gateway)
+        except TimeoutError as error:
+            raise Timeout(f"{gateway.endpoint}: no answer in {seconds:.3g} s") from error
+
+
+def _pause(tries: int, members: int) -> float:
+    """None while there are members not asked in this round."""
+    rounds, asked = divmod(tries, members)
+    return 0.0 if asked else min(FIRST_PAUSE * 2 ** (rounds - 1), LONGEST_PAUSE)

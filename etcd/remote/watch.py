@@ -1,0 +1,199 @@
+"""A watch on a real etcd that outlives its connections.
+
+One task, the follower, reads a stream and goes on from its position on another one when that breaks, for as long as it
+takes. It stops reading when the reader is `BACKLOG` batches behind, which makes etcd wait, too.
+
+Progress on request comes in three ways:
+
+* From a release that answers in order (`WatchStream.answers_progress_in_order`) it is the answer. There is none while
+  the watch is not synchronised, so the request is repeated.
+* From earlier releases the answer says how far the member is, not the stream. Then everything that has happened since
+  the watch's position, to any key, is read on a second stream: every revision has an event, so the event of the
+  revision aimed at proves that all before it were seen. If some of that is compacted the watch ends as `Compacted`.
+* Over an authenticated connection nothing can be asked, which is refused as `Unsupported`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from typing import Self
+
+from etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout, Unavailable, Unsupported
+from etcd.kv import FROM_KEY, Range, Revision, WatchBatch, WatchRequest
+from etcd.remote.answers import WatchAnswer
+from etcd.remote.clock import Clock
+from etcd.remote.methods import RANGE
+from etcd.remote.order import Order
+from etcd.remote.requests import encode_range, encode_watch
+from etcd.remote.transport import Transport
+from etcd.remote.watch_stream import WatchStream
+
+BACKLOG = 16
+"""Batches that may wait for the reader. etcd puts up to a thousand revisions into one."""
+
+ASK_AGAIN = 0.1
+"""Seconds after which a request for progress is repeated: as often etcd synchronises watches."""
+
+EVERYTHING = b"\x00"
+
+_BROKEN = (Unavailable, Interrupted, Timeout)
+"""The stream or its member failed; another will do."""
+
+
+class RemoteWatch:
+    @classmethod
+    async def open(cls, transport: Transport, request: WatchRequest, start: Revision, clock: Clock) -> Self:
+        stream = await transport.open_watch(encode_watch(request, start))
+        return cls(transport, request, start, stream=stream, clock=clock)
+
+    def __init__(
+        self,
+        transport: Transport,
+        request: WatchRequest,
+        start: Revision,
+        *,
+        stream: WatchStream,
+        clock: Clock,
+    ) -> None:
+        self._transport = transport
+        self._request = request
+        self._stream = stream
+        self._clock = clock
+        self._order = Order(request, start)
+        self._inbox: asyncio.Queue[WatchBatch | None] = asyncio.Queue()
+        """None is the end."""
+        self._room = asyncio.Event()
+        self._error: BaseException | None = None
+        self._closed = False
+        loop = asyncio.get_running_loop()
+        self._asker: asyncio.Task[None] | None = None
+        self._follower = loop.create_task(self._follow(), name=f"watch {request.key!r}")
+        self._follower.add_done_callback(self._end)
+
+    def __aiter__(self) -> AsyncIterator[WatchBatch]:
+        return self
+
+    async def __anext__(self) -> WatchBatch:
+        batch = None if self._closed else await self._inbox.get()
+        if batch is not None and not self._closed:
+            self._room.set()
+            return batch
+        self._inbox.put_nowait(None)
+        if self._error is not None and not self._closed:
+            raise self._error
+        raise StopAsyncIteration
+
+    async def request_progress(self) -> None:
+        if self._follower.done():
+            raise Closed("the watch is over")
+        self._put(self._order.want(await self._head()))
+        if not self._order.wanted:
+            return
+        try:
+            await self._ask_progress()
+        except Unsupported:
+            self._order.wanted = 0
+            raise
+        if self._asker is None or self._asker.done():
+            self._asker = asyncio.get_running_loop().create_task(self._keep_asking())
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def cut_off(self, error: KVError) -> None:
+        """End the watch from the store's side."""
+        if self._error is None:
+            self._error = error
+        await self._stop()
+
+    # --- the follower
+
+    async def _follow(self) -> None:
+        try:
+            while True:
+                try:
+                    while True:
+                        await self._take(await self._stream.receive())
+                except _BROKEN:
+                    await self._resume()
+        finally:
+            await self._stream.close()
+
+    async def _resume(self) -> None:
+        await self._stream.close()
+        self._transport.pass_over(self._stream.gateway)
+        while True:
+            # Each try asks every member until its deadline; a watch waits for its cluster as long as it takes.
+            with suppress(*_BROKEN):
+                create = encode_watch(self._request, self._order.position + 1)
+                self._stream = await self._transport.open_watch(create)
+                return
+
+    async def _take(self, answer: WatchAnswer) -> None:
+        if answer.on_demand and not await self._stream.answers_progress_in_order():
+            if self._order.position < self._order.wanted:
+                await self._catch_up()
+            return
+        await self._accept(answer)
+
+    async def _catch_up(self) -> None:
+        """Read what happened to any key from the position to the revision that is wanted."""
+        everything = WatchRequest(key=EVERYTHING, range_end=FROM_KEY, previous=self._request.previous)
+        stream = await self._transport.open_watch(encode_watch(everything, self._order.position + 1))
+        try:
+            while self._order.wanted:
+                await self._accept(await stream.receive())
+        finally:
+            await stream.close()
+
+    async def _accept(self, answer: WatchAnswer) -> None:
+        if answer.compact_revision:
+            raise Compacted(self._order.position + 1, answer.compact_revision)
+        while self._inbox.qsize() >= BACKLOG:
+            self._room.clear()
+            await self._room.wait()
+        # An answer with events may not hold all that its own revision promises: etcd cuts long histories into several.
+        reached = answer.events[-1].kv.mod_revision if answer.events else answer.revision
+        self._put(self._order.accept(answer.events, reached))
+
+    def _put(self, batches: Iterable[WatchBatch]) -> None:
+        for batch in batches:
+            self._inbox.put_nowait(batch)
+
+    # --- progress on request
+
+    async def _head(self) -> Revision:
+        body = encode_range(Range(key=self._request.key, count_only=True))
+        return (await self._transport.call(RANGE, body)).revision
+
+    async def _ask_progress(self) -> None:
+        # If the stream just broke, the next is asked.
+        with suppress(*_BROKEN):
+            await self._stream.ask_progress()
+
+    async def _keep_asking(self) -> None:
+        while self._order.wanted:
+            await self._clock.sleep(ASK_AGAIN)
+            await self._ask_progress()
+
+    # --- the end
+
+    async def _stop(self) -> None:
+        for task in (self._follower, self._asker):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+
+    def _end(self, follower: asyncio.Task[None]) -> None:
+        if not follower.cancelled():
+            self._error = follower.exception()
+        if self._asker is not None:
+            self._asker.cancel()
+        self._inbox.put_nowait(None)

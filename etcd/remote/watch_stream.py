@@ -1,0 +1,81 @@
+"""A stream with one watch on it: its answers whole, and what must be known of the member behind it.
+
+A quiet stream is no proof that all is well: a member that is stopped, or cut off from its leader, hears of no change
+and still keeps its connections. etcd's own clients ask to be told (`hasleader`); the gateway's WebSocket cannot carry
+that, so after a time of silence the member is asked for its status.
+"""
+
+from msgspec.structs import replace
+
+from etcd.errors import Timeout, Unavailable
+from etcd.kv import Event
+from etcd.remote.answers import MemberStatus, WatchAnswer, decode_watch
+from etcd.remote.clock import Clock, Deadline
+from etcd.remote.gateway import Gateway
+from etcd.remote.methods import STATUS
+from etcd.remote.requests import NOTHING
+from etcd.remote.stream import Stream
+
+PROGRESS_IN_ORDER = {(3, 4): 31, (3, 5): 13}
+"""By minor version the first release that is right; later minors are. See `WatchStream.answers_progress_in_order`."""
+
+
+class WatchStream:
+    def __init__(self, gateway: Gateway, stream: Stream, *, clock: Clock, patience: float) -> None:
+        self.gateway = gateway
+        self._stream = stream
+        self._clock = clock
+        self._patience = patience
+        self._fragments: list[Event] = []
+        self._in_order: bool | None = None
+
+    async def receive(self) -> WatchAnswer:
+        """The next answer, with its fragments put together, so that a revision is never split."""
+        while True:
+            answer = decode_watch(await self._message())
+            if not (answer.fragment or self._fragments):
+                return answer
+            self._fragments += answer.events
+            if not answer.fragment:
+                events, self._fragments = self._fragments, []
+                return replace(answer, events=events)
+
+    async def ask_progress(self) -> None:
+        await self._stream.ask_progress()
+
+    async def answers_progress_in_order(self) -> bool:
+        """Whether the answer to `ask_progress` means that every earlier event is on this stream before it.
+
+        Earlier releases send it past the events that wait to be sent, and for watches that are still catching up;
+        Kubernetes draws the line at the same releases.
+        """
+        if self._in_order is None:
+            self._in_order = _is_in_order((await self._status()).version)
+        return self._in_order
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+    async def _message(self) -> bytes:
+        while True:
+            try:
+                with Deadline(self._clock, self._patience):
+                    return await self._stream.receive()
+            except TimeoutError:
+                await self._check_member()
+
+    async def _check_member(self) -> None:
+        if not (await self._status()).has_leader:
+            raise Unavailable(f"{self.gateway.endpoint}: the member has no leader")
+
+    async def _status(self) -> MemberStatus:
+        try:
+            with Deadline(self._clock, self._patience):
+                return await self.gateway.call(STATUS, NOTHING)
+        except TimeoutError as error:
+            raise Timeout(f"{self.gateway.endpoint}: no answer in {self._patience} s") from error
+
+
+def _is_in_order(version: str) -> bool:
+    major, minor, patch = (int(part) for part in version.partition("-")[0].split("."))
+    return patch >= PROGRESS_IN_ORDER.get((major, minor), 0)
