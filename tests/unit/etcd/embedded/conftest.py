@@ -16,8 +16,8 @@ async def opened(tmp_path, clock):
     """Opens stores on one directory, and closes those that a test left open."""
     stores = []
 
-    async def opened(**options):
-        store = await DurableStore.open(tmp_path, clock=clock, **options)
+    async def opened(path=tmp_path, **options):
+        store = await DurableStore.open(path, clock=clock, **options)
         stores.append(store)
         return store
 

@@ -1,0 +1,168 @@
+"""Repair: what is whole is kept, what is not is set aside, and no revision is given out twice."""
+
+import pytest
+
+from etcd.embedded.repair import main, repair
+from etcd.embedded.segment import read_segments, segment_numbers, segment_path
+from etcd.embedded.snapshot import snapshot_path, snapshot_revisions
+from etcd.errors import Compacted, Corrupt
+from etcd.kv import Delete, Range
+from tests.support.durable import outcome, put, state
+from tests.support.turns import until
+
+
+@pytest.fixture
+async def filled(opened):
+    """Makes a closed directory with some history; the state at each of its revisions."""
+
+    async def filled(revisions=8, **options):
+        store = await opened(**options)
+        await store.grant(60, 7)
+        for n in range(2, revisions):
+            await store.put(put(b"key %d" % (n % 3), b"value %d" % n, lease=7))
+        await store.delete(Delete(key=b"key 0"))
+        states = {r: await at(store, r) for r in range(1, revisions + 1)}
+        await store.close()
+        return states
+
+    return filled
+
+
+async def at(store, revision):
+    found = await store.range(Range(key=b"\x00", range_end=b"\x00", revision=revision))
+    return {kv.key: kv.value for kv in found.kvs}
+
+
+def flip(path, offset):
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 1
+    path.write_bytes(content)
+
+
+def records(directory):
+    """Where the records of the log lie, each as path and offset."""
+    return [
+        (segment.path, frame.offset)
+        for segment in read_segments(directory, segment_numbers(directory)[0])
+        for frame in segment.frames
+    ]
+
+
+async def test_a_sound_directory_is_left_alone(filled, tmp_path):
+    await filled()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    report = repair(tmp_path)
+    assert str(report) == "nothing is damaged: the store is at revision 8"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("segment_bytes", [1, 200, 1 << 20])
+async def test_everything_before_the_damage_is_kept(filled, opened, tmp_path, segment_bytes):
+    states = await filled(segment_bytes=segment_bytes)
+    path, offset = records(tmp_path)[5]  # after the grant and the revisions 2 to 5
+    content = path.read_bytes()
+    flip(path, offset + 15)
+    assert isinstance(await outcome(opened()), Corrupt)
+
+    report = repair(tmp_path)
+    assert (report.kept, report.lost) == (5, 8)
+    store = await opened()
+    revision, kvs = await state(store)
+    assert (revision, kvs) == (report.resumes, states[5])
+    assert (await store.time_to_live(7, keys=True)).keys == sorted(states[5])
+    with pytest.raises(Compacted):
+        await store.range(Range(key=b"key 0", revision=8))
+    assert (await store.put(put(b"new"))).revision == report.resumes + 1 > 8
+    assert (report.aside / path.name).read_bytes()[: len(content)] != content
+    await store.close()
+    assert repair(tmp_path).aside is None
+
+
+async def test_the_report_says_what_was_lost(filled, tmp_path):
+    await filled()
+    (path, offset), (_, following) = records(tmp_path)[5:7]
+    flip(path, offset)
+    report = repair(tmp_path)
+    assert str(report).splitlines() == [
+        f"{path}: corrupt at byte {offset}: a damaged record, and a whole one after it at byte {following}",
+        "everything up to revision 5 was kept",
+        "lost are the revisions from 6 on, of which 8 is the last one found",
+        f"the store goes on from revision {report.resumes}, without any history",
+        f"the old files are in {tmp_path / 'removed-1'}",
+    ]
+
+
+async def test_wherever_a_byte_is_flipped_the_repaired_store_opens_with_a_true_past(filled, opened, tmp_path):
+    states = await filled(segment_bytes=150)
+    files = {path.name: path.read_bytes() for path in tmp_path.glob("*.log")}
+    for name, offset in [(name, offset) for name in files for offset in range(0, len(files[name]), 7)]:
+        directory = tmp_path / f"{name}-{offset}"
+        directory.mkdir()
+        for copy, content in files.items():
+            (directory / copy).write_bytes(content)
+        flip(directory / name, offset)
+        try:
+            report = repair(directory)
+        except Corrupt:
+            assert name == min(files)
+            continue
+        if report.aside is None:
+            assert name == max(files)
+            continue
+        store = await opened(path=directory)
+        revision, kvs = await state(store)
+        assert kvs == states[report.kept]
+        assert revision == report.resumes > 8
+        await store.close()
+
+
+async def test_a_missing_segment_costs_what_comes_from_there_on(filled, opened, tmp_path):
+    states = await filled(segment_bytes=1)
+    segment_path(tmp_path, 5).unlink()
+    report = repair(tmp_path)
+    assert report.lost == 8
+    assert await state(await opened()) == (report.resumes, states[report.kept])
+
+
+@pytest.mark.parametrize("snapshots", [1, 2])
+async def test_a_damaged_snapshot_costs_nothing(opened, tmp_path, snapshots):
+    store = await opened(segment_bytes=100)
+    for n in range(snapshots):
+        for revision in range(20):
+            await store.put(put(b"key %d" % (revision % 4), b"%d %d" % (n, revision)))
+        await store.compact((await store.status()).revision - 2)
+        await until(lambda: not store._in_checkpoint)
+    expected = await state(store)
+    await store.close()
+    revisions = snapshot_revisions(tmp_path)
+    assert len(revisions) == snapshots
+    path = snapshot_path(tmp_path, revisions[-1])
+    flip(path, 40)
+    assert isinstance(await outcome(opened()), Corrupt)
+
+    report = repair(tmp_path)
+    assert "nothing was lost" in str(report)
+    assert (report.kept, report.resumes) == (expected[0], expected[0])
+    assert (report.aside / path.name).exists()
+    assert await state(await opened()) == expected
+
+
+async def test_there_is_nothing_to_go_on_from_if_the_beginning_is_damaged(filled, tmp_path):
+    await filled()
+    flip(segment_path(tmp_path, 1), 3)
+    before = {path.name for path in tmp_path.iterdir()}
+    with pytest.raises(Corrupt, match="nothing comes before it that could be kept: restore a copy"):
+        repair(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+async def test_the_command_says_what_it_did_and_what_it_could_not_do(filled, opened, tmp_path, capsys):
+    await filled()
+    flip(*records(tmp_path)[5])
+    assert main([str(tmp_path)]) == 0
+    assert "everything up to revision 5 was kept" in capsys.readouterr().out
+    await opened()
+    assert main([str(tmp_path)]) == 1
+    assert f"{tmp_path} is in use by process" in capsys.readouterr().err
+    assert main([str(tmp_path / "nowhere")]) == 1
+    assert "No such file or directory" in capsys.readouterr().err
