@@ -1,0 +1,43 @@
+"""A number or a text in the same field: `maxSurge: 1` or `"25%"`, a port's number or its name.
+
+In an object it is an `int` or a `str`, and that is its type here too.
+"""
+
+from typing import TypeAlias
+
+from apimachinery import gotext
+
+IntOrString: TypeAlias = int | str
+
+
+class IntOrStringError(ValueError):
+    """A value cannot be scaled; the message is upstream's."""
+
+
+def parse(text: str) -> IntOrString:
+    """A number if the text is one of 32 bits, else the text: how command lines give such a value."""
+    try:
+        return gotext.parse_int(text, bits=32)
+    except gotext.NumberError:
+        return text
+
+
+def scaled(value: IntOrString | None, total: int, *, round_up: bool) -> int:
+    """A number as it is; a percentage of the total, rounded to a whole number."""
+    if value is None:
+        raise IntOrStringError("nil value for IntOrString")
+    if isinstance(value, int):
+        return value
+    share = _percent(value) * total
+    return -(-share // 100) if round_up else share // 100
+
+
+def _percent(text: str) -> int:
+    if not text.endswith("%"):
+        raise IntOrStringError("invalid value for IntOrString: invalid type: string is not a percentage")
+    try:
+        return gotext.parse_int(text[:-1], function="Atoi")
+    except gotext.NumberError as problem:
+        raise IntOrStringError(
+            f"invalid value for IntOrString: invalid value {gotext.quote(text)}: {problem}"
+        ) from None
