@@ -56,6 +56,17 @@ def _escape(character: str) -> str:
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 
+def quote_bytes(text: str) -> str:
+    """A string as package time shows it: byte by byte, and only ASCII."""
+    return '"' + "".join(map(_escape_byte, text.encode())) + '"'
+
+
+def _escape_byte(byte: int) -> str:
+    if byte < 0x20 or byte >= 0x80:
+        return f"\\x{byte:02x}"
+    return f"\\{chr(byte)}" if chr(byte) in '"\\' else chr(byte)
+
+
 def plain(value: Any) -> str:
     """A boolean or number as `%v` shows it."""
     if isinstance(value, bool):

@@ -19,6 +19,10 @@ def test_quote(text, quoted):
     assert gotext.quote(text) == quoted
 
 
+def test_quote_bytes():
+    assert gotext.quote_bytes('a"\\\né\x7f') == '"a\\"\\\\\\x0a\\xc3\\xa9\x7f"'
+
+
 @pytest.mark.parametrize(
     ("value", "plain", "json"),
     [

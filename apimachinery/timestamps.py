@@ -1,0 +1,135 @@
+"""Times as Kubernetes writes them: RFC 3339 to the second (`metav1.Time`) or to the microsecond (`MicroTime`).
+
+Reads what Go's `time.Parse` reads by the same layouts, more than RFC 3339 allows, and refuses the rest in its words.
+A time is an aware `datetime`; what is finer than a microsecond is cut off.
+"""
+
+import re
+from calendar import monthrange
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from apimachinery.gotext import quote_bytes
+
+
+class TimestampError(ValueError):
+    """A text is not a time; the message is Go's."""
+
+
+def format_time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC).isoformat(timespec='seconds')[:19]}Z"
+
+
+def format_micro_time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:26]}Z"
+
+
+def parse_time(text: str) -> datetime:
+    """A `metav1.Time`, or `TimestampError`."""
+    return _parse(text, _TIME)
+
+
+def parse_micro_time(text: str) -> datetime:
+    """A `MicroTime`, or `TimestampError`. It must have six digits behind the point."""
+    return _parse(text, _MICRO_TIME)
+
+
+class _Element(NamedTuple):
+    """A part of a layout as Go writes it, what it accepts, and the bounds of the number it holds, if it holds one."""
+
+    text: str
+    pattern: str
+    name: str = ""
+    least: int = 0
+    most: int = 0
+
+
+_ZONE = _Element("Z07:00", "Z|[+-][0-9]{2}:[0-9]{2}")
+_SECONDS_ELEMENTS: Final = (
+    _Element("2006", "[0-9]{4}"),
+    _Element("-", "-"),
+    _Element("01", "([0-9]{2})", "month", 1, 12),
+    _Element("-", "-"),
+    _Element("02", "[0-9]{2}"),
+    _Element("T", "T"),
+    _Element("15", "([0-9]{1,2})", "hour", 0, 23),
+    _Element(":", ":"),
+    _Element("04", "([0-9]{2})", "minute", 0, 59),
+    _Element(":", ":"),
+    _Element("05", "([0-9]{2})", "second", 0, 59),
+)
+_OFFSET = re.compile("[^Z]([0-9]{2}):(?:([0-9]{2})|..)", re.DOTALL)
+
+
+class _Layout(NamedTuple):
+    text: str
+    elements: tuple[_Element, ...]
+    whole: re.Pattern[str]
+
+
+def _layout(fraction: str, pattern: str) -> _Layout:
+    """`pattern` has the digits of the fraction as its group."""
+    whole = (
+        "([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
+        f"{pattern}(?:Z|([+-])([01][0-9]|2[0-4]):([0-5][0-9]|60))"
+    )
+    elements = (*_SECONDS_ELEMENTS, _Element(fraction, pattern), _ZONE)
+    return _Layout(f"2006-01-02T15:04:05{fraction}Z07:00", elements, re.compile(whole))
+
+
+_TIME = _layout("", "(?:[.,]([0-9]+))?")
+_MICRO_TIME = _layout(".000000", "[.,]([0-9]{6})")
+
+
+def _parse(text: str, layout: _Layout) -> datetime:
+    found = layout.whole.fullmatch(text)
+    if found is not None:
+        with suppress(ValueError, OverflowError):  # out of range: told in Go's words below
+            return _moment(*found.groups())
+    raise TimestampError(f"parsing time {quote_bytes(text)}{_problem(text, layout)}")
+
+
+def _moment(*parts: str | None) -> datetime:
+    *clock, fraction, sign, hours, minutes = parts
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    year, month, day, hour, minute, second = (int(part or 0) for part in clock)
+    moment = datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC)
+    if sign is None:
+        return moment
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    return moment - offset if sign == "+" else moment + offset
+
+
+def _problem(text: str, layout: _Layout) -> str:
+    """What Go says of a text that is no time, behind the text itself."""
+    rest = text
+    for element in layout.elements:
+        beyond = _offset_problem(rest) if element is _ZONE else ""
+        if beyond:
+            return beyond
+        found = re.match(element.pattern, rest)
+        if found is None:
+            return f" as {quote_bytes(layout.text)}: cannot parse {quote_bytes(rest)} as {quote_bytes(element.text)}"
+        if element.name and not element.least <= int(found[1]) <= element.most:
+            return f": {element.name} out of range"
+        rest = rest[found.end() :]
+    if rest:
+        return f": extra text: {quote_bytes(rest)}"
+    return _day_problem(int(text[:4]), int(text[5:7]), int(text[8:10]))
+
+
+def _offset_problem(rest: str) -> str:
+    found = _OFFSET.match(rest)
+    if found is None:
+        return ""
+    hours, minutes = found.groups("0")
+    # Go checks both before it looks at the sign, and the later finding counts.
+    if int(minutes) > 60:
+        return ": time zone offset minute out of range"
+    return ": time zone offset hour out of range" if int(hours) > 24 else ""
+
+
+def _day_problem(year: int, month: int, day: int) -> str:
+    days = monthrange(year or 4, month)[1]  # the year 0 was a leap year, but Python does not know it
+    return ": year out of range" if 1 <= day <= days else ": day out of range"
