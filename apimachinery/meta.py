@@ -1,0 +1,169 @@
+"""What every object carries: its name, its labels, its owners … read from the tree, and changed in a copy.
+
+Trees are never changed in place, stored ones being shared by everybody: a `with_…` function answers with a new tree
+that shares all but the path which changes. An absent field reads as empty.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from apimachinery.timestamps import parse_time
+
+Tree: TypeAlias = Mapping[str, Any]
+
+_NOTHING: Final[Tree] = {}
+
+_ORDER: Final = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+    "managedFields",
+)  # fmt: skip
+"""The order of an object's metadata in JSON."""
+
+
+# --- reading
+
+
+def api_version(obj: Tree) -> str:
+    return obj.get("apiVersion") or ""
+
+
+def kind(obj: Tree) -> str:
+    return obj.get("kind") or ""
+
+
+def metadata(obj: Tree) -> Tree:
+    return obj.get("metadata") or _NOTHING
+
+
+def name(obj: Tree) -> str:
+    return metadata(obj).get("name") or ""
+
+
+def generate_name(obj: Tree) -> str:
+    return metadata(obj).get("generateName") or ""
+
+
+def namespace(obj: Tree) -> str:
+    return metadata(obj).get("namespace") or ""
+
+
+def uid(obj: Tree) -> str:
+    return metadata(obj).get("uid") or ""
+
+
+def resource_version(obj: Tree) -> str:
+    return metadata(obj).get("resourceVersion") or ""
+
+
+def generation(obj: Tree) -> int:
+    return metadata(obj).get("generation") or 0
+
+
+def labels(obj: Tree) -> Mapping[str, str]:
+    return metadata(obj).get("labels") or _NOTHING
+
+
+def annotations(obj: Tree) -> Mapping[str, str]:
+    return metadata(obj).get("annotations") or _NOTHING
+
+
+def finalizers(obj: Tree) -> Sequence[str]:
+    return metadata(obj).get("finalizers") or ()
+
+
+def owner_references(obj: Tree) -> Sequence[Tree]:
+    return metadata(obj).get("ownerReferences") or ()
+
+
+def controller_of(obj: Tree) -> Tree | None:
+    """The reference to the owner that manages the object; there is at most one."""
+    return next((owner for owner in owner_references(obj) if owner.get("controller") is True), None)
+
+
+def is_controlled_by(obj: Tree, owner: Tree) -> bool:
+    reference = controller_of(obj)
+    return reference is not None and reference.get("uid") == uid(owner)
+
+
+def creation_timestamp(obj: Tree) -> datetime | None:
+    return _time(obj, "creationTimestamp")
+
+
+def deletion_timestamp(obj: Tree) -> datetime | None:
+    return _time(obj, "deletionTimestamp")
+
+
+def _time(obj: Tree, field: str) -> datetime | None:
+    text = metadata(obj).get(field)
+    return parse_time(text) if text else None
+
+
+def is_deleting(obj: Tree) -> bool:
+    """Somebody has asked for its deletion; finalizers or a grace period keep it."""
+    return bool(metadata(obj).get("deletionTimestamp"))
+
+
+def deletion_grace_period_seconds(obj: Tree) -> int | None:
+    return metadata(obj).get("deletionGracePeriodSeconds")
+
+
+# --- changing a copy
+
+
+def with_value(tree: Tree, path: Sequence[str], value: Any) -> dict[str, Any]:
+    """The tree with another value at the end of a path of fields, which is made where it is missing."""
+    field, *rest = path
+    return {**tree, field: with_value(tree.get(field) or _NOTHING, rest, value) if rest else value}
+
+
+def with_metadata(obj: Tree, **changes: Any) -> dict[str, Any]:
+    """The object with other metadata; what is empty then is left out, and the rest stands in its order."""
+    changed = {**metadata(obj), **changes}
+    known = {field: changed[field] for field in _ORDER if _is_present(field, changed)}
+    unknown = {field: value for field, value in changed.items() if field not in _ORDER and value is not None}
+    return {**obj, "metadata": {**known, **unknown}}
+
+
+def _is_present(field: str, changed: Tree) -> bool:
+    # A grace period of no seconds is not the same as none.
+    return bool(changed.get(field)) or (
+        field == "deletionGracePeriodSeconds" and changed.get(field) is not None
+    )
+
+
+def with_labels(obj: Tree, changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """Labels set, or taken away where the change is None."""
+    return with_metadata(obj, labels=_merged(labels(obj), changes))
+
+
+def with_annotations(obj: Tree, changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """Annotations set, or taken away where the change is None."""
+    return with_metadata(obj, annotations=_merged(annotations(obj), changes))
+
+
+def _merged(present: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    merged = {**present, **changes}
+    return {key: value for key, value in sorted(merged.items()) if value is not None}
+
+
+def with_finalizer(obj: Tree, finalizer: str) -> dict[str, Any]:
+    present = finalizers(obj)
+    return with_metadata(obj, finalizers=[*present, *({finalizer} - {*present})])
+
+
+def without_finalizer(obj: Tree, finalizer: str) -> dict[str, Any]:
+    return with_metadata(obj, finalizers=[other for other in finalizers(obj) if other != finalizer])
+
+
+def controller_reference(owner: Tree) -> dict[str, Any]:
+    """What an object made by a controller carries to say whose it is."""
+    return {
+        "apiVersion": api_version(owner),
+        "kind": kind(owner),
+        "name": name(owner),
+        "uid": uid(owner),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
