@@ -1,0 +1,55 @@
+"""Conditions: the list in `status.conditions` where each type says True, False or Unknown, since when and why."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from apimachinery.meta import Tree, with_value
+from apimachinery.timestamps import format_time
+
+
+def of(obj: Tree) -> Sequence[Tree]:
+    return (obj.get("status") or {}).get("conditions") or ()
+
+
+def get(obj: Tree, condition_type: str) -> Tree | None:
+    return next((condition for condition in of(obj) if condition.get("type") == condition_type), None)
+
+
+def status(obj: Tree, condition_type: str) -> str:
+    """True, False or Unknown, as texts; a condition that is absent is unknown."""
+    condition = get(obj, condition_type)
+    return condition["status"] if condition else "Unknown"
+
+
+def is_true(obj: Tree, condition_type: str) -> bool:
+    return status(obj, condition_type) == "True"
+
+
+def is_false(obj: Tree, condition_type: str) -> bool:
+    return status(obj, condition_type) == "False"
+
+
+_SAID = ("observedGeneration", "reason", "message")
+"""What a condition says anew, or no longer says, each time it is set."""
+
+
+def updated(conditions: Sequence[Tree], condition: Mapping[str, Any], now: datetime) -> list[Tree]:
+    """The list with this condition in it, at its old place or the end.
+
+    `lastTransitionTime` is when the status last changed: it is kept when only what the condition says is new.
+    """
+    since = condition.get("lastTransitionTime") or format_time(now)
+    old = next((old for old in conditions if old.get("type") == condition["type"]), None)
+    if old is None:
+        return [*conditions, {**condition, "lastTransitionTime": since}]
+    if old.get("status") == condition["status"]:
+        since = old.get("lastTransitionTime") or since
+    kept = {field: value for field, value in old.items() if field not in _SAID}
+    new = {**kept, **condition, "lastTransitionTime": since}
+    return [new if present is old else present for present in conditions]
+
+
+def with_condition(obj: Tree, condition: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The object with this condition in its status."""
+    return with_value(obj, ("status", "conditions"), updated(of(obj), condition, now))

@@ -1,0 +1,89 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from apimachinery import conditions
+
+NOW = datetime(2030, 1, 1, 0, 0, 5, tzinfo=UTC)
+THEN = "2029-12-31T23:59:59Z"
+READY = {"type": "Ready", "status": "True", "lastTransitionTime": THEN, "reason": "Up", "lastProbeTime": THEN}
+POD = {"status": {"conditions": [{"type": "Initialized", "status": "False"}, READY]}}
+
+
+def test_get():
+    assert conditions.get(POD, "Ready") is READY
+    assert conditions.get(POD, "Available") is None
+
+
+@pytest.mark.parametrize(
+    ("obj", "condition_type", "status"),
+    [
+        pytest.param(POD, "Ready", "True", id="true"),
+        pytest.param(POD, "Initialized", "False", id="false"),
+        pytest.param(POD, "Available", "Unknown", id="absent"),
+        pytest.param({"status": {"conditions": None}}, "Ready", "Unknown", id="no conditions"),
+        pytest.param({}, "Ready", "Unknown", id="no status"),
+    ],
+)
+def test_status(obj, condition_type, status):
+    assert conditions.status(obj, condition_type) == status
+    assert conditions.is_true(obj, condition_type) is (status == "True")
+    assert conditions.is_false(obj, condition_type) is (status == "False")
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        pytest.param(
+            {"type": "Ready", "status": "True", "reason": "StillUp"},
+            READY | {"reason": "StillUp"},
+            id="the time is kept while the status is",
+        ),
+        pytest.param(
+            {"type": "Ready", "status": "False", "message": "down"},
+            {
+                "type": "Ready",
+                "status": "False",
+                "lastTransitionTime": "2030-01-01T00:00:05Z",
+                "lastProbeTime": THEN,
+                "message": "down",
+            },
+            id="a new status has a new time, and says nothing old",
+        ),
+        pytest.param(
+            {
+                "type": "Ready",
+                "status": "False",
+                "reason": "Up",
+                "lastTransitionTime": "2029-01-01T00:00:00Z",
+            },
+            READY | {"status": "False", "lastTransitionTime": "2029-01-01T00:00:00Z"},
+            id="the time may be given",
+        ),
+    ],
+)
+def test_updated(condition, expected):
+    other = {"type": "Other", "status": "True"}
+    assert conditions.updated([READY, other], condition, NOW) == [expected, other]
+    assert READY["reason"] == "Up"
+
+
+def test_a_new_condition_comes_last():
+    added = {"type": "Available", "status": "True"}
+    assert conditions.updated([READY], added, NOW) == [
+        READY,
+        added | {"lastTransitionTime": "2030-01-01T00:00:05Z"},
+    ]
+
+
+def test_a_condition_without_a_time_gets_one():
+    old = {"type": "Ready", "status": "True"}
+    assert conditions.updated([old], old, NOW) == [old | {"lastTransitionTime": "2030-01-01T00:00:05Z"}]
+
+
+def test_with_condition():
+    changed = conditions.with_condition({}, {"type": "Ready", "status": "True"}, NOW)
+    assert conditions.is_true(changed, "Ready")
+    changed = conditions.with_condition(POD, {"type": "Ready", "status": "False"}, NOW)
+    assert conditions.is_false(changed, "Ready")
+    assert conditions.is_true(POD, "Ready")
