@@ -5,6 +5,7 @@ of the one before it and each revision of the one before it, or the files are `C
 damage has been replayed by then, and a repair starts from that.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import assert_never
 
@@ -15,7 +16,7 @@ from etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revocation
 from etcd.embedded.frame import Frame
 from etcd.embedded.mvcc import Mvcc
 from etcd.embedded.segment import FIRST_SEGMENT, Opening, missing_segment, read_segments
-from etcd.embedded.snapshot import Taken, read_snapshot, snapshot_path, snapshot_revisions
+from etcd.embedded.snapshot import Taken, read_snapshot, snapshot_paths
 from etcd.errors import Corrupt
 from etcd.kv import LeaseId, Revision
 
@@ -23,8 +24,10 @@ from etcd.kv import LeaseId, Revision
 class Recovery:
     """What was found so far: after `run` all there is, and if `run` raised Corrupt, all up to the damage."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, ignored: Collection[Path] = ()) -> None:
+        """`ignored` are snapshots that are known to be damaged."""
         self.directory = directory
+        self._ignored = ignored
         self.core = Mvcc()
         self.leases: dict[LeaseId, int] = {}
         """Those granted, with their TTLs. The state machine gets them when nothing is left that could end them."""
@@ -49,9 +52,9 @@ class Recovery:
         return FIRST_SEGMENT if self.snapshot is None else self.snapshot.first_segment
 
     def _load_snapshot(self) -> None:
-        revisions = snapshot_revisions(self.directory)
-        if revisions:
-            snapshot = read_snapshot(snapshot_path(self.directory, revisions[-1]))
+        paths = [path for path in snapshot_paths(self.directory) if path not in self._ignored]
+        if paths:
+            snapshot = read_snapshot(paths[-1])
             self.snapshot = snapshot.taken
             self.core.load(snapshot.taken.revision, snapshot.kvs, snapshot.events)
             self.leases.update(snapshot.leases)

@@ -27,8 +27,8 @@ from etcd.embedded.frame import find_frame, read_frames
 from etcd.embedded.lock import DirectoryLock
 from etcd.embedded.mvcc import FIRST_REVISION
 from etcd.embedded.recovery import Recovery
-from etcd.embedded.segment import create_segment, segment_numbers, segment_path
-from etcd.embedded.snapshot import SnapshotWriter, snapshot_path, snapshot_revisions
+from etcd.embedded.segment import create_segment, segment_numbers, segment_paths
+from etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
 from etcd.embedded.wal import SEGMENT_BYTES
 from etcd.errors import Corrupt, KVError
 from etcd.kv import Revision
@@ -54,12 +54,15 @@ class Report(Struct, frozen=True, kw_only=True):
         if self.resumes == self.kept:
             lines.append("nothing was lost")
         else:
-            lines.append(
-                f"lost are the revisions from {self.kept + 1} on, of which {self.lost} is the last one found"
-            )
+            lines.append(f"everything after it is lost, {self._lost()}")
             lines.append(f"the store goes on from revision {self.resumes}, without any history")
         lines.append(f"the old files are in {self.aside}")
         return "\n".join(lines)
+
+    def _lost(self) -> str:
+        if self.lost == self.kept:
+            return "and none of it can be read"
+        return f"at least the revisions {self.kept + 1} to {self.lost}"
 
 
 def repair(directory: Path, disk: Disk | None = None) -> Report:
@@ -78,14 +81,12 @@ class _Repair:
     def __init__(self, directory: Path, disk: Disk) -> None:
         self._directory = directory
         self._disk = disk
-        self._aside = next(
-            path for n in itertools.count(1) if not (path := directory / f"removed-{n}").exists()
-        )
         self._damages: list[str] = []
+        self._unused: list[Path] = []
 
     def run(self) -> Report:
         while True:
-            found = Recovery(self._directory)
+            found = Recovery(self._directory, ignored=self._unused)
             try:
                 found.run()
             except Corrupt as damage:
@@ -93,25 +94,23 @@ class _Repair:
                 path = Path(damage.path)
                 if path.suffix != snapshot.SUFFIX:
                     return self._cut_log(found, damage)
-                self._set_aside([path])
+                self._unused.append(path)
             else:
-                revision = found.core.revision
-                return self._report(kept=revision, lost=revision, resumes=revision)
+                return self._finish(found, lost=found.core.revision, resumes=found.core.revision)
 
     def _cut_log(self, found: Recovery, damage: Corrupt) -> Report:
         kept = found.core.revision
         if kept == FIRST_REVISION:
             reason = f"{damage.reason}; nothing comes before it that could be kept: restore a copy of the directory"
             raise Corrupt(damage.path, damage.offset, reason)
-        behind = _behind(self._directory, damage)
-        lost = max((_newest_revision(path) for path in behind), default=kept)
+        behind = [path for path in segment_paths(self._directory) if path.name >= Path(damage.path).name]
+        lost = max([kept, *map(_newest_revision, behind)])
         # No revision takes less than a byte, so nothing that was lost can have been later than this, not even in a
         # segment that is gone.
-        resumes = max(kept, lost) + sum(path.stat().st_size for path in behind) + SEGMENT_BYTES
-        old = self._files()
+        resumes = lost + sum(path.stat().st_size for path in behind) + SEGMENT_BYTES
+        self._unused = segment_paths(self._directory) + snapshot_paths(self._directory)
         self._begin_anew(found, resumes)
-        self._set_aside(old)
-        return self._report(kept=kept, lost=max(kept, lost), resumes=resumes)
+        return self._finish(found, lost=lost, resumes=resumes)
 
     def _begin_anew(self, found: Recovery, revision: Revision) -> None:
         """Save what was kept as if it were of a later revision, with an empty segment after it."""
@@ -124,32 +123,23 @@ class _Repair:
             writer.add(chunk)
         writer.finish((), found.leases)
 
-    def _files(self) -> list[Path]:
-        segments = [segment_path(self._directory, number) for number in segment_numbers(self._directory)]
-        return segments + [
-            snapshot_path(self._directory, revision) for revision in snapshot_revisions(self._directory)
-        ]
-
-    def _set_aside(self, paths: Iterable[Path]) -> None:
-        with named(self._aside):
-            self._aside.mkdir(mode=0o700, exist_ok=True)
-            for path in paths:
-                path.rename(self._aside / path.name)
-
-    def _report(self, *, kept: Revision, lost: Revision, resumes: Revision) -> Report:
+    def _finish(self, found: Recovery, *, lost: Revision, resumes: Revision) -> Report:
         return Report(
             damages=self._damages,
-            kept=kept,
+            kept=found.core.revision,
             lost=lost,
             resumes=resumes,
-            aside=self._aside if self._damages else None,
+            aside=_set_aside(self._directory, self._unused) if self._unused else None,
         )
 
 
-def _behind(directory: Path, damage: Corrupt) -> list[Path]:
-    """The segment that is damaged, or missing, and those after it: as far as they are there."""
-    first = int(Path(damage.path).stem)
-    return [segment_path(directory, number) for number in segment_numbers(directory) if number >= first]
+def _set_aside(directory: Path, paths: Iterable[Path]) -> Path:
+    aside = next(path for n in itertools.count(1) if not (path := directory / f"removed-{n}").exists())
+    with named(aside):
+        aside.mkdir(mode=0o700)
+        for path in paths:
+            path.rename(aside / path.name)
+    return aside
 
 
 def _newest_revision(path: Path) -> Revision:

@@ -59,6 +59,11 @@ def segment_numbers(directory: Path) -> list[int]:
         return sorted(int(found[1]) for path in directory.iterdir() if (found := _NAME.fullmatch(path.name)))
 
 
+def segment_paths(directory: Path) -> list[Path]:
+    """The segments that are there, in order."""
+    return [segment_path(directory, number) for number in segment_numbers(directory)]
+
+
 def create_segment(disk: Disk, directory: Path, opening: Opening) -> tuple[File, int]:
     """Make a segment without frames, whole or not at all; returns it open, with its size."""
     content = MAGIC + frame.encode(msgspec.msgpack.encode(opening), len(MAGIC))

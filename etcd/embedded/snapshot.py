@@ -82,6 +82,11 @@ def snapshot_revisions(directory: Path) -> list[Revision]:
         return sorted(int(found[1]) for path in directory.iterdir() if (found := _NAME.fullmatch(path.name)))
 
 
+def snapshot_paths(directory: Path) -> list[Path]:
+    """The snapshots that are there, the oldest first."""
+    return [snapshot_path(directory, revision) for revision in snapshot_revisions(directory)]
+
+
 def remove_snapshots_before(directory: Path, revision: Revision) -> None:
     for old in snapshot_revisions(directory):
         if old < revision:

@@ -4,7 +4,7 @@ import pytest
 
 from etcd.embedded.repair import main, repair
 from etcd.embedded.segment import read_segments, segment_numbers, segment_path
-from etcd.embedded.snapshot import snapshot_path, snapshot_revisions
+from etcd.embedded.snapshot import snapshot_paths
 from etcd.errors import Compacted, Corrupt
 from etcd.kv import Delete, Range
 from tests.support.durable import outcome, put, state
@@ -86,7 +86,7 @@ async def test_the_report_says_what_was_lost(filled, tmp_path):
     assert str(report).splitlines() == [
         f"{path}: corrupt at byte {offset}: a damaged record, and a whole one after it at byte {following}",
         "everything up to revision 5 was kept",
-        "lost are the revisions from 6 on, of which 8 is the last one found",
+        "everything after it is lost, at least the revisions 6 to 8",
         f"the store goes on from revision {report.resumes}, without any history",
         f"the old files are in {tmp_path / 'removed-1'}",
     ]
@@ -95,19 +95,20 @@ async def test_the_report_says_what_was_lost(filled, tmp_path):
 async def test_wherever_a_byte_is_flipped_the_repaired_store_opens_with_a_true_past(filled, opened, tmp_path):
     states = await filled(segment_bytes=150)
     files = {path.name: path.read_bytes() for path in tmp_path.glob("*.log")}
-    for name, offset in [(name, offset) for name in files for offset in range(0, len(files[name]), 7)]:
-        directory = tmp_path / f"{name}-{offset}"
+    places = [(name, offset) for name, content in files.items() for offset in range(0, len(content), 7)]
+    for damaged, offset in places:
+        directory = tmp_path / f"{damaged}-{offset}"
         directory.mkdir()
-        for copy, content in files.items():
-            (directory / copy).write_bytes(content)
-        flip(directory / name, offset)
+        for name, content in files.items():
+            (directory / name).write_bytes(content)
+        flip(directory / damaged, offset)
         try:
             report = repair(directory)
         except Corrupt:
-            assert name == min(files)
+            assert damaged == min(files)
             continue
         if report.aside is None:
-            assert name == max(files)
+            assert damaged == max(files)
             continue
         store = await opened(path=directory)
         revision, kvs = await state(store)
@@ -124,19 +125,21 @@ async def test_a_missing_segment_costs_what_comes_from_there_on(filled, opened, 
     assert await state(await opened()) == (report.resumes, states[report.kept])
 
 
-@pytest.mark.parametrize("snapshots", [1, 2])
-async def test_a_damaged_snapshot_costs_nothing(opened, tmp_path, snapshots):
-    store = await opened(segment_bytes=100)
-    for n in range(snapshots):
+async def take_snapshots(store, count):
+    for n in range(count):
         for revision in range(20):
             await store.put(put(b"key %d" % (revision % 4), b"%d %d" % (n, revision)))
         await store.compact((await store.status()).revision - 2)
         await until(lambda: not store._in_checkpoint)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+async def test_a_damaged_snapshot_costs_nothing(opened, tmp_path, count):
+    store = await opened(segment_bytes=100)
+    await take_snapshots(store, count)
     expected = await state(store)
     await store.close()
-    revisions = snapshot_revisions(tmp_path)
-    assert len(revisions) == snapshots
-    path = snapshot_path(tmp_path, revisions[-1])
+    path = snapshot_paths(tmp_path)[-1]
     flip(path, 40)
     assert isinstance(await outcome(opened()), Corrupt)
 
@@ -145,6 +148,21 @@ async def test_a_damaged_snapshot_costs_nothing(opened, tmp_path, snapshots):
     assert (report.kept, report.resumes) == (expected[0], expected[0])
     assert (report.aside / path.name).exists()
     assert await state(await opened()) == expected
+
+
+async def test_nothing_is_touched_if_all_snapshots_are_damaged_and_the_log_before_them_is_gone(
+    opened, tmp_path
+):
+    store = await opened(segment_bytes=100)
+    await take_snapshots(store, 3)
+    await store.close()
+    assert not segment_path(tmp_path, 1).exists()
+    for path in snapshot_paths(tmp_path):
+        flip(path, 40)
+    before = {path.name for path in tmp_path.iterdir()}
+    with pytest.raises(Corrupt, match="the segment is missing; nothing comes before it"):
+        repair(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 async def test_there_is_nothing_to_go_on_from_if_the_beginning_is_damaged(filled, tmp_path):
