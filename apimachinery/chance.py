@@ -54,3 +54,8 @@ def suffix(chance: Chance, length: int = SUFFIX_LENGTH) -> str:
         choices = (byte & 0x1F for byte in chance.bytes(2 * length))
         characters += "".join(SUFFIX_ALPHABET[at] for at in choices if at < len(SUFFIX_ALPHABET))
     return characters[:length]
+
+
+def fraction(chance: Chance) -> float:
+    """A number from 0 up to, but not, 1: what jitter is made of."""
+    return int.from_bytes(chance.bytes(4)) / 2**32

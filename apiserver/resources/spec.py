@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from apimachinery.groups import GroupKind, GroupResource
+
 GroupVersion: TypeAlias = tuple[str, str]
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -62,9 +64,12 @@ class Resource:
         return self.singular or self.kind.lower()
 
     @property
-    def qualified_name(self) -> str:
-        """As messages name it: `deployments.apps`, `pods`."""
-        return f"{self.name}.{self.group}" if self.group else self.name
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.name)
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
 
     def subresource(self, name: str) -> Subresource | None:
         return next((subresource for subresource in self.subresources if subresource.name == name), None)

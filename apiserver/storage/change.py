@@ -13,7 +13,7 @@ class ChangeKind(Enum):
     DELETED = "DELETED"
 
 
-Encode: TypeAlias = Callable[[ChangeKind, Stored], bytes]
+Encode: TypeAlias = Callable[[str, Stored], bytes]
 """Makes a watch's frame of an event."""
 
 
@@ -28,13 +28,13 @@ class Change:
         self.before = before
         self.moment = moment
         """When this process heard of it, in its clock's seconds."""
-        self._frames: dict[tuple[Encode, ChangeKind], bytes] = {}
+        self._frames: dict[tuple[Encode, str], bytes] = {}
 
     @property
     def revision(self) -> int:
         return self.after.revision
 
-    def frame(self, encode: Encode, kind: ChangeKind, shown: Stored) -> bytes:
+    def frame(self, encode: Encode, kind: str, shown: Stored) -> bytes:
         """The event encoded; every watch that wants it the same way is handed the same bytes."""
         made = self._frames.get((encode, kind))
         if made is None:

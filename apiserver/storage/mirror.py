@@ -6,7 +6,6 @@ history was compacted meanwhile, lists again: watches of clients are then ended,
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
@@ -73,22 +72,26 @@ class Mirror:
         """Wait until the mirror shows everything done before this call; answers with a revision that it shows."""
         head = (await self._kv.status()).revision
         if head > self.revision:
-            await self.reach(head)
+            await self.reached(head)
         return self.revision
 
-    async def reach(self, revision: int) -> None:
-        """Wait until the mirror has seen a revision."""
+    async def reached(self, revision: int, *, within: float | None = None) -> bool:
+        """Wait until the mirror has seen a revision, at most so many seconds; answers whether it has."""
         if revision <= self.revision:
-            return
+            return True
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((revision, reached))
-        if self._watch is not None:
-            await self._watch.request_progress()
+        timer = None if within is None else self._clock.call_later(within, lambda: _finish(reached))
+        waiting = (revision, reached)
+        self._waiting.append(waiting)
         try:
+            if self._watch is not None:
+                await self._watch.request_progress()
             await reached
         finally:
-            with contextlib.suppress(ValueError):
-                self._waiting.remove((revision, reached))
+            self._waiting.remove(waiting)
+            if timer is not None:
+                timer.cancel()
+        return revision <= self.revision
 
     async def _list(self) -> None:
         """Read everything at one revision."""
@@ -154,8 +157,8 @@ class Mirror:
         self.revision = max(self.revision, revision)
         if self._waiting:
             for wanted, reached in self._waiting:
-                if wanted <= self.revision and not reached.done():
-                    reached.set_result(None)
+                if wanted <= self.revision:
+                    _finish(reached)
 
     def _shelf_of(self, key: bytes) -> Shelf:
         folder = self._folder(key)
@@ -171,3 +174,8 @@ class Mirror:
         if key[:first] in self._claimed:
             return key[:first]
         return key[: key.find(b"/", first) + 1]
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

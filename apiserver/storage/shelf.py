@@ -10,7 +10,7 @@ from typing import Protocol
 
 from sortedcontainers import SortedList
 
-from apiserver.storage.change import Change
+from apiserver.storage.change import Change, ChangeKind
 from apiserver.storage.stored import Stored
 from etcd.kv import prefix_end
 
@@ -18,6 +18,11 @@ HISTORY_SECONDS = 75.0
 """How long a change can still be replayed to a watch that comes back, as upstream aims at."""
 HISTORY_LEAST, HISTORY_MOST = 100, 102_400
 """Changes, whatever their age; upstream's bounds."""
+
+SMALL = 32
+"""Objects that are sooner looked at than looked up."""
+INDEXED_LABELS = 16
+"""Of one resource; the one indexed first is dropped for the next."""
 
 
 class Follower(Protocol):
@@ -47,6 +52,8 @@ class Shelf:
         self._oldest = 0
         """Changes at this revision and before are not in the history."""
         self._followers: dict[bytes, list[Follower]] = {}
+        self._labels: dict[str, dict[str, set[bytes]]] = {}
+        """By a label's name and value, who has it: of the labels that were selected by."""
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -54,25 +61,25 @@ class Shelf:
     def get(self, key: bytes) -> Stored | None:
         return self._objects.get(key)
 
-    def below(self, prefix: bytes, after: bytes = b"") -> Sequence[Stored]:
-        """The objects below a prefix in order of keys, those behind `after` if it is given."""
-        start = after + b"\x00" if after else prefix
-        keys = self._keys
-        objects = self._objects
-        return [objects[key] for key in keys[keys.bisect_left(start) : keys.bisect_left(prefix_end(prefix))]]
+    def select(self, prefix: bytes, label: tuple[str, str] | None = None) -> Sequence[Stored]:
+        """The objects at or below a prefix in order of keys; with a label, only those that may have it."""
+        keys, objects = self._keys, self._objects
+        low, high = keys.bisect_left(prefix), keys.bisect_left(prefix_end(prefix))
+        if label is not None and high - low > SMALL:
+            return self._labelled(prefix, *label)
+        return [objects[key] for key in keys[low:high]]
 
     def apply(self, change: Change) -> None:
         """Take a change in and tell those who follow."""
         key = change.after.key
-        if key in self._objects:
-            if change.kind is change.kind.DELETED:
-                del self._objects[key]
-                self._keys.remove(key)
-            else:
-                self._objects[key] = change.after
+        before = self._objects.pop(key, None)
+        if change.kind is ChangeKind.DELETED:
+            self._keys.remove(key)
         else:
             self._objects[key] = change.after
-            self._keys.add(key)
+            if before is None:
+                self._keys.add(key)
+        self._index(change)
         self._history.append(change)
         self._trim(change.moment)
         for follower in self._interested(key):
@@ -102,10 +109,31 @@ class Shelf:
         self._objects = {stored.key: stored for stored in objects}
         self._keys = SortedList(self._objects)
         self._history = []
+        self._labels = {}
         self._oldest = revision
 
     def __iter__(self) -> Iterator[Stored]:
         return iter(self._objects.values())
+
+    def _labelled(self, prefix: bytes, name: str, value: str) -> Sequence[Stored]:
+        by_value = self._labels.get(name)
+        if by_value is None:
+            by_value = self._labels[name] = {}
+            for stored in self._objects.values():
+                if (has := stored.labels.get(name)) is not None:
+                    by_value.setdefault(has, set()).add(stored.key)
+            if len(self._labels) > INDEXED_LABELS:
+                del self._labels[next(iter(self._labels))]
+        found = sorted(key for key in by_value.get(value, ()) if key.startswith(prefix))
+        return [self._objects[key] for key in found]
+
+    def _index(self, change: Change) -> None:
+        """Keep the indexes of labels true. There are none until somebody selects by one."""
+        for name, by_value in self._labels.items():
+            if change.before is not None and (had := change.before.labels.get(name)) is not None:
+                by_value[had].discard(change.after.key)
+            if change.kind is not ChangeKind.DELETED and (has := change.after.labels.get(name)) is not None:
+                by_value.setdefault(has, set()).add(change.after.key)
 
     def _interested(self, key: bytes) -> list[Follower]:
         """Followers of the whole shelf, of the key's namespace and of the key itself."""

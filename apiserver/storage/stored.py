@@ -1,13 +1,18 @@
 """An object at one revision, as the store has it and as a client is shown it.
 
 What is stored is canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
-revision, which is spliced in behind the uid without parsing. The text is made once and used by everybody.
+revision, which is spliced in behind the uid without parsing. The text is made once and used by everybody; so are the
+labels, which are read out of it without making the rest of the tree.
 """
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
+import msgspec
 import orjson
+
+Tree: TypeAlias = dict[str, Any]
 
 _NAME = rb'"[^"\\]*"'
 _HEAD = re.compile(
@@ -19,23 +24,36 @@ _HEAD = re.compile(
 )
 """Of canonical text, up to where the resourceVersion belongs."""
 
-Tree = dict[str, Any]
-
 
 class NotCanonical(ValueError):
     """The text is not as this server writes it."""
 
 
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+_read_metadata = msgspec.json.Decoder(_Object).decode
+
+
 class Stored:
     """One object at one revision. `key` and `value` are the store's; everything else follows from them."""
 
-    __slots__ = ("_text", "key", "revision", "value")
+    __slots__ = ("_labels", "_selectable", "_text", "key", "revision", "value")
 
     def __init__(self, key: bytes, value: bytes, revision: int) -> None:
         self.key = key
         self.value = value
         self.revision = revision
         self._text: bytes | None = None
+        self._labels: Mapping[str, str] | None = None
+        self._selectable: Mapping[str, str] | None = None
 
     @property
     def text(self) -> bytes:
@@ -50,6 +68,19 @@ class Stored:
         text = self.text
         return b"{" + text[text.index(b'"metadata":') :]
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        if self._labels is None:
+            self._labels = _read_metadata(self.value).metadata.labels
+        return self._labels
+
+    def selectable(self, paths: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:
+        """What field selectors see at some paths: always the same paths for one resource."""
+        if self._selectable is None:
+            tree = orjson.loads(self.value)
+            self._selectable = {field: _field(tree, path) for field, path in paths.items()}
+        return self._selectable
+
     def tree(self) -> Tree:
         """The object, parsed anew: it is the caller's to change."""
         tree: Tree = orjson.loads(self.text)
@@ -58,6 +89,14 @@ class Stored:
     def at(self, revision: int) -> "Stored":
         """The same object with another revision: what a deletion shows last."""
         return Stored(self.key, self.value, revision)
+
+
+def _field(tree: Any, path: tuple[str, ...]) -> str:
+    for step in path:
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    if isinstance(tree, bool):
+        return "true" if tree else "false"
+    return "" if tree is None else str(tree)
 
 
 def with_revision(value: bytes, revision: int) -> bytes:

@@ -1,0 +1,81 @@
+"""The one place that wires the API server together."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Self
+
+from apimachinery.chance import Chance, SystemChance
+from apimachinery.clock import Clock, RealClock
+from apimachinery.schema import builtin
+from apimachinery.schema.decode import Decoder
+from apiserver.admission.chain import Admission
+from apiserver.authn.chain import Authentication
+from apiserver.http.render import Renderer
+from apiserver.http.server import Handler
+from apiserver.resources.catalog import GROUPS
+from apiserver.resources.spec import Resource
+from apiserver.rest.backend import Backend
+from apiserver.rest.call import User
+from apiserver.rules import KindRules
+from apiserver.storage.keys import Layout
+from apiserver.storage.mirror import Mirror
+from apiserver.wire.table import AGE, NAME, Printer
+from etcd.kv import KV
+
+
+def catalog() -> Mapping[tuple[str, str, str], Resource]:
+    """Every resource by group, version and name."""
+    return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
+
+
+class ApiServer:
+    """A server over a store: `handler.server` is what a socket is given."""
+
+    def __init__(
+        self,
+        kv: KV,
+        *,
+        tokens: Mapping[str, User],
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        prefix: str = "/registry",
+    ) -> None:
+        clock = clock or RealClock()
+        layout, resources = Layout(prefix), catalog()
+        mirror = Mirror(kv, layout.root, clock=clock, read=lambda value: value)
+        for row in resources.values():
+            mirror.shelf(layout.shelf(row))
+        self.backend = Backend(
+            kv=kv,
+            layout=layout,
+            mirror=mirror,
+            schemas=builtin.load(),
+            decoder=Decoder(),
+            clock=clock,
+            chance=chance or SystemChance(),
+            admission=Admission(),
+            rules=KindRules(),
+            read_value=lambda value: value,
+            namespaces=resources["", "v1", "namespaces"],
+            strategies={},
+        )
+        self.handler = Handler(
+            self.backend,
+            resources=lambda group, version, name: resources.get((group, version, name)),
+            pages={},
+            authentication=Authentication(tokens),
+            renderer=Renderer(lambda _: Printer(columns=(NAME, AGE), cells=lambda tree, _: [tree["metadata"]["name"], ""])),
+        )
+        self._mirroring: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._mirroring = asyncio.create_task(self.backend.mirror.run(), name="mirror")
+        await self.backend.mirror.wait_listed()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._mirroring is not None
+        self._mirroring.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._mirroring

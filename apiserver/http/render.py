@@ -1,0 +1,89 @@
+"""Answers as bytes, in the form that the client wants.
+
+The usual case, an object or a list as JSON, is put together from bytes that exist already. Everything else is made
+from trees.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from apiserver.resources.spec import Resource
+from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
+from apiserver.storage.stored import Stored, Tree
+from apiserver.wire import partial, table
+from apiserver.wire.negotiate import Format, View, Wanted
+from apiserver.wire.write import write
+
+
+class Renderer:
+    """Knows the time, for tables show ages."""
+
+    def __init__(self, printers: table.Printers) -> None:
+        self._printers = printers
+
+    def object(self, call: Call, answer: ObjectAnswer, wanted: Wanted, now: datetime) -> bytes:
+        if wanted.view is View.OBJECT:
+            if wanted.format is Format.JSON and answer.stored is not None:
+                return answer.stored.text
+            return write(answer.object(), wanted.format)
+        tree = answer.object()
+        if tree["kind"] == "Status":
+            return write(tree, wanted.format)
+        if wanted.view is View.PARTIAL:
+            return write(partial.of(tree, wanted.version), wanted.format)
+        made = self._table(
+            call, [tree], {"resourceVersion": tree["metadata"]["resourceVersion"]}, wanted, now
+        )
+        return write(made, wanted.format)
+
+    def collection(self, call: Call, answer: ListAnswer, wanted: Wanted, now: datetime) -> bytes:
+        if wanted.view is View.OBJECT and wanted.format is Format.JSON:
+            return _joined(answer)
+        trees = [stored.tree() for stored in answer.items]
+        if wanted.view is View.TABLE:
+            return write(self._table(call, trees, answer.metadata, wanted, now), wanted.format)
+        if wanted.view is View.PARTIAL:
+            return write(partial.list_of(trees, answer.metadata, wanted.version), wanted.format)
+        items = [{name: value for name, value in tree.items() if name not in _TYPE_META} for tree in trees]
+        whole = {
+            "kind": answer.kind,
+            "apiVersion": answer.api_version,
+            "metadata": answer.metadata,
+            "items": items,
+        }
+        return write(whole, wanted.format)
+
+    def event_object(
+        self, resource: Resource, include: str, stored: Stored, wanted: Wanted, now: datetime, *, header: bool
+    ) -> Tree:
+        """An object as a watch's event carries it; a table has its columns in the first event only."""
+        tree = stored.tree()
+        if wanted.view is View.PARTIAL:
+            return partial.of(tree, wanted.version)
+        if wanted.view is View.TABLE:
+            metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
+            printer, include = self._printers(resource), table.included(include)
+            return table.make(
+                printer, [tree], metadata, now=now, include=include, version=wanted.version, header=header
+            )
+        return tree
+
+    def _table(
+        self, call: Call, trees: list[Tree], metadata: Mapping[str, Any], wanted: Wanted, now: datetime
+    ) -> Tree:
+        printer, include = self._printers(call.resource), table.included(call.parameter("includeObject"))
+        return table.make(
+            printer, trees, metadata, now=now, include=include, version=wanted.version, header=True
+        )
+
+
+_TYPE_META = frozenset({"kind", "apiVersion"})
+
+
+def _joined(answer: ListAnswer) -> bytes:
+    head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
+    items = b",".join([stored.item for stored in answer.items])
+    return b'%b,"items":[%b]}' % (orjson.dumps(head)[:-1], items)

@@ -1,0 +1,88 @@
+"""What a URL asks for: the one parser that routing, authorization and audit share.
+
+/api/v1/nodes                                      list nodes
+/api/v1/namespaces/NS/pods/NAME                    get a pod
+/apis/apps/v1/namespaces/NS/deployments/D/scale    get a subresource
+/api/v1/watch/namespaces/NS/pods                   watch, the old way
+/api/v1/namespaces/NS                              get a namespace, which is also in itself
+/healthz, /version, /openapi/v2, …                 no resource at all
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+_VERBS: Mapping[str, str] = {
+    "POST": "create",
+    "GET": "get",
+    "HEAD": "get",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
+_OF_NAMESPACES = frozenset({"status", "finalize"})
+"""Subresources of a namespace itself: /namespaces/NS/status is not a resource `status` in NS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestInfo:
+    """`verb` is the resource's for resources and the method in lower case for all else."""
+
+    path: str
+    verb: str
+    is_resource: bool = False
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    rest: tuple[str, ...] = ()
+    """What follows the subresource, which only proxies understand."""
+
+
+@lru_cache(maxsize=4096)
+def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
+    """`path` is decoded; `watch` is whether the query asks to watch."""
+    parts = path.strip("/").split("/")
+    verb = _VERBS.get(method, method.lower())
+    plain = RequestInfo(path=path, verb=method.lower())
+    if parts[0] == "api":
+        group, parts = "", parts[1:]
+    elif parts[0] == "apis" and len(parts) > 1:
+        group, parts = parts[1], parts[2:]
+    else:
+        return plain
+    if len(parts) < 2:
+        return plain
+    version, *parts = parts
+    if parts[0] == "watch" and len(parts) > 1:
+        verb, parts = "watch", parts[1:]
+    namespace, parts = _split_namespace(parts)
+    resource, name, subresource, *rest = [*parts, "", "", ""][: max(len(parts), 3)]
+    return RequestInfo(
+        path=path,
+        verb=verb if name or verb == "watch" else _of_collection(verb, watch=watch),
+        is_resource=True,
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=resource,
+        subresource=subresource,
+        name=name,
+        rest=tuple(rest),
+    )
+
+
+def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
+    if parts[0] != "namespaces" or len(parts) == 1:
+        return "", parts
+    if len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
+        return parts[1], parts[2:]
+    return parts[1], parts
+
+
+def _of_collection(verb: str, *, watch: bool) -> str:
+    if verb == "get":
+        return "watch" if watch else "list"
+    return "deletecollection" if verb == "delete" else verb

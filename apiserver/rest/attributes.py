@@ -1,0 +1,44 @@
+"""A write as admission sees it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from apimachinery.groups import GroupResource
+from apiserver.resources.spec import Resource
+from apiserver.rest.call import Call
+from apiserver.storage.stored import Tree
+
+
+class Operation(Enum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+@dataclass(slots=True, kw_only=True)
+class Attributes:
+    """One write. `object` may be changed by a plugin that mutates, and by nobody else."""
+
+    operation: Operation
+    call: Call
+    name: str
+    object: Tree | None
+    old: Tree | None = None
+    dry_run: bool = False
+
+    @property
+    def resource(self) -> Resource:
+        return self.call.resource
+
+    @property
+    def namespace(self) -> str:
+        return self.call.namespace
+
+    @property
+    def subresource(self) -> str:
+        return self.call.subresource.name if self.call.subresource else ""
+
+    def is_for(self, group: str, resource: str, subresource: str = "") -> bool:
+        subject = self.call.resource.group_resource
+        return subject == GroupResource(group, resource) and self.subresource == subresource

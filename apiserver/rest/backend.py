@@ -1,0 +1,73 @@
+"""What every verb works with, wired together once in `app.py`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from apimachinery import status
+from apimachinery.chance import Chance
+from apimachinery.clock import Clock
+from apimachinery.errors import FieldError
+from apimachinery.groups import GroupResource
+from apimachinery.schema.decode import Decoder
+from apimachinery.schema.model import Schemas
+from apiserver.resources.spec import Resource
+from apiserver.resources.strategy import DEFAULT, Strategy
+from apiserver.rest.attributes import Attributes
+from apiserver.storage.keys import Layout
+from apiserver.storage.mirror import Mirror
+from apiserver.storage.stored import Stored, Tree
+from etcd.kv import KV, Range
+
+
+class Admission(Protocol):
+    async def mutate(self, backend: "Backend", attributes: Attributes) -> None: ...
+
+    async def validate(self, backend: "Backend", attributes: Attributes) -> None: ...
+
+
+class Rules(Protocol):
+    """What kinds demand of their objects, beyond their schemas."""
+
+    def default(self, api_version: str, kind: str, tree: Tree) -> None:
+        """Fill in what was left out; the tree is nobody else's yet."""
+
+    def check_create(self, resource: Resource, tree: Tree) -> Sequence[FieldError]: ...
+
+    def check_update(
+        self, resource: Resource, subresource: str, new: Tree, old: Tree
+    ) -> Sequence[FieldError]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """The store and all that is known of objects."""
+
+    kv: KV
+    layout: Layout
+    mirror: Mirror
+    schemas: Schemas
+    decoder: Decoder
+    clock: Clock
+    chance: Chance
+    admission: Admission
+    rules: Rules
+    read_value: Callable[[bytes], bytes]
+    """Canonical text of a stored value, whoever wrote it."""
+    namespaces: Resource
+    strategies: Mapping[GroupResource, Strategy]
+
+    def strategy(self, resource: Resource) -> Strategy:
+        return self.strategies.get(resource.group_resource, DEFAULT)
+
+    async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        """An object as it is now."""
+        key = self.layout.object(resource, namespace, name)
+        kvs = (await self.kv.range(Range(key=key))).kvs
+        return Stored(key, self.read_value(kvs[0].value), kvs[0].mod_revision) if kvs else None
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Stored:
+        stored = await self.find(resource, namespace, name)
+        if stored is None:
+            raise status.not_found(resource.group_resource, name)
+        return stored

@@ -1,0 +1,115 @@
+"""A body as an object: parsed, checked to be what the URL is about, brought into the form that is stored.
+
+What the schema does not know is dropped, and named in a warning or refused, as the client asked.
+"""
+
+from collections.abc import Sequence
+
+from apimachinery import gotext, status
+from apimachinery.schema.decode import Decoded, DecodeError
+from apiserver.rest.backend import Backend
+from apiserver.rest.call import Body, Call
+from apiserver.rest.options import WriteOptions
+from apiserver.storage.stored import Tree
+from apiserver.wire.parse import Parsed, Unreadable, parse
+
+SHOWN = 30
+"""Bytes of a body that is no object, in the error that says so."""
+
+
+def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
+    """The object that a create or update was sent, as it would be stored, with its defaults."""
+    api_version, kind = expected(call)
+    parsed = _parse(call.body, kind)
+    given = {name: parsed.tree[name] for name in ("kind", "apiVersion") if parsed.tree.get(name)}
+    tree = parsed.tree | {"kind": kind, "apiVersion": api_version} | given
+    _check_kind(backend, tree, api_version, kind)
+    prefix = (
+        f"{tree['kind']} in version {gotext.quote(call.resource.version)} cannot be handled as a {kind}: "
+    )
+    strict = options.field_validation != "Ignore"
+    try:
+        decoded = decode_as(backend, tree, text=parsed.text, strict=strict)
+    except DecodeError as error:
+        raise status.BadRequest(prefix + str(error)) from error
+    complaints = [*parsed.complaints, *decoded.strict]
+    judge_fields(call, options, complaints, prefix)
+    made: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
+    backend.rules.default(api_version, kind, made)
+    return made
+
+
+def expected(call: Call) -> tuple[str, str]:
+    """The apiVersion and kind that belong to the URL."""
+    subresource = call.subresource
+    if subresource is None or not subresource.kind:
+        return call.resource.api_version, call.resource.kind
+    if subresource.group_version is None:
+        return call.resource.api_version, subresource.kind
+    group, version = subresource.group_version
+    return f"{group}/{version}" if group else version, subresource.kind
+
+
+def decode_as(backend: Backend, tree: Tree, *, text: bytes = b"", strict: bool = False) -> Decoded:
+    """The tree in stored form, as the kind that it says it is."""
+    schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
+    assert schema is not None, f"no schema of {tree['apiVersion']} {tree['kind']}"
+    return backend.decoder.decode(schema, tree, text=text, strict=strict)
+
+
+def judge_fields(call: Call, options: WriteOptions, complaints: Sequence[str], prefix: str) -> None:
+    """Refuse, warn of or pass over fields that are unknown or came twice. Upstream's default is to warn."""
+    if not complaints or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        raise status.BadRequest(f"{prefix}strict decoding error: {', '.join(complaints)}")
+    call.warnings += complaints
+
+
+def _parse(body: Body, kind: str) -> Parsed:
+    try:
+        parsed = parse(body.data, body.media_type)
+    except Unreadable as error:
+        raise _unrecognized(body, kind, str(error)) from error
+    if not isinstance(parsed.tree, dict):
+        raise _unrecognized(body, kind, _not_an_object(parsed.tree))
+    return parsed
+
+
+def _check_kind(backend: Backend, tree: Tree, api_version: str, kind: str) -> None:
+    given = tree["apiVersion"], tree["kind"]
+    if given == (api_version, kind):
+        return
+    version = gotext.quote(api_version.rpartition("/")[2])
+    prefix = f"{given[1]} in version {version} cannot be handled as a {kind}: "
+    if backend.schemas.kind(*given) is None:
+        scheme = gotext.quote("pkg/runtime/scheme.go:111")
+        named = f"{gotext.quote(str(given[1]))} is registered for version {gotext.quote(str(given[0]))}"
+        raise status.BadRequest(f"{prefix}no kind {named} in scheme {scheme}")
+    group = api_version.rpartition("/")[0].partition(".")[0] or "core"
+    raise status.BadRequest(
+        f"{prefix}converting ({_go_name(*given)}) to ({group}.{kind}): unknown conversion"
+    )
+
+
+def _go_name(api_version: str, kind: str) -> str:
+    return f"{api_version.rpartition('/')[2]}.{kind}"
+
+
+def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
+    shown = f"{body.data[:SHOWN].hex()}{' ...' if len(body.data) > SHOWN else ''}" if body.data else "<empty>"
+    what = f"couldn't get version/kind; json parse error: {problem}"
+    return status.BadRequest(
+        f"the object provided is unrecognized (must be of type {kind}): {what} ({shown})"
+    )
+
+
+_TYPE_META = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+_GO_NAMES = ((bool, "bool"), (str, "string"), (list, "array"))
+
+
+def _not_an_object(tree: object) -> str:
+    found = next((name for cls, name in _GO_NAMES if isinstance(tree, cls)), "number")
+    return f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"

@@ -1,0 +1,150 @@
+"""Get and list: from what is at hand, as new as was asked for, in bytes that were made before."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apimachinery import status
+from apimachinery.status import Expired
+from apiserver.rest.backend import Backend
+from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
+from apiserver.rest.options import EXACT, ListOptions, list_options
+from apiserver.rest.selection import Selection, selection
+from apiserver.rest.versions import TOO_OLD_TO_LIST, get_version, list_version, wait_for
+from apiserver.storage import continuation
+from apiserver.storage.continuation import LATEST, BadToken, Continuation
+from apiserver.storage.stored import Stored
+from etcd.errors import Compacted, FutureRevision
+from etcd.kv import Range, prefix_end
+
+CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter, or use the continue token in this response to "
+    "retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - "
+    "objects that were created, modified, or deleted between the time the first chunk was returned and now may "
+    "show up in the list."
+)
+
+
+class PageExpired(Expired):
+    """A page's revision is gone; the client is told where it may go on all the same."""
+
+    def __init__(self, fresh_token: str) -> None:
+        super().__init__(CONTINUE_EXPIRED)
+        self._fresh_token = fresh_token
+
+    def status(self) -> dict[str, Any]:
+        return super().status() | {"metadata": {"continue": self._fresh_token}}
+
+
+async def get(backend: Backend, call: Call) -> ObjectAnswer:
+    asked = get_version(call.parameter("resourceVersion"))
+    if asked:
+        await wait_for(backend, asked)
+    return ObjectAnswer(stored=await backend.get(call.resource, call.namespace, call.name))
+
+
+async def list_objects(backend: Backend, call: Call) -> ListAnswer:
+    options = list_options(call)
+    chosen = selection(call.resource, options.label_selector, options.field_selector)
+    revision = list_version(options.resource_version)
+    if options.continue_token:
+        return await _next_page(backend, call, options, chosen)
+    if revision and (options.match == EXACT or (options.limit and not options.match)):
+        return await _at(backend, call, options, chosen, Continuation(revision, ""))
+    if revision:
+        await wait_for(backend, revision)
+    elif options.resource_version != "0":
+        await backend.mirror.fresh()
+    scope = _scope(backend, call, chosen)
+    shelf = backend.mirror.shelf(backend.layout.shelf(call.resource))
+    shown, at = shelf.select(scope, chosen.label), backend.mirror.revision
+    return _page(backend, call, options, chosen, shown, at)
+
+
+def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
+    """The prefix that holds all that can match."""
+    prefix = backend.layout.scope(call.resource, call.namespace)
+    if chosen.name and (call.namespace or not call.resource.namespaced):
+        return prefix + chosen.name.encode()
+    return prefix
+
+
+def _page(
+    backend: Backend,
+    call: Call,
+    options: ListOptions,
+    chosen: Selection,
+    shown: Sequence[Stored],
+    revision: int,
+) -> ListAnswer:
+    """The first page of what was found at a revision."""
+    matches, limit = chosen.matches, options.limit
+    if matches is not None:
+        shown = list(filter(matches, shown))
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if limit and len(shown) > limit:
+        last = shown[limit - 1].key
+        metadata["continue"] = _token(backend, call, last, revision)
+        if matches is None:
+            metadata["remainingItemCount"] = len(shown) - limit
+        shown = shown[:limit]
+    return _answer(call, shown, metadata)
+
+
+def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) -> ListAnswer:
+    resource = call.resource
+    return ListAnswer(
+        api_version=resource.api_version, kind=resource.list_kind, items=items, metadata=metadata
+    )
+
+
+def _token(backend: Backend, call: Call, last: bytes, revision: int) -> str:
+    start = last.removeprefix(backend.layout.scope(call.resource, call.namespace)) + b"\x00"
+    return continuation.encode(Continuation(revision, start.decode()))
+
+
+async def _next_page(backend: Backend, call: Call, options: ListOptions, chosen: Selection) -> ListAnswer:
+    if options.resource_version not in ("", "0"):
+        raise status.BadRequest("specifying resource version is not allowed when using continue")
+    try:
+        position = continuation.decode(options.continue_token)
+    except BadToken as error:
+        raise status.BadRequest(f"invalid continue token: {error}") from error
+    return await _at(backend, call, options, chosen, position)
+
+
+async def _at(
+    backend: Backend, call: Call, options: ListOptions, chosen: Selection, position: Continuation
+) -> ListAnswer:
+    """A page as it was at one revision, read from the store's own history, until it is full or there is no more."""
+    prefix = backend.layout.scope(call.resource, call.namespace)
+    start, end, found = prefix + position.start.encode(), prefix_end(prefix), []
+    revision, remaining, more = max(position.revision, 0), 0, True
+    while more and not (options.limit and len(found) >= options.limit):
+        wanted = options.limit - len(found) if options.limit else 0
+        request = Range(key=start, range_end=end, revision=revision, limit=wanted)
+        try:
+            page = await backend.kv.range(request)
+        except Compacted as error:
+            raise _expired(options, position) from error
+        except FutureRevision:
+            await wait_for(backend, position.revision)
+            continue
+        revision = revision or page.revision
+        read = (Stored(kv.key, backend.read_value(kv.value), kv.mod_revision) for kv in page.kvs)
+        found += [stored for stored in read if chosen.matches is None or chosen.matches(stored)]
+        more, remaining = page.more, page.count - len(page.kvs)
+        if page.kvs:
+            start = page.kvs[-1].key + b"\x00"
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if more:
+        metadata["continue"] = _token(backend, call, start.removesuffix(b"\x00"), revision)
+        if chosen.matches is None:
+            metadata["remainingItemCount"] = remaining
+    return _answer(call, found, metadata)
+
+
+def _expired(options: ListOptions, position: Continuation) -> Expired:
+    if not options.continue_token:
+        return Expired(TOO_OLD_TO_LIST)
+    return PageExpired(continuation.encode(Continuation(LATEST, position.start)))

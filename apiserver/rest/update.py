@@ -1,0 +1,129 @@
+"""Update: an object is replaced, whole or through a subresource, if nobody else did meanwhile.
+
+`change` is the one read-modify-write that updates, patches and subresources go through. It tries again when another
+write came between, unless the client said which version it had seen.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from apimachinery import status
+from apimachinery.status import ApiError
+from apiserver.resources.strategy import Strategy
+from apiserver.rest import managed, metadata
+from apiserver.rest.attributes import Attributes, Operation
+from apiserver.rest.backend import Backend
+from apiserver.rest.body import read_object
+from apiserver.rest.call import Call, ObjectAnswer
+from apiserver.rest.create import create_tree
+from apiserver.rest.options import WriteOptions, integer, write_options
+from apiserver.rest.take import keep_paths
+from apiserver.storage.stored import Stored, Tree, canonical
+from etcd.kv import Compare, Delete, Put, Target, Txn
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+Transform: TypeAlias = Callable[[Tree], Awaitable[Tree]]
+"""Makes the new object of the old one, which it must not change."""
+
+
+async def update(backend: Backend, call: Call) -> ObjectAnswer:
+    options = write_options(call, "UpdateOptions")
+    sent = read_object(backend, call, options)
+    metadata.match_namespace(sent, call)
+    metadata.match_name(sent, call.name)
+    strategy = backend.strategy(call.resource)
+    if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
+        return await create_tree(backend, call, sent, options)
+
+    async def replace(_old: Tree) -> Tree:
+        return sent | {"metadata": dict(sent["metadata"])}
+
+    return await change(backend, call, options, replace)
+
+
+async def change(backend: Backend, call: Call, options: WriteOptions, transform: Transform) -> ObjectAnswer:
+    """Replace an object by what `transform` makes of it."""
+    while True:
+        stored = await backend.get(call.resource, call.namespace, call.name)
+        old = stored.tree()
+        new = await transform(old)
+        unconditional = _check_preconditions(call, stored, new, old)
+        new = await _prepare(backend, call, options, new, old)
+        answer = await _store(backend, call, options, stored, new)
+        if answer is not None:
+            return answer
+        if not unconditional:
+            raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
+
+
+def _check_preconditions(call: Call, stored: Stored, new: Tree, old: Tree) -> bool:
+    """Whether the client named no version, so that the write may be tried again on another."""
+    uid, version = new["metadata"].get("uid", ""), new["metadata"].pop("resourceVersion", "")
+    if uid and uid != old["metadata"]["uid"]:
+        key = stored.key.decode()
+        problem = (
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+        )
+        text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
+        raise status.conflict(call.resource.group_resource, call.name, text)
+    if version in ("", "0"):
+        return True
+    if _version(version) != stored.revision:
+        raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
+    return False
+
+
+def _version(text: str) -> int:
+    try:
+        return integer(text)
+    except status.BadRequest as error:
+        raise ApiError(str(error).replace("ParseInt", "ParseUint")) from error
+
+
+async def _prepare(backend: Backend, call: Call, options: WriteOptions, new: Tree, old: Tree) -> Tree:
+    """All that happens to an object between its being sent and its being stored."""
+    resource, strategy = call.resource, backend.strategy(call.resource)
+    subresource = call.subresource.name if call.subresource else ""
+    managed.on_update(backend, call, new, old, options)
+    attributes = Attributes(
+        operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    new = keep_paths(new, old, strategy.resets.get(subresource, ()))
+    metadata.keep(new, old)
+    strategy.prepare_update(new, old)
+    if any(new.get(field) != old.get(field) for field in strategy.generation):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+    wrong = backend.rules.check_update(resource, subresource, new, old)
+    if wrong:
+        raise status.invalid(resource.group_kind, call.name, wrong)
+    await backend.admission.validate(backend, attributes)
+    return new
+
+
+async def _store(
+    backend: Backend, call: Call, options: WriteOptions, stored: Stored, new: Tree
+) -> ObjectAnswer | None:
+    """Store the new object over the old; None if that is no longer the newest."""
+    value = canonical(new)
+    if value == stored.value:
+        return ObjectAnswer(stored=stored)
+    if options.dry_run:
+        new["metadata"]["resourceVersion"] = str(stored.revision)
+        return ObjectAnswer(tree=new)
+    ended = _is_ended(backend.strategy(call.resource), new)
+    operation = Delete(key=stored.key) if ended else Put(key=stored.key, value=value)
+    seen = Compare(key=stored.key, target=Target.MOD, operand=stored.revision)
+    result = await backend.kv.txn(Txn(compare=(seen,), then=(operation,)))
+    if not result.succeeded:
+        return None
+    return ObjectAnswer(stored=Stored(stored.key, value, stored.revision if ended else result.revision))
+
+
+def _is_ended(strategy: Strategy, tree: Tree) -> bool:
+    """Whether an object that is being deleted has nothing left to wait for."""
+    meta = tree["metadata"]
+    if "deletionTimestamp" not in meta or meta.get("deletionGracePeriodSeconds", 0):
+        return False
+    return not strategy.pending(tree)

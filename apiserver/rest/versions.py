@@ -1,0 +1,42 @@
+"""What a resourceVersion asks of a read, and the errors for those that cannot be served."""
+
+from apimachinery import errors, gotext, status
+from apimachinery.paths import ROOT
+from apimachinery.status import ApiError, Cause
+from apiserver.rest.backend import Backend
+
+WAIT_SECONDS = 3.0
+"""How long a read waits for a version that is not there yet."""
+TOO_OLD_TO_LIST = "The resourceVersion for the provided list is too old."
+
+
+def version(text: str) -> int:
+    """A resourceVersion as a number; "" and "0" are 0. ValueError for what is none, with upstream's words."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        problem = f"strconv.ParseUint: parsing {gotext.quote(text)}: invalid syntax"
+        raise ValueError(errors.invalid(ROOT.child("resourceVersion"), text, problem))
+    return int(text)
+
+
+def list_version(text: str) -> int:
+    try:
+        return version(text)
+    except ValueError as error:
+        raise status.BadRequest(f"invalid resource version: {error}") from error
+
+
+def get_version(text: str) -> int:
+    try:
+        return version(text)
+    except ValueError as error:
+        raise ApiError(str(error)) from error
+
+
+async def wait_for(backend: Backend, revision: int) -> None:
+    """Wait until the mirror shows a revision, or tell that it is too large."""
+    if backend.mirror.revision < revision and not await backend.mirror.reached(revision, within=WAIT_SECONDS):
+        cause = Cause(reason="ResourceVersionTooLarge", message="Too large resource version")
+        problem = f"Too large resource version: {revision}, current: {backend.mirror.revision}"
+        raise status.timeout(problem, 1, [cause])

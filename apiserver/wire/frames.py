@@ -1,0 +1,34 @@
+"""Watch events as bytes: one a line in JSON, documents in YAML, length-prefixed messages in protobuf."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from apiserver.wire import yaml
+from apiserver.wire.negotiate import Format
+from apiserver.wire.protobuf import envelope
+
+
+def json_text(kind: str, text: bytes) -> bytes:
+    """The frame of an object whose JSON is there already."""
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), text)
+
+
+def _json(kind: str, tree: Any) -> bytes:
+    return json_text(kind, orjson.dumps(tree))
+
+
+def _yaml(kind: str, tree: Any) -> bytes:
+    return b"---\n" + yaml.dump({"type": kind, "object": tree})
+
+
+def _protobuf(kind: str, tree: Any) -> bytes:
+    return envelope.watch_frame(kind, envelope.encode(tree))
+
+
+FRAMES: Mapping[Format, Callable[[str, Any], bytes]] = {
+    Format.JSON: _json,
+    Format.YAML: _yaml,
+    Format.PROTOBUF: _protobuf,
+}

@@ -1,0 +1,94 @@
+"""What a client wants to be answered in, and what it says it sent."""
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+
+class Format(Enum):
+    JSON = "application/json"
+    YAML = "application/yaml"
+    PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+class View(Enum):
+    """As what an object is shown."""
+
+    OBJECT = ""
+    TABLE = "Table"
+    PARTIAL = "PartialObjectMetadata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """An answer's form. `version` is that of the view's own kind, in meta.k8s.io."""
+
+    format: Format
+    view: View = View.OBJECT
+    version: str = "v1"
+
+
+JSON = Wanted(format=Format.JSON)
+FORMATS = tuple(Format)
+WATCH_FORMATS = (Format.JSON, Format.YAML, Format.PROTOBUF)
+
+_RANGES = {
+    "*/*": Format.JSON,
+    "application/*": Format.JSON,
+    "application/json": Format.JSON,
+    "application/yaml": Format.YAML,
+    "application/vnd.kubernetes.protobuf": Format.PROTOBUF,
+}
+_VIEWS = {
+    "Table": View.TABLE,
+    "PartialObjectMetadata": View.PARTIAL,
+    "PartialObjectMetadataList": View.PARTIAL,
+}
+_VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
+
+
+@lru_cache(maxsize=512)
+def wanted(accept: str) -> Wanted | None:
+    """The first form of an Accept header that this server can give; None if it can give none of them."""
+    if not accept:
+        return JSON
+    for clause in _by_quality(accept):
+        media_type, parameters = _parse(clause)
+        found = _RANGES.get(media_type)
+        if found is not None and (choice := _choose(found, parameters)) is not None:
+            return choice
+    return None
+
+
+def _choose(found: Format, parameters: dict[str, str]) -> Wanted | None:
+    shown_as = parameters.get("as", "")
+    if not shown_as:
+        return Wanted(format=found)
+    view, version = _VIEWS.get(shown_as), parameters.get("v", "")
+    if view is None or parameters.get("g") != "meta.k8s.io" or version not in _VIEW_VERSIONS:
+        return None
+    return Wanted(format=found, view=view, version=version)
+
+
+@lru_cache(maxsize=512)
+def sent(content_type: str) -> tuple[str, dict[str, str]]:
+    """The media type of a Content-Type header, in lower case, and its parameters."""
+    return _parse(content_type)
+
+
+def _by_quality(accept: str) -> list[str]:
+    clauses = [clause.strip() for clause in accept.split(",") if clause.strip()]
+    return sorted(clauses, key=_quality, reverse=True)  # stable: equals stay in the client's order
+
+
+def _quality(clause: str) -> float:
+    try:
+        return float(_parse(clause)[1].get("q", "1"))
+    except ValueError:
+        return 0.0
+
+
+def _parse(clause: str) -> tuple[str, dict[str, str]]:
+    media_type, *parameters = clause.split(";")
+    pairs = (parameter.partition("=") for parameter in parameters)
+    return media_type.strip().lower(), {name.strip(): value.strip().strip('"') for name, _, value in pairs}

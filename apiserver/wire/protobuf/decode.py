@@ -1,0 +1,243 @@
+"""A message's bytes → its JSON tree, as Go would print the same object.
+
+Owns the order of fields, and what is left out, shown as null or shown empty. A message is compiled when it is first
+met. Knows no kind and no envelope. Missing bytes and broken UTF-8 raise Python's own errors, which `envelope.py`
+gives their name.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+from apiserver.wire.protobuf.errors import ProtobufError
+from apiserver.wire.protobuf.forms import FORMS, Json
+from apiserver.wire.protobuf.scalars import SCALARS, Scalar
+from apiserver.wire.protobuf.tables import Field, fields_of
+from apiserver.wire.protobuf.varint import (
+    FIXED64,
+    FIXED64_SIZE,
+    LENGTH,
+    VARINT,
+    read_parts,
+    read_varint,
+    skip,
+    tag_of,
+)
+
+Tree: TypeAlias = dict[str, Json]
+"""While it is being made, `...` holds the place of what JSON leaves out."""
+Value: TypeAlias = Any
+"""What stood on the wire after a tag: a number, or bytes."""
+Kept: TypeAlias = dict[int, list[Value]]
+"""By field number, what can only be made sense of when the whole message was read: messages, lists and maps."""
+Settle: TypeAlias = Callable[[Tree, list[Value], int], None]
+Convert: TypeAlias = Callable[[Value, int], Json]
+"""The last number, here and in Settle, is how many messages deep it may still go."""
+
+_KEY, _VALUE = 1, 2
+"""The fields of a map's entry."""
+
+_SHORT = 32
+"""Bytes. Whoever sends more cannot have it remembered."""
+
+
+@cache
+def decoder(message: str) -> Convert:
+    plain = _message(message)
+    form = FORMS.get(message)
+    if form is None:
+        return plain
+    if not form.shared:
+        return lambda payload, room: form.to_json(plain(payload, room))
+    return _remembering(lambda payload: form.to_json(plain(payload, 1)))
+
+
+def _remembering(convert: Callable[[bytes], Json]) -> Convert:
+    """Times and quantities are mostly the same few, in an object and in its neighbours."""
+    remembered = lru_cache(maxsize=4096)(convert)
+    return lambda payload, _: (remembered if len(payload) <= _SHORT else convert)(payload)
+
+
+@cache
+def _message(message: str) -> "_Message":
+    return _Message(message)
+
+
+class _Known(NamedTuple):
+    """What to do at a tag. Without `read`, the value is kept; `zero` is what JSON shows of a zero."""
+
+    number: int
+    name: str
+    read: Callable[[Value], Json] | None = None
+    zero: Json = None
+
+
+class _Message:
+    """One message, compiled. `blank` is its tree before anything was read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.blank: Tree = {}
+        self._tags: dict[int, _Known] = {}
+        self._settles: dict[int, Settle] = {}
+        self._always: list[int] = []
+        for field in fields_of(name):
+            self._compile(field)
+
+    def __call__(self, payload: bytes, room: int) -> Tree:
+        tree = self.blank.copy()
+        self.fill(tree, payload, room)
+        return {name: value for name, value in tree.items() if value is not ...}
+
+    def fill(self, tree: Tree, payload: bytes, room: int) -> None:
+        if room == 0:
+            raise ProtobufError("messages are nested too deeply")
+        kept = self._read(tree, payload)
+        for number in self._always:
+            kept.setdefault(number, [])
+        for number, values in kept.items():
+            self._settles[number](tree, values, room - 1)
+
+    def _read(self, tree: Tree, data: bytes) -> Kept:
+        """The hot loop: tags and lengths of one byte, nearly all of them, are read in place."""
+        kept: Kept = {}
+        tags = self._tags
+        at, end = 0, len(data)
+        while at < end:
+            tag = data[at]
+            at += 1
+            if tag > 0x7F:
+                tag, at = read_varint(data, at - 1)
+            known = tags.get(tag)
+            if known is None:
+                at = self._skip(data, at, tag)
+                continue
+            number, name, read, zero = known
+            wire_type = tag & 7
+            value: Value = FIXED64_SIZE
+            if wire_type != FIXED64:
+                value = data[at]
+                at += 1
+                if value > 0x7F:
+                    value, at = read_varint(data, at - 1)
+            if wire_type != VARINT:
+                start, at = at, at + value
+                if at > end:
+                    raise ProtobufError("unexpected EOF")
+                value = data[start:at]
+            if read is None:
+                kept.setdefault(number, []).append(value)
+            else:
+                tree[name] = read(value) if value else zero
+        return kept
+
+    def _skip(self, data: bytes, at: int, tag: int) -> int:
+        for known in self._tags.values():
+            if known.number == tag >> 3:
+                raise ProtobufError(
+                    f"proto: wrong wireType = {tag & 7} for field {known.name} of {self._name}"
+                )
+        return skip(data, at, tag)
+
+    # --- compiling
+
+    def _compile(self, field: Field) -> None:
+        scalar = SCALARS.get(field.of)
+        if field.shown == "inline":
+            self._inline(field)
+        elif field.repeated or field.mapped or scalar is None:
+            self._keep(field, scalar)
+        else:
+            self.blank[field.name] = _unset(field, scalar)
+            zero = ... if field.shown == "omitempty" and not field.optional else scalar.zero
+            known = _Known(field.number, field.name, scalar.read, zero)
+            self._tags[tag_of(field.number, scalar.wire_type)] = known
+
+    def _inline(self, field: Field) -> None:
+        inner = _message(field.of)
+        self.blank |= inner.blank
+        self._always.append(field.number)
+        self._tags[tag_of(field.number, LENGTH)] = _Known(field.number, field.of)
+        self._settles[field.number] = lambda tree, values, room: inner.fill(tree, b"".join(values), room)
+
+    def _keep(self, field: Field, scalar: Scalar | None) -> None:
+        self.blank[field.name] = None if field.shown == "always" else ...
+        if field.shown == "empty" or not (field.repeated or field.mapped or field.optional):
+            self._always.append(field.number)
+        wire_types = {LENGTH} if scalar is None or field.mapped else {LENGTH, scalar.wire_type}
+        for wire_type in wire_types:
+            self._tags[tag_of(field.number, wire_type)] = _Known(field.number, field.name)
+        self._settles[field.number] = _settle(field, scalar)
+
+
+def _unset(field: Field, scalar: Scalar) -> Json:
+    if field.shown == "omitempty":
+        return ...
+    return None if field.optional or scalar.nilable else scalar.zero
+
+
+def _settle(field: Field, scalar: Scalar | None) -> Settle:
+    if field.mapped:
+        return _settle_map(field, scalar)
+    if field.repeated:
+        return _settle_list(field, scalar)
+    return _settle_message(field)
+
+
+def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
+    """An entry is a message of a key and a value, which is never a number."""
+    name, of = field.name, field.of
+
+    def settle(tree: Tree, values: list[Value], room: int) -> None:
+        convert = decoder(of) if scalar is None else lambda value, _: scalar.read(value)
+        entries = [read_parts(value) for value in values]
+        read = [(entry.get(_KEY, b"").decode(), convert(entry.get(_VALUE, b""), room)) for entry in entries]
+        tree[name] = dict(sorted(read, key=itemgetter(0)))
+
+    return settle
+
+
+def _settle_list(field: Field, scalar: Scalar | None) -> Settle:
+    name, of = field.name, field.of
+
+    def settle_messages(tree: Tree, values: list[Value], room: int) -> None:
+        convert = decoder(of)
+        tree[name] = [convert(value, room) for value in values]
+
+    if scalar is None:
+        return settle_messages
+    read = scalar.read
+
+    def settle_scalars(tree: Tree, values: list[Value], _: int) -> None:
+        tree[name] = [read(value) for value in values]
+
+    def settle_numbers(tree: Tree, values: list[Value], _: int) -> None:
+        tree[name] = [read(number) for value in values for number in _unpacked(value)]
+
+    return settle_numbers if scalar.wire_type == VARINT else settle_scalars
+
+
+def _unpacked(value: Value) -> Iterator[int]:
+    """Numbers of a list may come one by one or, from other clients than Go's, packed together."""
+    if isinstance(value, int):
+        yield value
+        return
+    at = 0
+    while at < len(value):
+        number, at = read_varint(value, at)
+        yield number
+
+
+def _settle_message(field: Field) -> Settle:
+    """A message that came in parts is the message of the parts together."""
+    name, of = field.name, field.of
+
+    def settle(tree: Tree, values: list[Value], room: int) -> None:
+        tree[name] = decoder(of)(b"".join(values), room)
+
+    def settle_unless_zero(tree: Tree, values: list[Value], room: int) -> None:
+        value = decoder(of)(b"".join(values), room)
+        tree[name] = ... if value is None else value
+
+    return settle_unless_zero if field.shown == "omitzero" else settle

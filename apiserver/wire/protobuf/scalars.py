@@ -1,0 +1,128 @@
+"""Strings, numbers, bytes: what is no message of its own.
+
+A scalar's `read` takes what stood on the wire after the tag, a number where the wire type is VARINT and bytes
+otherwise; `write` gives the bytes that follow the tag.
+"""
+
+import base64
+import math
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from apiserver.wire.protobuf.errors import ProtobufError
+from apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, varint
+
+_DOUBLE = struct.Struct("<d")
+_TRUE, _FALSE = varint(1), varint(0)
+
+
+class Scalar(Struct, frozen=True, kw_only=True):
+    wire_type: int
+    zero: Any
+    nilable: bool = False
+    """Where there is no value Go has nil, and JSON null: the rest have their zero."""
+    read: Callable[[Any], Any]
+    write: Callable[[Any], bytes]
+
+
+def _unfit(value: object, expected: str) -> ProtobufError:
+    return ProtobufError(f"cannot write {type(value).__name__} as {expected}")
+
+
+def write_string(value: object) -> bytes:
+    if type(value) is not str:
+        raise _unfit(value, "string")
+    return sized(value.encode())
+
+
+def _read_bool(number: int) -> bool:
+    return number != 0
+
+
+def _write_bool(value: object) -> bytes:
+    if type(value) is not bool:
+        raise _unfit(value, "bool")
+    return _TRUE if value else _FALSE
+
+
+def _signed(bits: int) -> Callable[[int], int]:
+    """As Go does it, what does not fit is cut off."""
+    modulus, half = 1 << bits, 1 << bits - 1
+
+    def read(number: int) -> int:
+        if number < half:
+            return number
+        number %= modulus
+        return number - modulus if number >= half else number
+
+    return read
+
+
+def _integer(bits: int) -> Callable[[object], bytes]:
+    half = 1 << bits - 1
+
+    def write(value: object) -> bytes:
+        if type(value) is not int or not -half <= value < half:
+            raise _unfit(value, f"int{bits}")
+        return varint(value % (1 << 64))
+
+    return write
+
+
+def _read_double(payload: bytes) -> int | float:
+    """JSON has one kind of number: what is whole is written without a fraction."""
+    value: float = _DOUBLE.unpack(payload)[0]
+    if not math.isfinite(value):
+        raise ProtobufError(f"unsupported value: {value}")
+    return int(value) if value.is_integer() and abs(value) < 1 << 63 else value
+
+
+def _write_double(value: object) -> bytes:
+    if type(value) is not int and type(value) is not float:
+        raise _unfit(value, "double")
+    return _DOUBLE.pack(value)
+
+
+def _read_bytes(payload: bytes) -> str:
+    return base64.b64encode(payload).decode()
+
+
+def _write_bytes(value: object) -> bytes:
+    if type(value) is not str:
+        raise _unfit(value, "bytes")
+    try:
+        return sized(base64.b64decode(value, validate=True))
+    except ValueError as error:
+        raise ProtobufError(f"illegal base64 data: {error}") from error
+
+
+def _read_json(payload: bytes) -> Any:
+    if not payload:
+        return None
+    try:
+        return orjson.loads(payload)
+    except orjson.JSONDecodeError as error:
+        raise ProtobufError(f"invalid JSON within protobuf: {error}") from error
+
+
+def _write_json(value: object) -> bytes:
+    try:
+        return sized(orjson.dumps(value))
+    except orjson.JSONEncodeError as error:
+        raise ProtobufError(f"cannot write JSON within protobuf: {error}") from error
+
+
+SCALARS: Mapping[str, Scalar] = {
+    "string": Scalar(wire_type=LENGTH, zero="", read=bytes.decode, write=write_string),
+    "bool": Scalar(wire_type=VARINT, zero=False, read=_read_bool, write=_write_bool),
+    "int32": Scalar(wire_type=VARINT, zero=0, read=_signed(32), write=_integer(32)),
+    "int64": Scalar(wire_type=VARINT, zero=0, read=_signed(64), write=_integer(64)),
+    "double": Scalar(wire_type=FIXED64, zero=0, read=_read_double, write=_write_double),
+    "bytes": Scalar(wire_type=LENGTH, zero="", nilable=True, read=_read_bytes, write=_write_bytes),
+    "json": Scalar(wire_type=LENGTH, zero=None, nilable=True, read=_read_json, write=_write_json),
+}
+"""By the name that types have in the table; `json` is bytes that hold JSON text."""

@@ -1,0 +1,97 @@
+"""The bytes of numbers, tags and lengths. Knows no message.
+
+Reading runs into Python's own IndexError where bytes are missing; `envelope.py` gives that its name.
+"""
+
+from apiserver.wire.protobuf.errors import ProtobufError
+
+VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
+"""The wire types: the low three bits of a tag."""
+
+_ONE_BYTE = tuple(bytes((number,)) for number in range(0x80))
+FIXED64_SIZE = 8
+_SIZES = {FIXED64: FIXED64_SIZE, FIXED32: 4}
+_WIDTH = 64
+_MASK = (1 << _WIDTH) - 1
+
+
+def varint(number: int) -> bytes:
+    """The bytes of a number from 0 to 2⁶⁴-1."""
+    if number < 0x80:
+        return _ONE_BYTE[number]
+    written = bytearray()
+    while number >= 0x80:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
+
+
+def sized(payload: bytes) -> bytes:
+    return varint(len(payload)) + payload
+
+
+def tag_of(number: int, wire_type: int) -> int:
+    return number << 3 | wire_type
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at `at`, and where it ends."""
+    first = data[at]
+    if first < 0x80:
+        return first, at + 1
+    second = data[at + 1]
+    if second < 0x80:
+        return first & 0x7F | second << 7, at + 2
+    return _read_long_varint(data, at)
+
+
+def _read_long_varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while shift < _WIDTH:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number & _MASK, at
+        shift += 7
+    raise ProtobufError("proto: integer overflow")
+
+
+def read_payload(data: bytes, at: int) -> tuple[bytes, int]:
+    """The length-prefixed bytes that begin at `at`, and where they end."""
+    size, at = read_varint(data, at)
+    end = at + size
+    if end > len(data):
+        raise ProtobufError("unexpected EOF")
+    return data[at:end], end
+
+
+def read_parts(data: bytes) -> dict[int, bytes]:
+    """Of a small message of strings, bytes and messages: what is at each number."""
+    parts: dict[int, bytes] = {}
+    at = 0
+    while at < len(data):
+        tag, at = read_varint(data, at)
+        if tag & 7 == LENGTH:
+            parts[tag >> 3], at = read_payload(data, at)
+        else:
+            at = skip(data, at, tag)
+    return parts
+
+
+def skip(data: bytes, at: int, tag: int) -> int:
+    """Where the value ends that follows this tag. Groups, which nobody has written for years, are refused."""
+    wire_type = tag & 7
+    if tag >> 3 == 0:
+        raise ProtobufError(f"proto: illegal tag 0 (wire type {wire_type})")
+    if wire_type == VARINT:
+        return read_varint(data, at)[1]
+    if wire_type == LENGTH:
+        return read_payload(data, at)[1]
+    size = _SIZES.get(wire_type)
+    if size is None:
+        raise ProtobufError(f"proto: illegal wireType {wire_type}")
+    if at + size > len(data):
+        raise ProtobufError("unexpected EOF")
+    return at + size

@@ -1,0 +1,20 @@
+"""JSON trees → bytes, in any of the formats."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from apiserver.wire import yaml
+from apiserver.wire.negotiate import Format
+from apiserver.wire.protobuf import envelope
+
+_WRITERS: Mapping[Format, Callable[[Any], bytes]] = {
+    Format.JSON: orjson.dumps,
+    Format.YAML: yaml.dump,
+    Format.PROTOBUF: envelope.encode,
+}
+
+
+def write(tree: Any, format_: Format) -> bytes:
+    return _WRITERS[format_](tree)
