@@ -1,0 +1,231 @@
+"""Derive `apiserver/wire/protobuf/messages.json` from Kubernetes' wire numbers and its Go types.
+
+The wire numbers (`--wire`) say what each message looks like in protobuf. How the same object looks in JSON (the
+fields' names there, their order, what is left out when empty, what is flattened) only the Go types say, so they are
+read too, from the Go modules of the same version:
+
+    go mod download k8s.io/api@v0.36.3            # likewise the other modules of MODULES
+    python tools/protobuf_table.py --wire protobuf_fields.json --modules "$(go env GOMODCACHE)"
+
+The file of wire numbers says what the modules' `generated.proto` say, as JSON: the modules' `version`, and `packages`,
+in which each message of each package is a list of WireField.
+"""
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import orjson
+
+TABLE = Path(__file__).parents[1] / "apiserver/wire/protobuf/messages.json"
+
+MODULES = {
+    "k8s.io.api": "k8s.io/api",
+    "k8s.io.apiextensions_apiserver": "k8s.io/apiextensions-apiserver",
+    "k8s.io.apimachinery": "k8s.io/apimachinery",
+    "k8s.io.kube_aggregator": "k8s.io/kube-aggregator",
+    "k8s.io.metrics": "k8s.io/metrics",
+}
+"""The proto packages that are taken, by their beginning, and the Go module each is generated from."""
+
+LEFT_OUT = {"k8s.io.apimachinery.pkg.apis.testapigroup.v1"}
+
+META = "k8s.io.apimachinery.pkg.apis.meta.v1"
+META_KINDS = {
+    "v1": ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "List", "Status"),
+    "meta.k8s.io/v1": ("PartialObjectMetadata", "PartialObjectMetadataList"),
+    "meta.k8s.io/v1beta1": ("PartialObjectMetadata",),
+    "*": ("CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"),
+}
+"""Where the kinds of that package are registered; `*` is every group and version."""
+
+ALIASES = {"admissionregistration.v1alpha1.MatchCondition": "admissionregistration.v1.MatchCondition"}
+"""Messages that Go declares as another package's."""
+
+NO_STRUCTS = re.compile(r"resource\.Quantity|meta\.v1\.(?:FieldsV1|MicroTime|Time|Verbs)|.*\.ExtraValue")
+"""Messages that are no structs in Go, or have no tags there. JSON has a form of its own for each."""
+
+JSON_TEXTS = re.compile(r"runtime\.RawExtension|meta\.v1\.FieldsV1|apiextensions\.\w+\.JSON")
+"""Messages whose bytes are JSON themselves."""
+
+SHORTENED = re.compile(r"\.?k8s\.io\.(?:api|\w+\.pkg\.apis|apimachinery\.pkg(?:\.api|\.util)?)\.(?=\w)")
+"""What is cut from `k8s.io.api.core.v1.Pod` to name it `core.v1.Pod`."""
+
+STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
+SLICE = re.compile(r"^type (\w+) \[\]", re.MULTILINE)
+MEMBER = re.compile(r"^\t(?:\w+\s+)?(?P<type>[\w.\[\]*]+)\s+`(?P<tags>[^`]*)`", re.MULTILINE)
+TAG = re.compile(r'(\w+):"([^"]*)"')
+GROUP_NAME = re.compile(r'^const GroupName = "([^"]*)"', re.MULTILINE)
+
+WireField: TypeAlias = list[Any]
+"""As in the file of wire numbers: name, number, type, and "r" where repeated."""
+Row: TypeAlias = list[Any]
+"""As in the table: name in JSON, number, type as Go would write it, and how it is shown if not by `omitempty`."""
+
+
+class Member(NamedTuple):
+    """A field of a Go struct, as far as it decides what the JSON looks like. What is optional can be nil."""
+
+    name: str
+    optional: bool
+    shown: str
+
+
+class Message(NamedTuple):
+    """What both sources say of a message."""
+
+    package: str
+    name: str
+    fields: list[WireField]
+    members: Mapping[int, Member]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoPackage:
+    """`members` are by struct and protobuf number, in the order in which the struct declares them."""
+
+    group: str | None
+    kinds: frozenset[str]
+    members: Mapping[str, Mapping[int, Member]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--wire", type=Path, required=True, help="the file of wire numbers")
+    parser.add_argument(
+        "--modules", type=Path, required=True, help="the folder that holds k8s.io/api@VERSION"
+    )
+    arguments = parser.parse_args()
+    wire = orjson.loads(arguments.wire.read_bytes())
+    TABLE.write_text(render(derive(wire["packages"], wire["version"], arguments.modules)))
+
+
+def derive(wire: Mapping[str, Mapping[str, list[WireField]]], version: str, modules: Path) -> dict[str, Any]:
+    kinds = {of: {kind: shorten(f"{META}.{kind}") for kind in names} for of, names in META_KINDS.items()}
+    messages: dict[str, Message] = {}
+    for package, declared in wire.items():
+        folder = go_folder(package, version, modules)
+        if folder is None or package in LEFT_OUT:
+            continue
+        go = read_go(folder)
+        for name, fields in declared.items():
+            message = Message(package, shorten(f"{package}.{name}"), fields, go.members.get(name, {}))
+            messages[message.name] = message
+        if go.group is not None and package != META:
+            of = api_version(go.group, package)
+            kinds[of] = kinds.get(of, {}) | {
+                kind: shorten(f"{package}.{kind}") for kind in go.kinds & declared.keys()
+            }
+    roots = [message for by_kind in kinds.values() for message in by_kind.values()]
+    return {"version": version, "kinds": kinds, "messages": reachable(roots, messages)}
+
+
+# --- from Go
+
+
+def go_folder(package: str, version: str, modules: Path) -> Path | None:
+    for prefix, module in MODULES.items():
+        if package.startswith(f"{prefix}."):
+            return modules / f"{module}@{version}" / package.removeprefix(f"{prefix}.").replace(".", "/")
+    return None
+
+
+def read_go(folder: Path) -> GoPackage:
+    files = [path for path in sorted(folder.glob("*.go")) if not path.name.endswith("_test.go")]
+    source = "\n".join(path.read_text() for path in files)
+    slices = frozenset(SLICE.findall(source))
+    structs = STRUCT.findall(source)
+    return GoPackage(
+        group=next(iter(GROUP_NAME.findall(source)), None),
+        kinds=frozenset(name for name, body in structs if 'TypeMeta `json:",inline"' in body),
+        members={name: dict(members(body, slices)) for name, body in structs},
+    )
+
+
+def members(body: str, slices: frozenset[str]) -> Iterator[tuple[int, Member]]:
+    for match in MEMBER.finditer(body):
+        tags = dict(TAG.findall(match["tags"]))
+        number = re.match(r"\w+,(\d+),", tags.get("protobuf", ""))
+        if number is not None:
+            name, *options = tags.get("json", "").split(",")
+            shown = next(
+                (option for option in ("inline", "omitzero", "omitempty") if option in options), "always"
+            )
+            optional = match["type"].startswith("*") or match["type"] in slices
+            yield int(number[1]), Member(name.removeprefix("-"), optional, shown)
+
+
+# --- to rows
+
+
+def reachable(roots: Iterable[str], messages: Mapping[str, Message]) -> dict[str, list[Row]]:
+    """The rows of all that some kind contains: the rest of the Go packages is left behind."""
+    found: dict[str, list[Row]] = {}
+    left = list(roots)
+    while left:
+        name = left.pop()
+        if name not in found and name in messages:
+            found[name] = rows(messages[ALIASES.get(name, name)])
+            left += [re.sub(r"^(\[\]|\*|map\[string\])", "", row[2]) for row in found[name]]
+    return found
+
+
+def rows(message: Message) -> list[Row]:
+    """In the order of JSON, which is that of Go's struct."""
+    by_number = {field[1]: field for field in message.fields}
+    members = message.members
+    if not members and NO_STRUCTS.fullmatch(message.name):
+        members = {number: Member("", optional=True, shown="omitempty") for number in by_number}
+    if members.keys() != by_number.keys():
+        raise SystemExit(
+            f"{message.name}: the wire has the fields {sorted(by_number)}, Go has {sorted(members)}"
+        )
+    return [row(message, by_number[number], member) for number, member in members.items()]
+
+
+def row(message: Message, field: WireField, member: Member) -> Row:
+    proto_name, number, proto_type, *repeated = field
+    of = "json" if JSON_TEXTS.fullmatch(message.name) else type_name(message.package, proto_type)
+    spelled = f"[]{of}" if repeated else f"*{of}" if member.optional else of
+    if member.shown == "inline":
+        return ["", number, spelled, "inline"]
+    shown = "empty" if repeated and message.name.endswith("List") and proto_name == "items" else member.shown
+    return [member.name or proto_name, number, spelled, *([] if shown == "omitempty" else [shown])]
+
+
+def type_name(package: str, proto_type: str) -> str:
+    mapped = re.fullmatch(r"map<string,(.*)>", proto_type)
+    if mapped:
+        return f"map[string]{type_name(package, mapped[1])}"
+    if proto_type.islower() and "." not in proto_type:
+        return proto_type
+    return shorten(proto_type if "." in proto_type else f"{package}.{proto_type}")
+
+
+def shorten(name: str) -> str:
+    return SHORTENED.sub("", name, count=1)
+
+
+def api_version(group: str, package: str) -> str:
+    version = package.rpartition(".")[2]
+    return f"{group}/{version}" if group else version
+
+
+def render(table: Mapping[str, Any]) -> str:
+    """One message a line, so that a change reads well."""
+
+    def block(name: str) -> str:
+        entries = sorted(table[name].items())
+        lines = [
+            f'"{key}":{orjson.dumps(entry, option=orjson.OPT_SORT_KEYS).decode()}' for key, entry in entries
+        ]
+        return f'"{name}":{{\n' + ",\n".join(lines) + "}"
+
+    return f'{{"version":"{table["version"]}",\n{block("kinds")},\n{block("messages")}}}\n'
+
+
+if __name__ == "__main__":
+    main()
