@@ -1,0 +1,125 @@
+import orjson
+import pytest
+
+from apiserver.wire.protobuf.decode import decoder
+from apiserver.wire.protobuf.errors import ProtobufError
+from apiserver.wire.protobuf.tables import MAX_DEPTH
+from apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, tag_of, varint
+
+
+def part(number, payload):
+    return varint(tag_of(number, LENGTH)) + sized(payload)
+
+
+def number(of, value):
+    return varint(tag_of(of, VARINT)) + varint(value % 2**64)
+
+
+def read(message, payload, room=MAX_DEPTH):
+    return decoder(message)(payload, room)
+
+
+@pytest.mark.parametrize(
+    ("message", "payload", "json"),
+    [
+        pytest.param("core.v1.EnvVar", part(1, b"A") + part(2, b""), {"name": "A"}, id="an empty string is left out"),
+        pytest.param("core.v1.EnvVar", b"", {"name": ""}, id="or shown, as Go's tag says"),
+        pytest.param("core.v1.Toleration", number(5, 0), {"tolerationSeconds": 0}, id="a pointer's zero is shown"),
+        pytest.param("core.v1.Toleration", b"", {}, id="a nil pointer is not"),
+        pytest.param("apps.v1.DeploymentSpec", b"", {
+            "selector": None, "template": {"metadata": {}, "spec": {"containers": None}}, "strategy": {},
+        }, id="nil is null where Go always shows the field"),
+        pytest.param("core.v1.ConfigMapList", b"", {"metadata": {}, "items": []}, id="but a list has items"),
+        pytest.param("core.v1.ServiceStatus", b"", {"loadBalancer": {}}, id="a struct is always shown"),
+        pytest.param("meta.v1.ObjectMeta", part(8, b""), {}, id="unless its zero is left out"),
+        pytest.param("core.v1.PodCondition", part(3, b""), {
+            "type": "", "status": "", "lastProbeTime": None, "lastTransitionTime": None,
+        }, id="or is null"),
+        pytest.param("core.v1.Secret", part(2, part(1, b"b") + part(2, b"\x01")) + part(2, part(1, b"a")), {
+            "metadata": {}, "data": {"a": "", "b": "AQ=="},
+        }, id="a map is in order, its bytes in base64"),
+        pytest.param("core.v1.RangeAllocation", b"", {"metadata": {}, "range": "", "data": None}, id="no bytes"),
+        pytest.param("core.v1.RangeAllocation", part(3, b""), {
+            "metadata": {}, "range": "", "data": "",
+        }, id="empty bytes"),
+        pytest.param("core.v1.Volume", part(2, part(2, part(1, b""))) + part(1, b"v"), {
+            "name": "v", "emptyDir": {},
+        }, id="an inlined struct's fields stand beside the others"),
+        pytest.param("core.v1.PodSpec", part(3, b"Never") + part(20, part(1, b"i")), {
+            "initContainers": [{"name": "i", "resources": {}}], "containers": None, "restartPolicy": "Never",
+        }, id="the order is JSON's"),
+        pytest.param("apps.v1.StatefulSetSpec", part(4, b""), {
+            "selector": None, "template": {"metadata": {}, "spec": {"containers": None}}, "volumeClaimTemplates": [
+                {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": {}, "spec": {"resources": {}}, "status": {}}
+            ], "serviceName": "", "updateStrategy": {},
+        }, id="a claim's template says its kind"),
+        pytest.param("core.v1.ContainerStateTerminated", number(1, -1), {
+            "exitCode": -1, "startedAt": None, "finishedAt": None,
+        }, id="a negative number"),
+        pytest.param("core.v1.PodSecurityContext", number(4, 1) + number(4, 2) + part(4, b"\x03\x80\x01"), {
+            "supplementalGroups": [1, 2, 3, 128],
+        }, id="numbers one by one and packed"),
+        pytest.param("core.v1.Pod", part(2, part(10, b"n")) + part(2, part(16, b"h")), {
+            "metadata": {}, "spec": {"containers": None, "nodeName": "n", "hostname": "h"}, "status": {},
+        }, id="a message in parts is one message"),
+        pytest.param("core.v1.EnvVar", part(1, b"A") + part(99, b"?") + number(98, 7), {
+            "name": "A",
+        }, id="what is not known is skipped"),
+    ],
+)  # fmt: skip
+def test_json_is_what_go_would_print(message, payload, json):
+    assert orjson.dumps(read(message, payload)) == orjson.dumps(json)
+
+
+@pytest.mark.parametrize(
+    ("payload", "shown"),
+    [
+        pytest.param(b"\x00\x00\x00\x00\x00\x00\xf8\x3f", b"1.5", id="a fraction"),
+        pytest.param(b"\x00\x00\x00\x00\x00\x00\x24\x40", b"10", id="a whole number has none"),
+    ],
+)
+def test_doubles(payload, shown):
+    tree = read("apiextensions.v1.JSONSchemaProps", varint(tag_of(9, FIXED64)) + payload)
+    assert orjson.dumps(tree) == b'{"maximum":' + shown + b"}"
+
+
+@pytest.mark.parametrize(
+    ("message", "payload", "error"),
+    [
+        pytest.param("core.v1.EnvVar", b"\x0a\x05abc", "unexpected EOF", id="a string cut short"),
+        pytest.param(
+            "core.v1.EnvVar", number(1, 7), "wrong wireType = 0 for field name", id="a number for a string"
+        ),
+        pytest.param("core.v1.EnvVar", varint(tag_of(9, 3)), "illegal wireType 3", id="a group"),
+        pytest.param("core.v1.EnvVar", b"\x02\x00", "illegal tag 0", id="no field's number"),
+        pytest.param("runtime.RawExtension", part(1, b"{"), "invalid JSON", id="JSON cut short"),
+        pytest.param(
+            "apiextensions.v1.JSONSchemaProps",
+            varint(tag_of(9, FIXED64)) + b"\x00" * 6 + b"\xf8\x7f",
+            "unsupported value",
+            id="not a number",
+        ),
+    ],
+)
+def test_what_is_malformed_is_refused(message, payload, error):
+    with pytest.raises(ProtobufError, match=error):
+        read(message, payload)
+
+
+def test_nesting_has_an_end():
+    """A schema's `not` is a schema."""
+    payload = b""
+    for _ in range(MAX_DEPTH - 1):
+        payload = part(28, payload)
+    assert "not" in read("apiextensions.v1.JSONSchemaProps", payload)
+    with pytest.raises(ProtobufError, match="nested too deeply"):
+        read("apiextensions.v1.JSONSchemaProps", part(28, payload))
+
+
+def test_trees_share_nothing_that_can_change():
+    payload = part(1, part(1, b"p"))
+    first, second = read("core.v1.Pod", payload), read("core.v1.Pod", payload)
+    first["metadata"]["name"] = "changed"
+    first["status"]["phase"] = "Running"
+    assert second == {"metadata": {"name": "p"}, "spec": {"containers": None}, "status": {}}
+    assert read("core.v1.Pod", payload) == second

@@ -1,0 +1,110 @@
+import pytest
+
+from apiserver.wire.protobuf import tables
+from apiserver.wire.protobuf.envelope import MAGIC, decode, encode, is_protobuf, watch_events, watch_frame
+from apiserver.wire.protobuf.errors import ProtobufError, UnknownKind
+
+NAMESPACE = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}, "status": {}}
+METADATA = b'\x0a\x01a\x12\x00\x1a\x00"\x00*\x002\x008\x00B\x00'
+ENCODED = (
+    b"k8s\x00"
+    b"\x0a\x0f\x0a\x02v1\x12\x09Namespace"
+    b"\x12\x19\x0a\x11" + METADATA + b"\x12\x00\x1a\x02\x0a\x00"
+    b"\x1a\x00\x22\x00"
+)
+KINDS = [
+    pytest.param(version, kind, id=f"{version} {kind}")
+    for version, kinds in tables._table().kinds.items()
+    for kind in kinds
+]
+
+
+def test_an_object_both_ways():
+    assert encode(NAMESPACE) == ENCODED
+    assert decode(ENCODED) == NAMESPACE
+    assert list(decode(ENCODED)) == list(NAMESPACE)
+
+
+def test_a_value_in_the_store_is_told_from_json():
+    assert is_protobuf(ENCODED)
+    assert not is_protobuf(b'{"kind":"Namespace"}')
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_every_kind_both_ways(version, kind):
+    """Also compiles each message that is always there, both ways."""
+    shown = decode(encode({"kind": kind, "apiVersion": version}))
+    assert (shown["kind"], shown["apiVersion"]) == (kind, version)
+    assert decode(encode(shown)) == shown
+
+
+def test_a_client_need_not_say_the_kind():
+    bare = MAGIC + b"\x12\x13\x0a\x11" + METADATA
+    assert decode(bare, api_version="v1", kind="Namespace") == NAMESPACE
+    with pytest.raises(UnknownKind):
+        decode(bare)
+
+
+def test_what_the_client_says_counts():
+    assert decode(ENCODED, api_version="v1", kind="Pod")["kind"] == "Namespace"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        pytest.param("apps/v1", "DeleteOptions", id="of a group"),
+        pytest.param("example.com/v1", "DeleteOptions", id="of custom resources"),
+        pytest.param("v1", "Status", id="a Status"),
+        pytest.param("policy/v1", "Eviction", id="an Eviction"),
+        pytest.param("autoscaling/v1", "Scale", id="a Scale"),
+        pytest.param("authentication.k8s.io/v1", "TokenRequest", id="a TokenRequest"),
+        pytest.param("authorization.k8s.io/v1", "SubjectAccessReview", id="a review"),
+        pytest.param("meta.k8s.io/v1", "PartialObjectMetadataList", id="partial metadata"),
+    ],
+)
+def test_kinds_that_are_no_resources_are_known(version, kind):
+    assert tables.message_of(version, kind).endswith(f".{kind}")
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        pytest.param("meta.k8s.io/v1", "Table", id="Kubernetes has no message for tables"),
+        pytest.param("example.com/v1", "Widget", id="nor for custom resources"),
+        pytest.param("v1", "PodSpec", id="and a part of a kind is none"),
+    ],
+)
+def test_an_unknown_kind_is_named(version, kind):
+    with pytest.raises(UnknownKind, match=f'no protobuf message for kind "{kind}" of version "{version}"'):
+        encode({"kind": kind, "apiVersion": version})
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param(b"", "empty data", id="nothing"),
+        pytest.param(b"k8s\x00", "empty body", id="nothing after the beginning"),
+        pytest.param(b"{}", r"expected prefix \[107 56 115 0\]", id="another beginning"),
+        pytest.param(ENCODED[:-8], "unexpected EOF", id="cut short"),
+        pytest.param(ENCODED.replace(b"\x01a", b"\x01\xff"), "invalid UTF-8", id="no letter"),
+    ],
+)
+def test_what_is_no_object_is_refused(data, message):
+    with pytest.raises(ProtobufError, match=message):
+        decode(data)
+
+
+def test_a_lone_surrogate_cannot_be_written():
+    with pytest.raises(ProtobufError, match="invalid UTF-8"):
+        encode({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "\ud800"}})
+
+
+def test_a_watch_is_a_row_of_frames():
+    stream = watch_frame("ADDED", ENCODED) + watch_frame("DELETED", ENCODED)
+    assert stream.startswith(b"\x00\x00\x00\x3f\x0a\x05ADDED\x12\x36\x0a\x34k8s\x00")
+    assert list(watch_events(stream)) == [("ADDED", NAMESPACE), ("DELETED", NAMESPACE)]
+
+
+def test_half_a_frame_is_refused():
+    with pytest.raises(ProtobufError, match="unexpected EOF"):
+        list(watch_events(watch_frame("ADDED", ENCODED)[:-1]))

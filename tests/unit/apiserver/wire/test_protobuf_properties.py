@@ -1,0 +1,160 @@
+"""What holds for every tree and all bytes. Trees are drawn from the table: as Go would show them, so they come back."""
+
+import contextlib
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apiserver.wire.protobuf.decode import decoder
+from apiserver.wire.protobuf.encode import encoder
+from apiserver.wire.protobuf.envelope import MAGIC, decode, encode, watch_events
+from apiserver.wire.protobuf.errors import ProtobufError
+from apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of
+from apiserver.wire.protobuf.varint import sized
+
+MESSAGES = [
+    "certificates.v1.CertificateSigningRequestSpec",
+    "core.v1.Container",
+    "core.v1.ContainerStatus",
+    "core.v1.PersistentVolumeSpec",
+    "core.v1.Secret",
+    "core.v1.Volume",
+    "events.v1.Event",
+    "meta.v1.ObjectMeta",
+    "networking.v1.IngressRule",
+    "resource.v1.Device",
+]
+DEPTH = 2
+"""Here messages are left out where they may be."""
+
+TEXT = st.text(max_size=5)
+NUMBERS = st.integers(-(2**31), 2**31 - 1)
+ANY_JSON = st.recursive(
+    NUMBERS | TEXT | st.booleans(), lambda inner: st.lists(inner, max_size=2), max_leaves=3
+)
+SCALARS = {
+    "string": TEXT,
+    "bool": st.booleans(),
+    "int32": NUMBERS,
+    "int64": st.integers(-(2**63), 2**63 - 1),
+    "bytes": st.sampled_from(["", "AA==", "AQID"]),
+}
+FORMED = {
+    "meta.v1.Time": st.sampled_from(["1969-12-31T23:59:59Z", "2026-11-20T08:08:16Z", "9999-12-31T23:59:59Z"]),
+    "meta.v1.MicroTime": st.sampled_from(["1969-12-31T23:59:59.999999Z", "2026-11-20T08:08:16.000000Z"]),
+    "meta.v1.FieldsV1": ANY_JSON,
+    "resource.Quantity": st.sampled_from(["0", "100m", "1Gi"]),
+    "intstr.IntOrString": NUMBERS | TEXT,
+    "runtime.RawExtension": ANY_JSON,
+    "certificates.v1.ExtraValue": st.lists(TEXT, max_size=2),
+}
+
+
+OBJECTS = [
+    encode(tree)
+    for tree in (
+        {
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "metadata": {"name": "p", "creationTimestamp": "2026-11-20T08:08:16Z", "labels": {"a": "b"}},
+            "spec": {
+                "volumes": [{"name": "v", "secret": {"secretName": "s", "defaultMode": 420}}],
+                "containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}],
+                "securityContext": {"supplementalGroups": [1, 300]},
+            },
+        },
+        {
+            "kind": "CustomResourceDefinition",
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "spec": {
+                "versions": [
+                    {
+                        "name": "v1",
+                        "schema": {
+                            "openAPIV3Schema": {
+                                "properties": {"a": {"default": {"b": 1}, "maximum": 1.5, "items": [{}, {}]}},
+                                "additionalProperties": True,
+                            }
+                        },
+                    }
+                ]
+            },
+        },
+        {
+            "kind": "ControllerRevision",
+            "apiVersion": "apps/v1",
+            "metadata": {"managedFields": [{"fieldsV1": {"f:data": {}}}]},
+            "data": {"spec": ["a"]},
+            "revision": 3,
+        },
+    )
+]
+
+
+@st.composite
+def trees(draw, message, depth=0):
+    tree = {}
+    for field in fields_of(message):
+        if field.shown == "inline":
+            tree |= draw(trees(field.of, depth))
+            continue
+        value = draw(members(field, depth))
+        if value is not None or field.shown == "always":
+            tree[field.name] = value
+    return tree
+
+
+def members(field, depth):
+    """None where the field is nil, or has the zero that JSON leaves out."""
+    value = values(field, depth)
+    if field.repeated:
+        return st.none() | st.lists(value, min_size=1, max_size=2)
+    if field.mapped:
+        return st.none() | st.dictionaries(TEXT, value, min_size=1, max_size=2).map(in_order)
+    if field.optional:
+        return st.none() | value
+    if field.of in SCALARS and field.shown == "omitempty":
+        return value.map(lambda drawn: drawn or None)
+    return st.none() | value if field.of == "bytes" else value
+
+
+def in_order(entries):
+    return dict(sorted(entries.items()))
+
+
+def values(field, depth):
+    if field.of in SCALARS | FORMED:
+        return (SCALARS | FORMED)[field.of]
+    too_deep = depth == DEPTH and (field.repeated or field.mapped or field.optional)
+    return st.nothing() if too_deep else trees(field.of, depth + 1)
+
+
+@given(st.data(), st.sampled_from(MESSAGES))
+def test_a_tree_comes_back_as_it_was(data, message):
+    tree = data.draw(trees(message))
+    payload = encoder(message)(tree, MAX_DEPTH)
+    assert orjson.dumps(decoder(message)(payload, MAX_DEPTH)) == orjson.dumps(tree)
+
+
+@given(st.sampled_from(OBJECTS), st.data())
+def test_bytes_are_read_or_refused(encoded, data):
+    """Cut or changed, they come to JSON or to the one error."""
+    start = data.draw(st.integers(len(MAGIC), len(encoded)))
+    end = data.draw(st.integers(start, len(encoded)))
+    changed = encoded[:start] + data.draw(st.binary(max_size=8)) + encoded[end:]
+    with contextlib.suppress(ProtobufError):
+        assert orjson.dumps(decode(changed))
+
+
+@given(st.binary(max_size=64))
+def test_made_up_bytes_are_read_or_refused(payload):
+    for version, kind in (("v1", "Pod"), ("apiextensions.k8s.io/v1", "CustomResourceDefinition")):
+        with contextlib.suppress(ProtobufError):
+            assert orjson.dumps(decode(MAGIC + b"\x12" + sized(payload), api_version=version, kind=kind))
+
+
+@given(st.binary(max_size=64))
+def test_made_up_frames_are_read_or_refused(stream):
+    with contextlib.suppress(ProtobufError):
+        assert all(orjson.dumps(tree) for _, tree in watch_events(stream))
