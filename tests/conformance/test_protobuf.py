@@ -1,0 +1,80 @@
+"""Objects, lists and watches as a real server wrote them, in protobuf beside their JSON.
+
+CONFORMANCE_DIR names the folder of the recordings. A line is what one object was in both at nearly one moment: where
+the server changed it in between, its resourceVersions tell, and its status may differ as well.
+"""
+
+import base64
+import os
+from pathlib import Path
+
+import orjson
+import pytest
+
+from apiserver.wire.protobuf.envelope import decode, encode, watch_events, watch_frame
+
+FOLDER = Path(os.environ.get("CONFORMANCE_DIR", Path(__file__).parents[2] / "../shared/golden")).resolve()
+FILE = FOLDER / "protobuf.jsonl"
+
+AS_THE_CLIENT_WROTE_IT = {"ControllerRevision"}
+"""Kinds that hold JSON text of a client's, with its spaces: read right, but not written to the byte."""
+
+
+def recordings():
+    if not FILE.exists():
+        return [pytest.param(None, id="no recordings")]
+    lines = [orjson.loads(line) for line in FILE.read_bytes().splitlines()]
+    return [pytest.param(line, id=line["id"]) for line in lines]
+
+
+@pytest.fixture(params=recordings())
+def recording(request):
+    if request.param is None:
+        pytest.skip(f"no recordings in {FOLDER}")
+    return request.param
+
+
+def read(recording):
+    """The bytes, and the trees that they and the JSON beside them are."""
+    data = base64.b64decode(recording["protobuf"])
+    if recording["id"].startswith("watch/"):
+        return (
+            data,
+            [{"type": event, "object": tree} for event, tree in watch_events(data)],
+            recording["json"],
+        )
+    return data, [decode(data)], [recording["json"]]
+
+
+def write(recording, trees):
+    if recording["id"].startswith("watch/"):
+        return b"".join(watch_frame(event["type"], encode(event["object"])) for event in trees)
+    return encode(*trees)
+
+
+def settled(tree):
+    metadata = {name: value for name, value in tree["metadata"].items() if name != "resourceVersion"}
+    return {name: value for name, value in tree.items() if name != "status"} | {"metadata": metadata}
+
+
+def test_bytes_are_read_as_their_json(recording):
+    _, shown, expected = read(recording)
+    for tree, other in zip(shown, expected, strict=True):
+        if tree.get("metadata", {}).get("resourceVersion") == other.get("metadata", {}).get(
+            "resourceVersion"
+        ):
+            assert orjson.dumps(tree) == orjson.dumps(other)
+        else:
+            assert settled(tree) == settled(other)
+
+
+def test_json_comes_back_from_bytes(recording):
+    *_, expected = read(recording)
+    written = base64.b64encode(write(recording, expected)).decode()
+    assert read(recording | {"protobuf": written})[1] == expected
+
+
+def test_bytes_are_written_as_the_server_writes_them(recording):
+    data, shown, _ = read(recording)
+    if shown[0].get("kind") not in AS_THE_CLIENT_WROTE_IT:
+        assert write(recording, shown) == data
