@@ -6,6 +6,7 @@ rounded away from zero: who asks for something gets something.
 """
 
 import re
+from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation
 from enum import Enum
 from functools import lru_cache, total_ordering
@@ -27,18 +28,20 @@ _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 _INT64_DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
 _MOST: Final = Decimal(2**63 - 1)
-_SMALLEST: Final = Decimal(1).scaleb(NANO)
 
-# More digits than a request can hold. Sums that would need more are refused: none but 1e99999999 and its like do.
-_DIGITS: Final = 10_000_000
-_EXACT = Context(prec=_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
-_AWAY_FROM_ZERO = Context(
-    prec=_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation]
+# What is read may have as many digits as fit into a request. What is reckoned may not: the sum of 1 and 1e99999999
+# is refused rather than written out.
+_READ_DIGITS: Final = 10_000_000
+_RECKONED_DIGITS: Final = 1_000
+_READING = Context(prec=_READ_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
+_ROUNDING = Context(
+    prec=_READ_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation]
 )
+_RECKONING = Context(prec=_RECKONED_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity; the message is upstream's."""
+    """A text is not a quantity, in upstream's words; or two quantities cannot be reckoned with together."""
 
 
 class Format(Enum):
@@ -93,13 +96,13 @@ class Quantity:
         return bool(self.number)
 
     def __add__(self, other: "Quantity") -> "Quantity":
-        return Quantity(_EXACT.add(self.number, other.number), self._format_with(other))
+        return Quantity(_reckoned(_RECKONING.add, self.number, other.number), self._format_with(other))
 
     def __sub__(self, other: "Quantity") -> "Quantity":
-        return Quantity(_EXACT.subtract(self.number, other.number), self._format_with(other))
+        return Quantity(_reckoned(_RECKONING.subtract, self.number, other.number), self._format_with(other))
 
     def __mul__(self, factor: int) -> "Quantity":
-        return Quantity(_EXACT.multiply(self.number, factor), self.format)
+        return Quantity(_reckoned(_RECKONING.multiply, self.number, Decimal(factor)), self.format)
 
     def __neg__(self) -> "Quantity":
         return Quantity(self.number.copy_negate(), self.format)
@@ -115,7 +118,7 @@ class Quantity:
 
     def scaled_value(self, scale: int = 0) -> int:
         """How many 10**scale it is, rounded away from zero; no more than 64 bits hold."""
-        count = self.number.scaleb(-scale, _EXACT).to_integral_value(ROUND_UP, _AWAY_FROM_ZERO)
+        count = self.number.scaleb(-scale, _READING).to_integral_value(ROUND_UP, _ROUNDING)
         return int(_capped(count))
 
 
@@ -137,7 +140,7 @@ def _parse(text: str) -> Quantity:
     scale = -len(fraction) if base == 2 else exponent - len(fraction)
     number = Decimal(f"{sign}{digits}E{scale}")
     if base == 2:
-        number = _EXACT.multiply(number, 2**exponent)
+        number = _READING.multiply(number, 2**exponent)
     if _fits_int64(digits, scale, base, exponent):
         return Quantity(number, form, text if _is_kept(digits, scale, base) else "")
     if not whole and not fraction:
@@ -192,15 +195,28 @@ def _rounded(number: Decimal, form: Format) -> Quantity:
     number = _round_up(number, NANO)
     if form is Format.BINARY_SI:
         number = _capped(number)
-        if 0 < abs(number) < 1:
+        if 0 < number.copy_abs() < 1:
             form = Format.DECIMAL_SI
     return Quantity(number, form)
 
 
 def _round_up(number: Decimal, scale: int) -> Decimal:
+    if _exponent(number) >= scale:
+        return number
+    return number.quantize(Decimal(1).scaleb(scale), context=_ROUNDING)
+
+
+def _reckoned(operation: Callable[[Decimal, Decimal], Decimal], left: Decimal, right: Decimal) -> Decimal:
+    try:
+        return operation(left, right)
+    except Inexact:
+        raise QuantityError("quantities of too different size cannot be reckoned exactly") from None
+
+
+def _exponent(number: Decimal) -> int:
     exponent = number.as_tuple().exponent
-    assert isinstance(exponent, int)  # neither infinite nor no number
-    return number if exponent >= scale else number.quantize(Decimal(1).scaleb(scale), context=_AWAY_FROM_ZERO)
+    assert isinstance(exponent, int)  # quantities are finite numbers
+    return exponent
 
 
 def _capped(number: Decimal) -> Decimal:
@@ -211,13 +227,11 @@ def _canonical(number: Decimal, form: Format) -> str:
     """No fraction, and the largest unit that needs none."""
     if not number:
         return "0"
-    if form is Format.BINARY_SI and abs(number) >= 1024 and number == number.to_integral_value():
+    if form is Format.BINARY_SI and number.copy_abs() >= 1024 and number == number.to_integral_value():
         return _binary(int(number))
-    number = number.normalize(_EXACT)
-    exponent = number.as_tuple().exponent
-    assert isinstance(exponent, int)  # neither infinite nor no number
-    exponent -= exponent % 3
-    return f"{number.scaleb(-exponent, _EXACT):f}{_decimal_suffix(exponent, form)}"
+    number = number.normalize(_READING)
+    exponent = _exponent(number) // 3 * 3
+    return f"{number.scaleb(-exponent, _READING):f}{_decimal_suffix(exponent, form)}"
 
 
 def _decimal_suffix(exponent: int, form: Format) -> str:
