@@ -53,3 +53,10 @@ def test_suffix_draws_again_when_too_little_was_of_use():
     assert chance.suffix(source, 2) == "b9"
     source = Bytes(bytes([0, 27, 27, 27]), bytes([32 + 1, 2, 3, 4]))
     assert chance.suffix(source, 2) == "bc"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "fraction"), [(bytes(4), 0.0), (b"\x80\0\0\0", 0.5), (b"\xff\xff\xff\xff", 1 - 2**-32)]
+)
+def test_fraction_is_from_0_up_to_but_not_1(drawn, fraction):
+    assert chance.fraction(Bytes(drawn)) == fraction
