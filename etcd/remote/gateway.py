@@ -1,8 +1,8 @@
-"""One member's JSON gateway, over etcd3-py's client: its session, its URLs, the token it sends along.
+"""One member's JSON gateway, over the session of etcd3-py's client.
 
-etcd3-py's own encoding, models and streams are not used: they are slow, and its streams do not work with the aiohttp
-of today. Here is decided what a failure of the connection means for a request; which member to ask, and whether to
-ask again, is the transport's business.
+etcd3-py's own way from call to answer is not taken: its models cost several times the request itself, its streams do
+not work with the aiohttp of today, and its TLS looks at no host names. Which member to ask, and whether to ask again,
+is the transport's business.
 """
 
 import socket
@@ -48,16 +48,12 @@ class TLS:
 
 
 class _Client(AioClient):  # type: ignore[misc]  # etcd3 has no types
-    """etcd3-py's client without its own start, which asks for the server's version by a blocking request."""
+    """etcd3-py's client without its start, which asks for the server's version by a blocking request."""
 
     def _retrieve_version(self) -> None:
-        """The version is not needed: every etcd since 3.4 serves the same API."""
+        """Every etcd since 3.4 serves what we call at the same place."""
 
-    def _verify_version(self) -> None:
-        """Nothing was retrieved."""
-
-    def _get_prefix(self) -> None:
-        self.api_prefix = "/v3"
+    _verify_version = _get_prefix = _retrieve_version
 
 
 class Gateway:
@@ -67,19 +63,13 @@ class Gateway:
         url = urlsplit(endpoint)
         host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
         self.endpoint = endpoint
+        self.token: str | None = None
         self._client = _Client(host=host, port=url.port or 2379, protocol=url.scheme, pool_size=0)
+        self._session: aiohttp.ClientSession = self._client.session
+        self._base = f"{self._client.baseurl}/v3"
         # etcd3-py's own context would take a certificate that was made out to another host.
         self._tls = tls or True
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout)
-
-    @property
-    def token(self) -> str | None:
-        token: str | None = self._client.token
-        return token
-
-    @token.setter
-    def token(self, token: str | None) -> None:
-        self._client.token = token
 
     async def call(self, method: Method[T], body: bytes) -> T:
         with connection_to(self.endpoint):
@@ -107,8 +97,8 @@ class Gateway:
         await self._client.close()
 
     async def _open_socket(self, path: str, body: bytes) -> SocketStream:
-        ws = await self._client.session.ws_connect(
-            f"{self._client.baseurl}/v3{path}",
+        ws = await self._session.ws_connect(
+            self._base + path,
             ssl=self._tls,
             max_msg_size=0,
             decode_text=False,
@@ -128,11 +118,13 @@ class Gateway:
         return LineStream(self.endpoint, answer)
 
     async def _post(self, path: str, body: bytes) -> aiohttp.ClientResponse:
-        data = body if len(body) < LARGE else BytesIO(body)
-        answer: aiohttp.ClientResponse = await self._client.call_rpc(
-            path, data, raw=True, timeout=self._timeout, ssl=self._tls
+        return await self._session.post(
+            self._base + path,
+            data=body if len(body) < LARGE else BytesIO(body),
+            headers=None if self.token is None else {"Authorization": self.token},
+            timeout=self._timeout,
+            ssl=self._tls,
         )
-        return answer
 
 
 def _keep_alive(connection: socket.socket) -> None:

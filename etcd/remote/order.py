@@ -24,9 +24,12 @@ class Order:
         fresh = [event for event in events if self._is_fresh(event)]
         is_news = reached >= self.position
         self.position = max(self.position, reached)
-        if fresh or (is_news and self._request.progress):
-            return [WatchBatch(revision=self.position, events=fresh), *self._notify()]
-        return self._notify()
+        batches = []
+        if fresh:
+            batches.append(WatchBatch(revision=self.position, events=fresh))
+        elif is_news and self._request.progress:
+            batches.append(WatchBatch(revision=self.position))
+        return batches + self._notify()
 
     def want(self, revision: Revision) -> list[WatchBatch]:
         """Owe a notification of at least this revision; it is given at once if it can be."""

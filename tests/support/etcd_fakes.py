@@ -1,0 +1,89 @@
+"""A member of an etcd cluster that says what a test tells it to, in the place of a gateway and its streams."""
+
+import asyncio
+
+import orjson
+
+HANG = object()
+"""As an outcome: no answer, ever."""
+
+
+class FakeGateway:
+    """Answers each call with the next of its outcomes, the last of them again and again; an exception is raised."""
+
+    def __init__(self, *outcomes, endpoint="fake:2379", streams=()):
+        self.endpoint = endpoint
+        self.outcomes = list(outcomes)
+        self.streams = list(streams)
+        self.token = None
+        self.asked = []
+        """The path of each call, with the token that it came with."""
+        self.bodies = []
+
+    async def call(self, method, body):
+        self._note(method.path, body)
+        outcome = self.outcomes[0]
+        if len(self.outcomes) > 1:
+            del self.outcomes[0]
+        if outcome is HANG:
+            await asyncio.Event().wait()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def open_stream(self, path, body):
+        self._note(path, body)
+        return self.streams.pop(0)
+
+    async def close(self):
+        pass
+
+    def _note(self, path, body):
+        self.asked.append((path, self.token))
+        self.bodies.append(body)
+
+
+class FakeStream:
+    """Gives the messages that a test puts into it; an exception is raised."""
+
+    def __init__(self, *messages):
+        self.closed = False
+        self.progress_asked = 0
+        self._messages = asyncio.Queue()
+        self.say(*messages)
+
+    @property
+    def waiting(self):
+        """Messages that nobody has taken yet."""
+        return self._messages.qsize()
+
+    def say(self, *messages):
+        for message in messages:
+            self._messages.put_nowait(message)
+
+    async def receive(self):
+        message = await self._messages.get()
+        if isinstance(message, Exception):
+            raise message
+        return message
+
+    async def ask_progress(self):
+        self.progress_asked += 1
+
+    async def close(self):
+        self.closed = True
+
+
+def watch_message(revision, *changes, **fields):
+    """A message as the gateway words it; each change is a revision and a key."""
+    events = [
+        {"kv": {"key": key, "create_revision": at, "mod_revision": str(at), "version": "1"}}
+        for at, key in changes
+    ]
+    return orjson.dumps({"result": {"header": {"revision": str(revision)}, "events": events, **fields}})
+
+
+K, OTHER = "aw==", "eA=="
+"""The keys `k` and `x` in base64, as the gateway writes them."""
+
+CREATED = watch_message(1, created=True)

@@ -1,0 +1,199 @@
+import pytest
+
+from etcd.errors import Interrupted, InvalidRequest, LeaseNotFound, PermissionDenied
+from etcd.kv import (
+    DeleteResult,
+    Event,
+    EventKind,
+    KeyValue,
+    Lease,
+    PutResult,
+    RangeResult,
+    TxnResult,
+)
+from etcd.remote import answers
+from etcd.remote.answers import MemberStatus, WatchAnswer
+
+HEADER = b'"header":{"cluster_id":"771749639456167407","member_id":"790","revision":"%d","raft_term":"2"}'
+
+
+def answer(revision, rest=b""):
+    return b"{" + HEADER % revision + rest + b"}"
+
+
+def watched(revision, rest=b""):
+    return b'{"result":' + answer(revision, rest) + b"}"
+
+
+A = b'{"key":"YQ==","create_revision":"2","mod_revision":"4","version":"3","value":"eA==","lease":"7"}'
+KV_A = KeyValue(key=b"a", value=b"x", create_revision=2, mod_revision=4, version=3, lease=7)
+EMPTY = b'{"key":"Yg==","create_revision":"5","mod_revision":"5","version":"1"}'
+KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, version=1)
+
+
+@pytest.mark.parametrize(
+    ("decoded", "expected"),
+    [
+        pytest.param(
+            answers.decode_range(answer(9, b',"kvs":[' + A + b"," + EMPTY + b'],"more":true,"count":"12"')),
+            RangeResult(revision=9, kvs=[KV_A, KV_EMPTY], count=12, more=True),
+            id="range",
+        ),
+        pytest.param(
+            answers.decode_range(answer(9)), RangeResult(revision=9, kvs=[], count=0), id="nothing in range"
+        ),
+        pytest.param(answers.decode_put(answer(2)), PutResult(revision=2), id="put"),
+        pytest.param(
+            answers.decode_put(answer(5, b',"prev_kv":' + A)),
+            PutResult(revision=5, previous=KV_A),
+            id="put over something",
+        ),
+        pytest.param(
+            answers.decode_delete(answer(6, b',"deleted":"1","prev_kvs":[' + A + b"]")),
+            DeleteResult(revision=6, deleted=1, previous=[KV_A]),
+            id="delete",
+        ),
+        pytest.param(
+            answers.decode_delete(answer(6)), DeleteResult(revision=6, deleted=0, previous=[]), id="nothing"
+        ),
+        pytest.param(answers.decode_leases(answer(1)), [], id="no leases"),
+        pytest.param(
+            answers.decode_leases(answer(1, b',"leases":[{"ID":"9"},{"ID":"7587872436291289099"}]')),
+            [9, 7587872436291289099],
+            id="leases",
+        ),
+        pytest.param(
+            answers.decode_grant(answer(1, b',"ID":"7","TTL":"5"')),
+            Lease(id=7, ttl=5, remaining=5),
+            id="grant",
+        ),
+        pytest.param(
+            answers.decode_keep_alive(watched(1, b',"ID":"7","TTL":"5"')),
+            Lease(id=7, ttl=5, remaining=5),
+            id="keep alive",
+        ),
+        pytest.param(
+            answers.decode_time_to_live(answer(1, b',"ID":"7","TTL":"4","grantedTTL":"5","keys":["YQ=="]')),
+            Lease(id=7, ttl=5, remaining=4, keys=[b"a"]),
+            id="time to live",
+        ),
+        pytest.param(
+            answers.decode_status(
+                answer(4, b',"version":"3.5.1","dbSize":"28672","leader":"18446744073709551615"')
+            ),
+            MemberStatus(revision=4, version="3.5.1", has_leader=True, size=28672),
+            id="status",
+        ),
+        pytest.param(
+            answers.decode_status(answer(4, b',"version":"3.5.1","errors":["etcdserver: no leader"]')),
+            MemberStatus(revision=4, version="3.5.1", has_leader=False, size=0),
+            id="status without a leader",
+        ),
+    ],
+)
+def test_decode(decoded, expected):
+    assert decoded == expected
+
+
+def test_a_transaction_answers_each_operation_with_its_own_revision():
+    body = answer(
+        5,
+        b',"succeeded":true,"responses":['
+        b'{"response_range":{"header":{"revision":"4"},"kvs":[' + A + b'],"count":"1"}},'
+        b'{"response_put":{"header":{"revision":"5"}}},'
+        b'{"response_delete_range":{"header":{"revision":"5"},"deleted":"2"}}]',
+    )
+    assert answers.decode_txn(body) == TxnResult(
+        revision=5,
+        succeeded=True,
+        results=[
+            RangeResult(revision=4, kvs=[KV_A], count=1),
+            PutResult(revision=5),
+            DeleteResult(revision=5, deleted=2, previous=[]),
+        ],
+    )
+
+
+def test_a_failed_transaction_may_say_nothing_more():
+    assert answers.decode_txn(answer(5)) == TxnResult(revision=5, succeeded=False, results=[])
+
+
+@pytest.mark.parametrize(
+    "decoded",
+    [
+        pytest.param(lambda: answers.decode_keep_alive(watched(1, b',"ID":"8"')), id="keep alive"),
+        pytest.param(
+            lambda: answers.decode_time_to_live(answer(1, b',"ID":"8","TTL":"-1"')), id="time to live"
+        ),
+    ],
+)
+def test_a_lease_that_is_not_there(decoded):
+    with pytest.raises(LeaseNotFound, match="lease 8"):
+        decoded()
+
+
+def test_events():
+    tombstone = b'{"type":"DELETE","kv":{"key":"YQ==","mod_revision":"8"},"prev_kv":' + A + b"}"
+    decoded = answers.decode_watch(watched(8, b',"events":[{"kv":' + EMPTY + b"}," + tombstone + b"]"))
+    deleted = KeyValue(key=b"a", value=b"", create_revision=0, mod_revision=8, version=0)
+    assert decoded.events == [
+        Event(kind=EventKind.PUT, kv=KV_EMPTY),
+        Event(kind=EventKind.DELETE, kv=deleted, previous=KV_A),
+    ]
+
+
+def watch_answer(revision, **fields):
+    nothing = {
+        "created": False,
+        "on_demand": False,
+        "fragment": False,
+        "compact_revision": 0,
+        "events": [],
+    }
+    return WatchAnswer(revision=revision, **{**nothing, **fields})
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        pytest.param(b',"created":true', watch_answer(4, created=True), id="created"),
+        pytest.param(b"", watch_answer(4), id="a notification from etcd"),
+        pytest.param(b',"watch_id":"-1"', watch_answer(4, on_demand=True), id="a notification on demand"),
+        pytest.param(b',"fragment":true', watch_answer(4, fragment=True), id="a fragment"),
+        pytest.param(
+            b',"canceled":true,"compact_revision":"3"', watch_answer(4, compact_revision=3), id="compacted"
+        ),
+    ],
+)
+def test_what_a_watch_is_told(rest, expected):
+    assert answers.decode_watch(watched(4, rest)) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        pytest.param(
+            watched(4, b',"created":true,"canceled":true,"cancel_reason":"mvcc: watcher range is empty"'),
+            InvalidRequest,
+            id="a watch that makes no sense",
+        ),
+        pytest.param(
+            watched(
+                4,
+                b',"created":true,"canceled":true,"cancel_reason":'
+                b'"rpc error: code = PermissionDenied desc = etcdserver: permission denied"',
+            ),
+            PermissionDenied,
+            id="a watch that is not allowed",
+        ),
+        pytest.param(watched(4, b',"canceled":true'), Interrupted, id="a watch that etcd gave up"),
+        pytest.param(
+            b'{"error":{"grpc_code":14,"http_code":503,"message":"transport is closing"}}',
+            Interrupted,
+            id="a stream that broke",
+        ),
+    ],
+)
+def test_what_ends_a_watch(message, error):
+    with pytest.raises(error):
+        answers.decode_watch(message)

@@ -1,0 +1,63 @@
+import asyncio
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.remote.clock import Deadline
+from tests.support.turns import turns
+
+
+async def wait_within(clock, seconds, event):
+    with Deadline(clock, seconds):
+        return await event.wait()
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+async def test_it_ends_what_takes_too_long(clock):
+    waiting = asyncio.create_task(wait_within(clock, 5, asyncio.Event()))
+    await turns(2)
+    clock.advance(4.9)
+    await turns(2)
+    assert not waiting.done()
+    clock.advance(0.1)
+    with pytest.raises(TimeoutError):
+        await waiting
+
+
+async def test_what_is_quick_is_left_alone(clock):
+    event = asyncio.Event()
+    event.set()
+    assert await wait_within(clock, 5, event)
+    assert clock.next_due() is None
+
+
+async def test_a_failure_passes_through(clock):
+    with pytest.raises(ZeroDivisionError), Deadline(clock, 5):
+        _ = 1 / 0
+    assert clock.next_due() is None
+
+
+async def test_a_cancellation_from_elsewhere_stays_one(clock):
+    waiting = asyncio.create_task(wait_within(clock, 5, asyncio.Event()))
+    await turns(2)
+    waiting.cancel()
+    clock.advance(5)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_the_inner_of_two_ends_first(clock):
+    async def nested():
+        with Deadline(clock, 9):
+            with pytest.raises(TimeoutError), Deadline(clock, 5):
+                await asyncio.Event().wait()
+            return "went on"
+
+    waiting = asyncio.create_task(nested())
+    await turns(2)
+    clock.advance(5)
+    assert await waiting == "went on"

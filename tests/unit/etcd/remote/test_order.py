@@ -1,0 +1,84 @@
+import pytest
+
+from etcd.kv import FROM_KEY, Event, EventKind, KeyValue, WatchBatch, WatchRequest
+from etcd.remote.order import Order
+
+
+def change(revision, key=b"k"):
+    kv = KeyValue(key=key, value=b"", create_revision=revision, mod_revision=revision, version=1)
+    return Event(kind=EventKind.PUT, kv=kv)
+
+
+def order(start=10, *, key=b"k", range_end=None, progress=False):
+    return Order(WatchRequest(key=key, range_end=range_end, progress=progress), start)
+
+
+def test_what_came_before_is_not_delivered_again():
+    watch = order()
+    assert watch.accept([change(10), change(11)], 11) == [
+        WatchBatch(revision=11, events=[change(10), change(11)])
+    ]
+    assert watch.accept([change(10), change(11), change(12)], 12) == [
+        WatchBatch(revision=12, events=[change(12)])
+    ]
+    assert watch.accept([change(11), change(12)], 12) == []
+    assert watch.position == 12
+
+
+def test_what_is_before_the_start_is_not_delivered():
+    watch = order(start=10)
+    assert watch.accept([change(8), change(9)], 9) == []
+    assert watch.accept([], 4) == []
+    assert watch.position == 9
+
+
+@pytest.mark.parametrize(
+    ("range_end", "expected"),
+    [
+        pytest.param(None, [b"k"], id="one key"),
+        pytest.param(b"l", [b"k", b"ka"], id="an interval"),
+        pytest.param(FROM_KEY, [b"k", b"ka", b"l"], id="everything from a key on"),
+    ],
+)
+def test_what_is_outside_the_range_is_not_delivered(range_end, expected):
+    watch = order(range_end=range_end)
+    [batch] = watch.accept([change(10, key) for key in (b"a", b"k", b"ka", b"l")], 10)
+    assert [event.kv.key for event in batch.events] == expected
+
+
+def test_a_notification_moves_the_position_and_is_passed_on_if_asked_for():
+    silent, told = order(), order(progress=True)
+    assert silent.accept([], 30) == []
+    assert silent.position == 30
+    assert told.accept([], 30) == [WatchBatch(revision=30)]
+    assert told.accept([], 30) == [WatchBatch(revision=30)]
+    assert told.accept([], 29) == []
+
+
+def test_a_notification_that_is_owed_follows_the_events():
+    watch = order()
+    assert watch.want(12) == []
+    assert watch.accept([change(11)], 11) == [WatchBatch(revision=11, events=[change(11)])]
+    assert watch.accept([change(13)], 13) == [
+        WatchBatch(revision=13, events=[change(13)]),
+        WatchBatch(revision=13),
+    ]
+    assert watch.accept([], 14) == []
+
+
+def test_a_notification_is_given_at_once_where_nothing_is_missing():
+    watch = order()
+    watch.accept([], 12)
+    assert watch.want(11) == [WatchBatch(revision=12)]
+
+
+def test_a_watch_of_the_future_is_as_far_as_the_store():
+    assert order(start=100).want(7) == [WatchBatch(revision=7)]
+
+
+def test_of_two_notifications_owed_the_later_one_is_given():
+    watch = order()
+    watch.want(20)
+    watch.want(15)
+    assert watch.accept([], 19) == []
+    assert watch.accept([], 20) == [WatchBatch(revision=20)]

@@ -1,0 +1,306 @@
+"""The watch over streams that say what a test tells them to, and a cluster whose revision a test sets."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.errors import Closed, Compacted, Interrupted, PermissionDenied, Unavailable, Unsupported
+from etcd.kv import RangeResult, WatchRequest
+from etcd.remote.answers import MemberStatus
+from etcd.remote.methods import RANGE
+from etcd.remote.stream import LineStream
+from etcd.remote.watch import ASK_AGAIN, BACKLOG, RemoteWatch
+from etcd.remote.watch_stream import WatchStream
+from tests.support.etcd_fakes import OTHER, FakeGateway, FakeStream, K, watch_message
+from tests.support.turns import soon, turns, until
+
+IN_ORDER, OUT_OF_ORDER = "3.6.0", "3.5.1"
+
+
+class FakeCluster:
+    """In the place of a Transport: hands out the streams that a test prepared, in turn."""
+
+    def __init__(self, clock, *, version=OUT_OF_ORDER):
+        self.head = 1
+        self.opened = []
+        """The fields that each watch was created with."""
+        self.passed_over = []
+        self.reads = []
+        self._clock = clock
+        self._gateway = FakeGateway(MemberStatus(revision=1, version=version, has_leader=True, size=0))
+        self._streams = asyncio.Queue()
+
+    def add_stream(self, *messages):
+        stream = FakeStream(*messages)
+        self._streams.put_nowait(stream)
+        return stream
+
+    def refuse(self, error):
+        self._streams.put_nowait(error)
+
+    async def open_watch(self, create):
+        self.opened.append(orjson.loads(create)["create_request"])
+        stream = await self._streams.get()
+        if isinstance(stream, Exception):
+            raise stream
+        return WatchStream(self._gateway, stream, clock=self._clock, patience=5)
+
+    async def call(self, method, body):
+        self.reads.append((method, orjson.loads(body)))
+        return RangeResult(revision=self.head, kvs=(), count=0)
+
+    def pass_over(self, gateway):
+        self.passed_over.append(gateway)
+
+    def starts(self):
+        return [created["start_revision"] for created in self.opened]
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+def cluster(clock):
+    return FakeCluster(clock)
+
+
+@pytest.fixture
+async def watching(cluster, clock):
+    """Opens watches of `k`, and closes them at the end."""
+    opened = []
+
+    async def watch(start=2, **fields):
+        request = WatchRequest(key=b"k", start_revision=start, **fields)
+        opened.append(await RemoteWatch.open(cluster, request, start, clock))
+        return opened[-1]
+
+    yield watch
+    for each in opened:
+        await each.close()
+
+
+def revisions(batch):
+    return batch.revision, [event.kv.mod_revision for event in batch.events]
+
+
+async def test_a_batch_is_as_far_as_its_events_not_as_its_member(cluster, watching):
+    """etcd cuts a long history into several answers, each with the revision that the member is at."""
+    cluster.add_stream(watch_message(90, (3, K), (7, K)))
+    assert revisions(await soon(await watching())) == (7, [3, 7])
+
+
+class TestResuming:
+    async def test_goes_on_where_the_stream_broke(self, cluster, watching):
+        broken = cluster.add_stream(watch_message(3, (3, K)), Interrupted("cut"))
+        cluster.add_stream(watch_message(4, (4, K)))
+        watch = await watching()
+        assert [revisions(await soon(watch)) for _ in range(2)] == [(3, [3]), (4, [4])]
+        assert cluster.starts() == [2, 4]
+        assert len(cluster.passed_over) == 1
+        assert broken.closed
+
+    async def test_goes_on_behind_a_notification(self, cluster, watching):
+        cluster.add_stream(watch_message(3, (3, K)), watch_message(50), Interrupted("cut"))
+        cluster.add_stream(watch_message(51, (51, K)))
+        watch = await watching()
+        assert [revisions(await soon(watch)) for _ in range(2)] == [(3, [3]), (51, [51])]
+        assert cluster.starts() == [2, 51]
+
+    async def test_waits_for_a_cluster_as_long_as_it_takes(self, cluster, watching):
+        cluster.add_stream(Interrupted("cut"))
+        for _ in range(3):
+            cluster.refuse(Unavailable("still down"))
+        cluster.add_stream(watch_message(2, (2, K)))
+        assert revisions(await soon(await watching())) == (2, [2])
+
+    async def test_half_of_an_answer_is_not_delivered(self, cluster, watching):
+        cluster.add_stream(watch_message(3, (2, K), fragment=True), Interrupted("cut"))
+        cluster.add_stream(watch_message(3, (2, K), (3, K)))
+        assert revisions(await soon(await watching())) == (3, [2, 3])
+        assert cluster.starts() == [2, 2]
+
+    async def test_ends_where_it_is_no_longer_allowed(self, cluster, watching):
+        cluster.add_stream(watch_message(2, (2, K)), Interrupted("cut"))
+        cluster.refuse(PermissionDenied("no more"))
+        watch = await watching()
+        await soon(watch)
+        for _ in range(2):
+            with pytest.raises(PermissionDenied, match="no more"):
+                await soon(watch)
+
+    async def test_ends_where_history_is_gone(self, cluster, watching):
+        cluster.add_stream(watch_message(3, (3, K)), watch_message(9, canceled=True, compact_revision=8))
+        watch = await watching()
+        await soon(watch)
+        with pytest.raises(Compacted) as raised:
+            await soon(watch)
+        assert (raised.value.requested, raised.value.compact_revision) == (4, 8)
+
+
+async def test_events_that_etcd_repeats_are_delivered_once(cluster, watching):
+    """As it does for the watches of a member that was restored from a snapshot."""
+    cluster.add_stream(
+        watch_message(3, (2, K), (3, K)), watch_message(4, (2, K), (3, K), (4, K)), watch_message(5, (5, K))
+    )
+    watch = await watching()
+    assert [revisions(await soon(watch)) for _ in range(3)] == [(3, [2, 3]), (4, [4]), (5, [5])]
+
+
+async def test_etcd_waits_for_a_slow_reader(cluster, watching):
+    stream = cluster.add_stream()
+    watch = await watching()
+    stream.say(*(watch_message(at, (at, K)) for at in range(2, BACKLOG + 12)))
+    await until(lambda: stream.waiting == 10 - 1)
+    await turns(5)
+    assert stream.waiting == 10 - 1
+    assert [revisions(await soon(watch)) for _ in range(BACKLOG + 10)] == [
+        (at, [at]) for at in range(2, BACKLOG + 12)
+    ]
+
+
+class TestProgressInOrder:
+    @pytest.fixture
+    def cluster(self, clock):
+        return FakeCluster(clock, version=IN_ORDER)
+
+    async def test_the_answer_is_the_progress(self, cluster, watching):
+        stream = cluster.add_stream()
+        watch = await watching()
+        cluster.head = 9
+        await watch.request_progress()
+        assert cluster.reads == [(RANGE, {"key": K, "count_only": True})]
+        assert stream.progress_asked == 1
+        stream.say(watch_message(5, (5, K)), watch_message(9, watch_id="-1"))
+        assert [revisions(await soon(watch)) for _ in range(2)] == [(5, [5]), (9, [])]
+
+    async def test_a_member_that_is_behind_or_silent_is_asked_again(self, cluster, watching, clock):
+        stream = cluster.add_stream()
+        watch = await watching()
+        cluster.head = 9
+        await watch.request_progress()
+        stream.say(watch_message(8, watch_id="-1"))
+        for asked in (2, 3):
+            await until(lambda: clock.next_due() == ASK_AGAIN)
+            clock.advance(ASK_AGAIN)
+            await until(lambda asked=asked: stream.progress_asked == asked)
+        stream.say(watch_message(9, watch_id="-1"))
+        assert revisions(await soon(watch)) == (9, [])
+
+    async def test_a_new_stream_is_asked_in_the_place_of_one_that_broke(self, cluster, watching, clock):
+        cluster.add_stream(Interrupted("cut"))
+        cluster.head = 9
+        following = cluster.add_stream()
+        watch = await watching()
+        await watch.request_progress()
+        while not following.progress_asked:
+            await turns(5)
+            clock.advance(ASK_AGAIN)
+        following.say(watch_message(9, watch_id="-1"))
+        assert revisions(await soon(watch)) == (9, [])
+
+    async def test_nothing_is_asked_where_nothing_can_be_missing(self, cluster, watching):
+        stream = cluster.add_stream()
+        watch = await watching(start=100)
+        cluster.head = 9
+        await watch.request_progress()
+        assert revisions(await soon(watch)) == (9, [])
+        assert stream.progress_asked == 0
+
+
+class TestProgressOutOfOrder:
+    async def test_it_is_proved_by_reading_everything_up_to_it(self, cluster, watching):
+        """The answer says 9 while the watch's own events wait to be sent: they are found on a second stream."""
+        stream = cluster.add_stream(watch_message(9, watch_id="-1"))
+        everything = cluster.add_stream(watch_message(8, (4, OTHER), (5, K)), watch_message(10, (10, OTHER)))
+        cluster.head = 9
+        watch = await watching(previous=True)
+        await watch.request_progress()
+        assert [revisions(await soon(watch)) for _ in range(2)] == [(5, [5]), (10, [])]
+        stream.say(watch_message(5, (5, K)), watch_message(11, (11, K)))
+        assert revisions(await soon(watch)) == (11, [11])
+        assert cluster.opened[1] == {
+            "key": "AA==",
+            "range_end": "AA==",
+            "start_revision": 2,
+            "prev_kv": True,
+            "progress_notify": True,
+            "fragment": True,
+        }
+        assert everything.closed
+
+    async def test_the_watch_ends_if_it_cannot_be_proved(self, cluster, watching):
+        cluster.add_stream(watch_message(9, watch_id="-1"))
+        cluster.add_stream(watch_message(9, canceled=True, compact_revision=8))
+        cluster.head = 9
+        watch = await watching()
+        await watch.request_progress()
+        with pytest.raises(Compacted):
+            await soon(watch)
+
+    async def test_an_answer_that_nobody_waits_for_proves_nothing(self, cluster, watching):
+        stream = cluster.add_stream(watch_message(9, watch_id="-1"), watch_message(5, (5, K)))
+        assert revisions(await soon(await watching())) == (5, [5])
+        assert cluster.starts() == [2]
+        assert not stream.closed
+
+
+class TestTheEnd:
+    async def test_close_ends_a_waiting_reader(self, cluster, watching):
+        stream = cluster.add_stream()
+        watch = await watching()
+        reading = asyncio.create_task(anext(watch, "the end"))
+        await turns(5)
+        await watch.close()
+        assert await reading == "the end"
+        assert stream.closed
+
+    async def test_close_drops_what_was_not_read(self, cluster, watching):
+        cluster.add_stream(watch_message(2, (2, K)))
+        watch = await watching()
+        await turns(20)
+        await watch.close()
+        assert [batch async for batch in watch] == []
+
+    async def test_what_was_delivered_is_read_before_the_store_ends_it(self, cluster, watching):
+        cluster.add_stream(watch_message(2, (2, K)))
+        watch = await watching()
+        await turns(20)
+        await watch.cut_off(Closed("the store is closed"))
+        assert revisions(await soon(watch)) == (2, [2])
+        with pytest.raises(Closed, match="the store is closed"):
+            await soon(watch)
+
+    async def test_a_watch_that_is_over_makes_no_progress(self, cluster, watching):
+        cluster.add_stream()
+        watch = await watching()
+        await watch.close()
+        with pytest.raises(Closed):
+            await watch.request_progress()
+
+    async def test_a_wait_that_is_cancelled_loses_nothing(self, cluster, watching):
+        stream = cluster.add_stream()
+        watch = await watching()
+        waiting = asyncio.create_task(anext(watch))
+        await turns(5)
+        stream.say(watch_message(2, (2, K)))
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert revisions(await soon(watch)) == (2, [2])
+
+
+async def test_progress_cannot_be_asked_for_over_a_stream_with_a_token(clock):
+    class FakeLines(FakeStream):
+        ask_progress = LineStream.ask_progress
+
+    cluster = FakeCluster(clock)
+    cluster._streams.put_nowait(FakeLines(watch_message(3, (3, K)), watch_message(9)))
+    async with await RemoteWatch.open(cluster, WatchRequest(key=b"k"), 2, clock) as watch:
+        cluster.head = 99
+        with pytest.raises(Unsupported):
+            await watch.request_progress()
+        assert revisions(await soon(watch)) == (3, [3])

@@ -1,0 +1,86 @@
+import asyncio
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.errors import Timeout, Unavailable
+from etcd.remote.answers import MemberStatus
+from etcd.remote.methods import STATUS
+from etcd.remote.watch_stream import WatchStream
+from tests.support.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
+from tests.support.turns import turns
+
+
+def status(*, version="3.5.1", has_leader=True):
+    return MemberStatus(revision=1, version=version, has_leader=has_leader, size=0)
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+def revisions(answer):
+    return [event.kv.mod_revision for event in answer.events]
+
+
+async def test_fragments_are_put_together(clock):
+    raw = FakeStream(
+        watch_message(9, (7, K), fragment=True),
+        watch_message(9, (8, K), fragment=True),
+        watch_message(9, (8, K), (9, K)),
+        watch_message(10, (10, K)),
+    )
+    stream = WatchStream(FakeGateway(), raw, clock=clock, patience=5)
+    joined, alone = await stream.receive(), await stream.receive()
+    assert revisions(joined) == [7, 8, 8, 9]
+    assert revisions(alone) == [10]
+
+
+async def test_a_quiet_stream_of_a_sound_member_is_waited_for(clock):
+    raw, member = FakeStream(), FakeGateway(status())
+    receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, patience=5).receive())
+    for _ in range(2):
+        await turns(5)
+        clock.advance(5)
+    await turns(5)
+    raw.say(watch_message(2, (2, K)))
+    assert revisions(await receiving) == [2]
+    assert member.asked == [(STATUS.path, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        pytest.param(status(has_leader=False), Unavailable, id="cut off from its leader"),
+        pytest.param(HANG, Timeout, id="stopped"),
+    ],
+)
+async def test_a_quiet_stream_of_a_member_that_hears_of_nothing_is_given_up(outcome, error, clock):
+    member = FakeGateway(outcome)
+    receiving = asyncio.create_task(WatchStream(member, FakeStream(), clock=clock, patience=5).receive())
+    for _ in range(2):
+        await turns(5)
+        clock.advance(5)
+    with pytest.raises(error):
+        await receiving
+
+
+@pytest.mark.parametrize(
+    ("version", "in_order"),
+    [
+        ("3.4.30", False),
+        ("3.4.31", True),
+        ("3.5.1", False),
+        ("3.5.12", False),
+        ("3.5.13", True),
+        ("3.6.0-rc.1", True),
+        ("3.7.0", True),
+    ],
+)
+async def test_which_releases_answer_progress_in_order(version, in_order, clock):
+    member = FakeGateway(status(version=version))
+    stream = WatchStream(member, FakeStream(), clock=clock, patience=5)
+    assert await stream.answers_progress_in_order() is in_order
+    assert await stream.answers_progress_in_order() is in_order
+    assert len(member.asked) == 1
