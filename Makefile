@@ -18,7 +18,7 @@ export RUFF_CACHE_DIR := $(CACHE)/ruff
 .DEFAULT_GOAL := help
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: environment ## Make the virtual environment, with every tool
 	@echo "$(VENV) is set up with $$("$(BIN)/python" --version)"
@@ -31,6 +31,9 @@ up: environment ## Show what there is at work, and say what to type next
 
 test: environment ## Run every test
 	@$(PYTEST) -n auto $(ARGS)
+
+conformance: environment ## Replay what a real cluster answered; CONFORMANCE_DIR names the folder of the recordings
+	@$(PYTEST) -n auto tests/conformance $(ARGS)
 
 cov: environment ## Run every test and show what was not run
 	@"$(BIN)/coverage" erase
@@ -63,4 +66,4 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgr
 clean: ## Remove what was made
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test cov bench fmt lint types imports lock clean
+.PHONY: help setup environment up test conformance cov bench fmt lint types imports lock clean
