@@ -85,6 +85,7 @@ def test_size(path, code, expected):
         pytest.param("x = kind == other.kind", [], id="two kinds"),
         pytest.param("x = token.kind == 'identifier'", [], id="the kind of something else"),
         pytest.param("x = {'kind': 'Pod'}", [], id="building an object"),
+        pytest.param("x = answer['kind'] == 'Status'", [], id="the kind of an answer"),
     ],
 )
 def test_kinds(code, expected):

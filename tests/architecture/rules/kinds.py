@@ -11,6 +11,9 @@ AT_HOME = re.compile(r"^apiserver/resources/(catalog|strategies)/|(^|/)adapters(
 _KIND = re.compile(r"[A-Z][A-Za-z]+")
 """Kinds begin with a capital letter; other things called kind, such as the kind of a token, do not."""
 
+NOT_RESOURCES = frozenset({"Status"})
+"""Kinds of answers: no resource is of them, so no row could hold the fact."""
+
 
 def _is_kind(node: ast.AST) -> bool:
     match node:
@@ -27,7 +30,8 @@ def _literals(node: ast.AST) -> list[str]:
     """The kinds written out in a constant, or in a tuple, list or set of constants."""
     items = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
     values = [item.value for item in items if isinstance(item, ast.Constant)]
-    return [value for value in values if isinstance(value, str) and _KIND.fullmatch(value)]
+    kinds = [value for value in values if isinstance(value, str) and _KIND.fullmatch(value)]
+    return [kind for kind in kinds if kind not in NOT_RESOURCES]
 
 
 def _compared(node: ast.AST) -> list[str]:
