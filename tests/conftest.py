@@ -1,0 +1,38 @@
+"""What every test has: how hard hypothesis tries, and every implementation of the KV contract.
+
+HYPOTHESIS_PROFILE chooses how hard: `dev` is quick, `ci` makes the same choices every time, `long` is for a night.
+"""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support import backends
+
+pytest_plugins = ["tests.support.etcd_fixtures"]
+
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("dev", max_examples=20, stateful_step_count=30, **PATIENT)
+settings.register_profile("ci", max_examples=60, stateful_step_count=40, derandomize=True, **PATIENT)
+settings.register_profile("long", max_examples=5_000, stateful_step_count=100, **PATIENT)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(params=backends.EVERY)
+async def backend(request, tmp_path):
+    """Each implementation of the contract in turn, empty."""
+    match request.param:
+        case "memory":
+            opened = backends.memory()
+        case "durable":
+            opened = backends.durable(tmp_path / "store")
+        case "etcd":
+            opened = backends.etcd(request.getfixturevalue("shared_etcd_url"))
+    async with opened as backend:
+        yield backend
+
+
+@pytest.fixture
+def store(backend):
+    return backend.store

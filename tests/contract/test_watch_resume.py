@@ -1,0 +1,211 @@
+"""Watching from a revision on, and knowing how far a watch is: what makes a lost connection harmless."""
+
+import asyncio
+
+import pytest
+
+from etcd.errors import Compacted
+from etcd.kv import HEAD, WatchRequest
+from tests.support.backends import embedded_only
+from tests.support.calls import (
+    batches_so_far,
+    batches_until,
+    delete,
+    events_of,
+    events_so_far,
+    get,
+    head,
+    put,
+    put_all,
+    put_each,
+    summary,
+    watch_all,
+    watch_prefix,
+)
+from tests.support.turns import soon
+
+
+async def test_from_a_past_revision_on(store):
+    first = await put(store, b"a", b"1")
+    await put_each(store, b"b", b"a")
+    await delete(store, b"a")
+    async with await watch_all(store, start_revision=first + 1) as watch:
+        newest = await put(store, b"c")
+        assert summary(await events_so_far(store, watch)) == [
+            ("PUT", b"b", first + 1),
+            ("PUT", b"a", first + 2),
+            ("DELETE", b"a", first + 3),
+            ("PUT", b"c", newest),
+        ]
+
+
+async def test_the_past_comes_filtered_and_with_previous_values(store):
+    base = await put(store, b"a/1", b"0")
+    before = await get(store, b"a/1")
+    await put_all(store, b"a/2", b"b", b"a/1")
+    await delete(store, b"a/", b"c")
+    async with await watch_prefix(store, b"a/", start_revision=base + 1, previous=True) as watch:
+        events = await events_so_far(store, watch)
+        assert summary(events) == [
+            ("PUT", b"a/2", base + 1),
+            ("PUT", b"a/1", base + 1),
+            ("DELETE", b"a/1", base + 2),
+            ("DELETE", b"a/2", base + 2),
+        ]
+        assert [event.previous for event in events] == [None, before, events[1].kv, events[0].kv]
+
+
+async def test_resuming_from_any_revision_loses_nothing_and_repeats_nothing(store):
+    async with await watch_all(store, previous=True) as watch:
+        for number in range(6):
+            await put_all(store, b"a", b"b%d" % number)
+        last = await delete(store, b"a", b"c")
+        events = await events_so_far(store, watch)
+    for seen in range(last - 7, last + 1):
+        async with await watch_all(store, start_revision=seen + 1, previous=True) as resumed:
+            assert await events_so_far(store, resumed) == [e for e in events if e.kv.mod_revision > seen]
+
+
+async def test_a_long_past_comes_whole_and_is_not_promised_before_it_came(store):
+    base = await head(store)
+    await asyncio.gather(*(put_each(store, *[b"%d" % writer] * 100) for writer in range(24)))
+    async with await watch_all(store, start_revision=base + 1) as watch:
+        batches = await batches_until(watch, base + 2_400)
+    assert [event.kv.mod_revision for event in events_of(batches)] == list(range(base + 1, base + 2_401))
+    delivered = base
+    for batch in batches:
+        delivered += len(batch.events)
+        assert batch.revision == delivered
+
+
+async def test_a_start_in_the_future_waits_for_it(store):
+    revision = await put(store, b"a")
+    async with await watch_all(store, start_revision=revision + 3) as watch:
+        last = await put_each(store, b"b", b"c", b"d", b"e")
+        assert summary(events_of(await batches_until(watch, last))) == [
+            ("PUT", b"d", revision + 3),
+            ("PUT", b"e", revision + 4),
+        ]
+
+
+# --- compaction
+
+
+async def test_a_start_before_history_is_refused_with_where_history_begins(store):
+    revision = await put_each(store, b"a", b"b", b"c", b"d")
+    await store.compact(revision - 1)
+    watch = await watch_all(store, start_revision=revision - 2)
+    with pytest.raises(Compacted) as refused:
+        await soon(watch)
+    assert (refused.value.requested, refused.value.compact_revision) == (revision - 2, revision - 1)
+    with pytest.raises(Compacted):
+        await soon(watch)
+    await watch.close()
+
+
+async def test_history_can_be_watched_from_where_it_begins(store):
+    revision = await put_each(store, b"a", b"b", b"c")
+    await store.compact(revision - 1)
+    async with await watch_all(store, start_revision=revision - 1) as watch:
+        assert summary(await events_so_far(store, watch)) == [
+            ("PUT", b"b", revision - 1),
+            ("PUT", b"c", revision),
+        ]
+
+
+@embedded_only  # etcd forgot this deletion until 3.5.18
+async def test_a_deletion_where_history_begins_can_be_watched(store):
+    await put(store, b"a")
+    deleted = await delete(store, b"a")
+    await store.compact(deleted)
+    async with await watch_all(store, start_revision=deleted) as watch:
+        assert summary(await events_so_far(store, watch)) == [("DELETE", b"a", deleted)]
+
+
+async def test_a_running_watch_outlives_compaction(store):
+    async with await watch_all(store) as watch:
+        revision = await put_each(store, b"a", b"b")
+        assert len(await events_so_far(store, watch)) == 2
+        await store.compact(revision)
+        newest = await delete(store, b"a")
+        assert summary(await events_so_far(store, watch)) == [("DELETE", b"a", newest)]
+
+
+async def test_a_previous_value_that_was_compacted_may_be_left_out_and_is_never_wrong(store):
+    await put(store, b"a", b"1")
+    before = await get(store, b"a")
+    revision = await put(store, b"a", b"2")
+    await store.compact(revision)
+    newest = await put(store, b"a", b"3")
+    async with await watch_all(store, start_revision=revision, previous=True) as watch:
+        first, second = await events_so_far(store, watch)
+    assert first.previous in (None, before)
+    assert second.previous == first.kv
+    assert (first.kv.mod_revision, second.kv.mod_revision) == (revision, newest)
+
+
+# --- progress
+
+
+async def test_progress_on_request_reaches_the_present(store):
+    await put(store, b"a/1")
+    async with await watch_prefix(store, b"a/") as watch:
+        newest = await put_each(store, b"b", b"c")
+        await watch.request_progress()
+        batches = await batches_until(watch, newest)
+        assert events_of(batches) == []
+        assert batches[-1].revision == newest
+
+
+async def test_progress_never_overtakes_events(store):
+    async with await watch_prefix(store, b"a/") as watch:
+        for number in range(20):
+            revision = await put(store, b"a/%d" % number)
+            await watch.request_progress()
+            batches = await batches_until(watch, revision)
+            assert summary(events_of(batches)) == [("PUT", b"a/%d" % number, revision)]
+
+
+async def test_progress_asked_for_while_the_past_is_read_comes_after_it(store):
+    base = await head(store)
+    await put_each(store, *(b"a/%d" % number for number in range(50)))
+    newest = await put(store, b"b")
+    async with await watch_prefix(store, b"a/", start_revision=base + 1) as watch:
+        await watch.request_progress()
+        assert len(events_of(await batches_until(watch, newest))) == 50
+
+
+async def test_progress_of_a_watch_with_nothing_in_its_past(store):
+    base = await head(store)
+    newest = await put_each(store, b"b", b"c")
+    async with await watch_prefix(store, b"a/", start_revision=base + 1) as watch:
+        await watch.request_progress()
+        assert events_of(await batches_until(watch, newest)) == []
+
+
+async def test_a_watch_resumes_from_its_progress(store):
+    async with await watch_prefix(store, b"a/") as watch:
+        await put_each(store, b"a/1", b"b", b"c")
+        reached = (await batches_so_far(store, watch))[-1].revision
+    newest = await put_each(store, b"b", b"a/2")
+    async with await watch_prefix(store, b"a/", start_revision=reached + 1) as resumed:
+        assert summary(await events_so_far(store, resumed)) == [("PUT", b"a/2", newest)]
+
+
+async def test_progress_comes_by_itself_if_asked_for(backend, store):
+    async with await store.watch(WatchRequest(key=b"a", progress=True)) as watch:
+        newest = await put(store, b"b")
+        await backend.let_expire(3600)
+        batches = await batches_until(watch, newest)
+        assert events_of(batches) == []
+
+
+@pytest.mark.parametrize("start", [HEAD, 1], ids=["from now on", "from the past"])
+async def test_progress_does_not_come_unasked(backend, store, start):
+    newest = await put(store, b"b")
+    request = WatchRequest(key=b"a", start_revision=start and newest)
+    async with await store.watch(request) as quiet:
+        await backend.let_expire(3600)
+        newest = await put(store, b"a")
+        batch = await soon(quiet)
+        assert summary(batch.events) == [("PUT", b"a", newest)]
