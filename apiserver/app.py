@@ -65,7 +65,9 @@ class ApiServer:
             resources=lambda group, version, name: resources.get((group, version, name)),
             pages={},
             authentication=Authentication(tokens),
-            renderer=Renderer(lambda _: Printer(columns=(NAME, AGE), cells=lambda tree, _: [tree["metadata"]["name"], ""])),
+            renderer=Renderer(
+                lambda _: Printer(columns=(NAME, AGE), cells=lambda tree, _: [tree["metadata"]["name"], ""])
+            ),
         )
         self._mirroring: asyncio.Task[None] | None = None
 

@@ -1,5 +1,6 @@
 """A watch over HTTP: a stream of frames, each encoded once for everybody who wants it so."""
 
+import logging
 from functools import lru_cache
 
 from aiohttp import web
@@ -17,6 +18,8 @@ from apiserver.storage.change import Encode
 from apiserver.storage.stored import Stored, Tree
 from apiserver.wire.frames import FRAMES, json_text
 from apiserver.wire.negotiate import Format, View, Wanted
+
+LOG = logging.getLogger(__name__)
 
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 BOOKMARK_SECONDS = 60.0
@@ -42,21 +45,22 @@ class Watching:
         reminder = _Reminder(self._backend, stream, seconds) if options.bookmarks else None
         deadline = self._backend.clock.call_later(seconds, lambda: stream.end(None))
         server.on_lost(request, lambda: stream.end(None))
+        headers = {"Content-Type": _content_type(wanted), "Cache-Control": "no-cache, private"}
+        response = web.StreamResponse(headers=headers)
         try:
-            return await self._send(request, call, wanted, stream)
+            await response.prepare(request)
+            await self._send(response, call, wanted, stream)
+        except ConnectionResetError:
+            LOG.debug("the client of a watch is gone")
         finally:
             server.forget(request)
             stream.close()
             deadline.cancel()
             if reminder is not None:
                 reminder.cancel()
+        return response
 
-    async def _send(
-        self, request: web.BaseRequest, call: Call, wanted: Wanted, stream: Stream
-    ) -> web.StreamResponse:
-        headers = {"Content-Type": _content_type(wanted), "Cache-Control": "no-cache, private"}
-        response = web.StreamResponse(headers=headers)
-        await response.prepare(request)
+    async def _send(self, response: web.StreamResponse, call: Call, wanted: Wanted, stream: Stream) -> None:
         first = True
         while events := await stream.take():
             frames = []
@@ -67,7 +71,6 @@ class Watching:
         if stream.error is not None:
             await response.write(FRAMES[wanted.format]("ERROR", stream.error.status()))
         await response.write_eof()
-        return response
 
     def _frame(self, call: Call, wanted: Wanted, event: Event, *, first: bool) -> bytes:
         if event.stored is None:

@@ -83,7 +83,7 @@ def list_options(call: Call) -> ListOptions:
         field_selector=call.parameter("fieldSelector"),
         resource_version=call.parameter("resourceVersion"),
         match=call.parameter("resourceVersionMatch"),
-        limit=integer(call.parameter("limit")),
+        limit=max(integer(call.parameter("limit")), 0),
         continue_token=call.parameter("continue"),
         timeout_seconds=integer(timeout) if timeout else None,
         watch=watch,

@@ -78,7 +78,10 @@ def _page(
     revision: int,
 ) -> ListAnswer:
     """The first page of what was found at a revision."""
-    matches, limit = chosen.matches, options.limit
+    matches = chosen.matches
+    limit = (
+        0 if options.resource_version == "0" else options.limit
+    )  # what may be of any age is not cut into pages
     if matches is not None:
         shown = list(filter(matches, shown))
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
@@ -118,7 +121,8 @@ async def _at(
 ) -> ListAnswer:
     """A page as it was at one revision, read from the store's own history, until it is full or there is no more."""
     prefix = backend.layout.scope(call.resource, call.namespace)
-    start, end, found = prefix + position.start.encode(), prefix_end(prefix), []
+    start, end = prefix + position.start.encode(), prefix_end(prefix)
+    found: list[Stored] = []
     revision, remaining, more = max(position.revision, 0), 0, True
     while more and not (options.limit and len(found) >= options.limit):
         wanted = options.limit - len(found) if options.limit else 0

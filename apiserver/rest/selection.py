@@ -53,7 +53,7 @@ def _labels(text: str) -> labels.Selector:
     try:
         return labels.parse(text)
     except SelectorError as error:
-        raise status.BadRequest(f"unable to parse requirement: {error}") from error
+        raise status.BadRequest(str(error)) from error
 
 
 def _exact_label(selector: labels.Selector) -> tuple[str, str] | None:
