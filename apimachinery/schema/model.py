@@ -27,7 +27,6 @@ class Shape(Enum):
     INT_OR_STRING = "int-or-string"
     TIME = "time"
     MICRO_TIME = "micro-time"
-    DURATION = "duration"
     BYTES = "bytes"
     """Base64 in a string."""
     ANY = "any"

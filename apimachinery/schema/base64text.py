@@ -1,0 +1,68 @@
+"""Bytes in JSON: base64 as Go's standard encoding reads it, with its complaints.
+
+Go skips line ends, does not mind what is left over in the last character, and says at which byte it gave up.
+"""
+
+import re
+from binascii import a2b_base64, b2a_base64
+from contextlib import suppress
+from typing import Final
+
+_NEWLINES: Final = re.compile(rb"[\r\n]+")
+_FOREIGN: Final = re.compile(rb"[^A-Za-z0-9+/\r\n]")
+
+
+class Base64Error(ValueError):
+    """A text is not base64; the message is Go's, with the place in bytes."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"illegal base64 data at input byte {offset}")
+
+
+def canonical(text: str) -> str:
+    """The text that Go writes of the bytes that it reads from `text`, or `Base64Error`."""
+    # Python's checks are not Go's; but a text that comes back as it was has nothing in it to check.
+    with suppress(ValueError):
+        if encode(a2b_base64(text)) == text:
+            return text
+    data = text.encode()
+    offset = _first_error(data)
+    if offset is not None:
+        raise Base64Error(offset)
+    return encode(a2b_base64(data))
+
+
+def encode(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode()
+
+
+def _first_error(data: bytes) -> int | None:
+    """Where Go gives up. A place counts line ends, a quantum of four characters does not."""
+    foreign = _FOREIGN.search(data)
+    end = foreign.start() if foreign else len(data)
+    characters = end - sum(map(len, _NEWLINES.findall(data, 0, end)))
+    left = characters % 4
+    if foreign is None:
+        return end - left if left else None
+    if foreign.group() != b"=" or left < 2:
+        return end
+    return _padding_error(data, end, missing=4 - left)
+
+
+def _padding_error(data: bytes, start: int, *, missing: int) -> int | None:
+    """Padding completes the last quantum: one or two `=`, line ends around them, and then nothing."""
+    position = start + 1
+    if missing == 2:
+        position = _skip_newlines(data, position)
+        if position == len(data):
+            return position
+        if data[position] != ord("="):
+            return position - 1
+        position += 1
+    position = _skip_newlines(data, position)
+    return position if position < len(data) else None
+
+
+def _skip_newlines(data: bytes, position: int) -> int:
+    found = _NEWLINES.match(data, position)
+    return found.end() if found else position

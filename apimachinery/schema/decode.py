@@ -1,0 +1,54 @@
+"""Decoding as kube-apiserver does it: a tree and its type in, the tree that Go would keep and its complaints out.
+
+Puts together the quick half, which all writes take, and the slow half, which says what is wrong. Whether a complaint
+is an error, a warning or nothing is for who asked; so is how the message begins.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from apimachinery.schema import document, faults
+from apimachinery.schema.model import Type
+from apimachinery.schema.normal import Normaliser
+from apimachinery.schema.scalars import WrongKind
+from apimachinery.schema.scan import has_duplicates
+from apimachinery.schema.settle import settle
+
+
+class DecodeError(ValueError):
+    """The document is not of its type; the message is Go's."""
+
+
+class Decoded(Struct, frozen=True):
+    tree: Any
+    strict: tuple[str, ...] = ()
+    """What strict decoding refuses: `unknown field "spec.x"`, `duplicate field "spec.y"`."""
+
+
+class Decoder:
+    """Decodes for all types, each compiled when it is first needed."""
+
+    def __init__(self) -> None:
+        self._normaliser = Normaliser()
+
+    def decode(self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True) -> Decoded:
+        """Never changes `tree`. `text` is the JSON that it was read from, if it was, and makes messages exact."""
+        if strict and text and has_duplicates(text, tree):
+            return self._decode_duplicates(of, document.parse(text))
+        pruned: list[str] = []
+        try:
+            normal = self._normaliser.normalise(of, tree, pruned)
+        except (WrongKind, ValueError) as refusal:
+            error = faults.find(of, document.parse(text) if text else tree).error
+            assert error, f"{of.go} was refused for no reason"
+            raise DecodeError(error) from refusal
+        unknown = faults.find(of, tree).strict if strict and pruned else ()
+        return Decoded(normal, unknown)
+
+    def _decode_duplicates(self, of: Type, read: Any) -> Decoded:
+        """The tree shows one of the values only, so the document itself is looked at first."""
+        found = faults.find(of, read)
+        if found.error:
+            raise DecodeError(found.error)
+        return Decoded(self._normaliser.normalise(of, settle(of, read), []), found.strict)

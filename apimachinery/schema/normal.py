@@ -1,0 +1,148 @@
+"""Objects as kube-apiserver keeps them: a tree that Go would decode into its structs and encode again.
+
+What the types do not know is gone, what is empty is left out or written as Go does, values are in canonical form, and
+fields are in Go's order. Each struct is compiled into a function once; that of a whole kind runs at every write.
+Why a tree was refused, and which fields went, is for `faults.py` to find out: here it costs nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from apimachinery.schema import either, scalars
+from apimachinery.schema.model import Field, Shape, Type
+from apimachinery.schema.scalars import WrongKind
+from apimachinery.schema.zero import OMITTED, absent, drops_empty, zero
+
+Pruned: TypeAlias = list[str]
+"""Takes the name of each field that was not known, so that one can see whether there were any."""
+
+Read: TypeAlias = Callable[[Any, Pruned], Any]
+"""What Go would write of a value that is not null."""
+
+_TAKEN_AS_IT_IS: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
+"""Values of these need no reading if they are of that class."""
+
+
+class _Row(NamedTuple):
+    """What is done with a field; a tuple, as it is taken apart for every value."""
+
+    place: int
+    plain: type | None
+    read: Read
+    drops_empty: bool
+    absent: Any
+
+
+class Normaliser:
+    """`normalise` for all types; what it compiled it keeps, by the name of the struct."""
+
+    def __init__(self) -> None:
+        self._structs: dict[str, Read] = {}
+        self._nested = {Shape.STRUCT: self._struct, Shape.LIST: self._list, Shape.MAP: self._map}
+
+    def normalise(self, struct: Type, tree: Any, pruned: Pruned) -> Any:
+        """A new tree, which may share parts with `tree`; or `WrongKind` or ValueError. Null is an empty object."""
+        return self._struct(struct)({} if tree is None else tree, pruned)
+
+    def _reader(self, of: Type) -> Read:
+        compile_nested = self._either if either.is_either(of) else self._nested.get(of.shape)
+        if compile_nested is not None:
+            return compile_nested(of)
+        read = scalars.reader(of)
+        return lambda value, _: read(value)
+
+    def _struct(self, struct: Type) -> Read:
+        name = struct.name
+        if name not in self._structs:
+            # A struct may contain itself: until it is compiled, this stands for what it will be.
+            self._structs[name] = lambda value, pruned: self._structs[name](value, pruned)  # noqa: PLW0108 - bound late
+            rows = {field.name: self._row(place, field) for place, field in enumerate(struct.fields.values())}
+            self._structs[name] = _read_struct(rows)
+        return self._structs[name]
+
+    def _row(self, place: int, field: Field) -> _Row:
+        return _Row(
+            place=place,
+            plain=_TAKEN_AS_IT_IS.get(field.type.shape),
+            read=self._reader(field.type),
+            drops_empty=drops_empty(field),
+            absent=absent(field),
+        )
+
+    def _list(self, of: Type) -> Read:
+        read, plain, null = self._element(of)
+
+        def read_list(value: Any, pruned: Pruned) -> list[Any]:
+            if value.__class__ is not list:
+                raise WrongKind
+            return [
+                item if item.__class__ is plain else null if item is None else read(item, pruned)
+                for item in value
+            ]
+
+        return read_list
+
+    def _map(self, of: Type) -> Read:
+        read, plain, null = self._element(of)
+
+        def read_map(value: Any, pruned: Pruned) -> dict[str, Any]:
+            if value.__class__ is not dict:
+                raise WrongKind
+            # Go writes a map in the order of its keys.
+            return {
+                key: item if item.__class__ is plain else null if item is None else read(item, pruned)
+                for key, item in sorted(value.items())
+            }
+
+        return read_map
+
+    def _element(self, of: Type) -> tuple[Read, type | None, Any]:
+        return self._reader(of.items), _TAKEN_AS_IT_IS.get(of.items.shape), zero(of.items)
+
+    def _either(self, of: Type) -> Read:
+        choice = either.either(of)
+        readers = {json: self._reader(chosen) for json, chosen in choice.types.items()}
+
+        def read_either(value: Any, _: Pruned) -> Any:
+            read = readers.get(value.__class__)
+            if read is not None:
+                # Below, Go decodes anew and is not strict: nobody is told of fields that are not known.
+                return either.written(read(value, []))
+            if choice.refusal:
+                raise ValueError(choice.refusal)
+            return None
+
+        return read_either
+
+
+def _read_struct(rows: Mapping[str, _Row]) -> Read:
+    places = {name: row.place for name, row in rows.items()}
+    always = [(name, row.absent) for name, row in rows.items() if row.absent is not OMITTED]
+
+    def read_struct(value: Any, pruned: Pruned) -> dict[str, Any]:
+        if value.__class__ is not dict:
+            raise WrongKind
+        made = {}
+        latest, in_order = -1, True
+        for name, item in value.items():
+            row = rows.get(name)
+            if row is None:
+                pruned.append(name)
+                continue
+            place, plain, read, drops, kept = row
+            if item.__class__ is plain:
+                kept = item
+            elif item is not None:
+                kept = read(item, pruned)
+            if kept is OMITTED or (drops and not kept):
+                continue
+            made[name] = kept
+            in_order = in_order and place > latest
+            latest = place
+        for name, given in always:
+            if name not in made:
+                made[name] = given
+                in_order = False
+        return made if in_order else {name: made[name] for name in sorted(made, key=places.__getitem__)}
+
+    return read_struct

@@ -1,0 +1,46 @@
+"""What can be told of a JSON text by looking at its punctuation: how deep it is, and whether it has a key twice.
+
+For texts as they come in: one pass that parses nothing, as parsers recurse on what is deep and keep in silence the
+last of two values with the same key. Which key it was, `faults.py` says.
+"""
+
+from itertools import accumulate
+from typing import Any, Final
+
+import orjson
+
+MAX_DEPTH: Final = 200
+"""Far above what any type needs, below what can be handled: orjson writes 254 levels, Python recurses about 1000."""
+
+_BRACKETS: Final = b"{[]}"
+_ALL_ELSE: Final = bytes(set(range(256)) - set(_BRACKETS))
+_STEPS: Final = bytes.maketrans(_BRACKETS, bytes((1, 1, 255, 255)))
+"""One level down for what opens and one up for what closes, which is 255 in a signed byte."""
+
+
+def is_too_deep(text: bytes) -> bool:
+    """Whether a JSON text is nested deeper than `MAX_DEPTH`. About what is no JSON it may say anything."""
+    return text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(text) > MAX_DEPTH
+
+
+def has_duplicates(text: bytes, tree: Any) -> bool:
+    """Whether an object in `text` has a key twice; `tree` is what orjson read from it."""
+    written = orjson.dumps(tree)
+    # Most clients write as compactly as orjson does, and then nothing needs to be counted.
+    return written != text.rstrip() and _members(written) != _members(text)
+
+
+def _depth(text: bytes) -> int:
+    steps = memoryview(_punctuation(text).translate(_STEPS, _ALL_ELSE)).cast("b")
+    return max(accumulate(steps), default=0)
+
+
+def _members(text: bytes) -> int:
+    """How many members all objects have together: each has one colon."""
+    return _punctuation(text).count(b":")
+
+
+def _punctuation(text: bytes) -> bytes:
+    """What is not in strings."""
+    unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
+    return b"".join(unescaped.split(b'"')[::2])

@@ -1,0 +1,142 @@
+"""The two halves of decoding together: that they agree is tested with trees that nobody thought of."""
+
+from contextlib import suppress
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.schema import builtin, document, faults
+from apimachinery.schema.decode import DecodeError
+from apimachinery.schema.model import Shape
+
+SCHEMAS = builtin.load()
+CONFIG_MAP = SCHEMAS.kind("v1", "ConfigMap")
+
+
+def decode(decoder, text, *, strict=True):
+    return decoder.decode(CONFIG_MAP, orjson.loads(text), text=text, strict=strict)
+
+
+def test_a_good_object(decoder):
+    decoded = decode(decoder, b'{"data":{"a":"b"}}')
+    assert (decoded.tree, decoded.strict) == ({"metadata": {}, "data": {"a": "b"}}, ())
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_wrong_object(decoder, strict):
+    with pytest.raises(
+        DecodeError, match=r"^json: cannot unmarshal number 1\.50? into Go .*metadata\.generation"
+    ):
+        decode(decoder, b'{"metadata":{"generation":1.50}}', strict=strict)
+
+
+def test_null_is_an_empty_object(decoder):
+    assert decode(decoder, b"null").tree == {"metadata": {}}
+
+
+def test_a_tree_without_its_text(decoder):
+    decoded = decoder.decode(CONFIG_MAP, {"x": 1, "metadata": {}})
+    assert (decoded.tree, decoded.strict) == ({"metadata": {}}, ('unknown field "x"',))
+
+
+def test_unknown_fields_go_unnamed_if_nobody_asks(decoder):
+    decoded = decode(decoder, b'{"x":1}', strict=False)
+    assert (decoded.tree, decoded.strict) == ({"metadata": {}}, ())
+
+
+def test_fields_that_come_twice(decoder):
+    decoded = decode(decoder, b'{"metadata":{"name":"a"},"x":1,"metadata":{"labels":{"b":"c"}}}')
+    assert decoded.tree == {"metadata": {"name": "a", "labels": {"b": "c"}}}
+    assert decoded.strict == ('unknown field "x"', 'duplicate field "metadata"')
+
+
+def test_the_value_that_is_lost_may_be_wrong(decoder):
+    with pytest.raises(DecodeError, match=r"cannot unmarshal number into Go struct field ConfigMap\.data"):
+        decode(decoder, b'{"data":1,"data":{}}')
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**33), 2**33)
+    | st.floats(-3, 3)
+    | st.sampled_from(["", "a", "1Gi"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+
+LEAVES = {
+    Shape.STRING: st.sampled_from(["", "a", "b"]),
+    Shape.BOOLEAN: st.booleans(),
+    Shape.INTEGER: st.integers(-5, 5),
+    Shape.NUMBER: st.sampled_from([0, 0.5, 2.0]),
+    Shape.QUANTITY: st.sampled_from(["0", "0.5", "1024Mi", 3, 1.5]),
+    Shape.INT_OR_STRING: st.sampled_from([0, 5, "", "25%"]),
+    Shape.TIME: st.sampled_from(["2024-05-06T07:08:09+02:00", "0001-01-01T00:00:00Z"]),
+    Shape.MICRO_TIME: st.just("2024-05-06T07:08:09.123456Z"),
+    Shape.BYTES: st.sampled_from(["", "YQ==", "YR=="]),
+    Shape.ANY: st.sampled_from([{"a": [None]}, True, [], {}]),
+}
+
+
+@st.composite
+def values(draw, of, depth, noise):
+    """What fits the type, and now and then what does not."""
+    if draw(st.integers(0, 19)) < noise:
+        return draw(JSON)
+    if of.shape in LEAVES:
+        return draw(LEAVES[of.shape] | st.none())
+    if depth == 0:
+        return draw(st.sampled_from([None, [] if of.shape is Shape.LIST else {}]))
+    inner = {"depth": depth - 1, "noise": noise}
+    match of.shape:
+        case Shape.LIST:
+            return draw(st.lists(values(of.items, **inner), max_size=2))
+        case Shape.MAP:
+            return draw(
+                st.dictionaries(st.sampled_from(["b", "a", "é"]), values(of.items, **inner), max_size=2)
+            )
+    fields = draw(st.lists(st.sampled_from([*of.fields.values()]), max_size=4)) if of.fields else []
+    made = {field.name: draw(values(field.type, **inner)) for field in fields}
+    return made | ({"notAField": 1} if draw(st.integers(0, 19)) < noise else {})
+
+
+def objects(noise):
+    kinds = st.sampled_from(sorted(SCHEMAS.kinds())).map(lambda key: SCHEMAS.kind(*key))
+    return kinds.flatmap(lambda kind: st.tuples(st.just(kind), values(kind, depth=5, noise=noise)))
+
+
+@given(objects(noise=0))
+def test_what_was_written_is_written_again(decoder, drawn):
+    """From the second time on: of a pointer to a zero time Go writes null, and of null nothing."""
+    of, tree = drawn
+    once = decoder.decode(of, tree)
+    twice = decoder.decode(of, once.tree)
+    assert (once.strict, twice.strict) == ((), ())
+    assert orjson.dumps(decoder.decode(of, twice.tree).tree) == orjson.dumps(twice.tree)
+
+
+def outcome(decoder, of, text):
+    """What decoding told, in the words of its slow half."""
+    try:
+        return faults.Faults(strict=decoder.decode(of, orjson.loads(text), text=text).strict)
+    except DecodeError as error:
+        return faults.Faults(error=str(error))
+
+
+@given(objects(noise=1))
+def test_both_halves_refuse_the_same(decoder, drawn):
+    of, tree = drawn
+    text = orjson.dumps(tree)
+    assert outcome(decoder, of, text) == faults.find(of, document.parse(text))
+
+
+@given(objects(noise=1))
+def test_a_tree_is_never_changed(decoder, drawn):
+    of, tree = drawn
+    before = orjson.dumps(tree)
+    with suppress(DecodeError):
+        decoder.decode(of, tree)
+    assert orjson.dumps(tree) == before

@@ -1,0 +1,28 @@
+import orjson
+import pytest
+
+from apimachinery.schema.document import Literal, Members, parse
+
+
+def test_nothing_is_lost():
+    read = parse(b'{"a": 1.50, "a": {"b": [-0]}}')
+    assert read == Members([("a", Literal("1.50")), ("a", Members([("b", [Literal("-0")])]))])
+    assert type(read) is Members
+    assert type(read[0][1]) is Literal
+
+
+def test_all_else_is_plain():
+    assert parse(b'["a", true, null, {}]') == ["a", True, None, Members()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0", "-1", "1.0", "1e3", "9223372036854775807", "18446744073709551615", "18446744073709551616", "1e-7"],
+)
+def test_a_literal_is_the_number_that_orjson_reads(text):
+    number = parse(text.encode()).number()
+    assert (number, type(number)) == (orjson.loads(text), type(orjson.loads(text)))
+
+
+def test_a_number_of_many_digits_is_a_float():
+    assert parse(b"1" * 5000).number() == float("inf")

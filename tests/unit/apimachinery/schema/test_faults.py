@@ -1,0 +1,220 @@
+"""Messages to the letter. Each is what Go's decoder says of that text."""
+
+import orjson
+import pytest
+
+from apimachinery.schema import document, faults
+
+DEPLOYMENT = ("apps/v1", "Deployment")
+CONFIG_MAP = ("v1", "ConfigMap")
+POD = ("v1", "Pod")
+DEFINITION = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+
+
+def find(schemas, kind, text):
+    return faults.find(schemas.kind(*kind), document.parse(text.encode()))
+
+
+def into(what, where, go):
+    return f"json: cannot unmarshal {what} into Go struct field {where} of type {go}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "error"),
+    [
+        pytest.param(
+            CONFIG_MAP, "[]", "json: cannot unmarshal array into Go value of type v1.ConfigMap", id="no object"
+        ),
+        pytest.param(
+            CONFIG_MAP, '{"metadata":1}', into("number", "ConfigMap.metadata", "v1.ObjectMeta"), id="a struct"
+        ),
+        pytest.param(
+            CONFIG_MAP, '{"metadata":{"name":true}}', into("bool", "ObjectMeta.metadata.name", "string"), id="a text"
+        ),
+        pytest.param(CONFIG_MAP, '{"data":[]}', into("array", "ConfigMap.data", "map[string]string"), id="a map"),
+        pytest.param(
+            CONFIG_MAP, '{"data":{"a":1}}', into("number", "ConfigMap.data", "string"), id="a map's value, without its key"
+        ),
+        pytest.param(
+            CONFIG_MAP, '{"binaryData":{"a":1}}', into("number", "ConfigMap.binaryData", "[]uint8"), id="bytes"
+        ),
+        pytest.param(
+            CONFIG_MAP, '{"binaryData":{"a":[1,300]}}', into("number 300", "ConfigMap.binaryData", "uint8"), id="no byte"
+        ),
+        pytest.param(
+            CONFIG_MAP, '{"binaryData":{"a":"?"}}', "illegal base64 data at input byte 0", id="no base64"
+        ),
+        pytest.param(
+            CONFIG_MAP, '{"immutable":"yes"}', into("string", "ConfigMap.immutable", "bool"), id="not the pointer"
+        ),
+        pytest.param(
+            POD, '{"spec":{"containers":{}}}', into("object", "PodSpec.spec.containers", "[]v1.Container"), id="a list"
+        ),
+        pytest.param(
+            POD,
+            '{"spec":{"containers":[{},"x"]}}',
+            into("string", "PodSpec.spec.containers", "v1.Container"),
+            id="an element, without its index",
+        ),
+        pytest.param(
+            POD,
+            '{"spec":{"containers":[{"imagePullPolicy":{}}]}}',
+            into("object", "Container.spec.containers.imagePullPolicy", "v1.PullPolicy"),
+            id="a named type",
+        ),
+        pytest.param(
+            POD,
+            '{"spec":{"volumes":[{"hostPath":[]}]}}',
+            into("array", "Volume.spec.volumes.VolumeSource.hostPath", "v1.HostPathVolumeSource"),
+            id="an embedded struct is named",
+        ),
+        pytest.param(
+            DEPLOYMENT, '{"spec":{"replicas":"3"}}', into("string", "DeploymentSpec.spec.replicas", "int32"), id="an integer"
+        ),
+        pytest.param(
+            DEPLOYMENT, '{"spec":{"replicas":1.50}}', into("number 1.50", "DeploymentSpec.spec.replicas", "int32"),
+            id="a fraction, as it was written",
+        ),
+        pytest.param(
+            DEPLOYMENT, '{"spec":{"replicas":3000000000}}', into("number 3000000000", "DeploymentSpec.spec.replicas", "int32"),
+            id="too large",
+        ),
+        pytest.param(
+            DEPLOYMENT,
+            '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":true}}}}',
+            into("bool", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
+            id="neither integer nor text",
+        ),
+        pytest.param(
+            DEPLOYMENT,
+            '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1.5}}}}',
+            into("number 1.5", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
+            id="a fraction for either",
+        ),
+        pytest.param(
+            CONFIG_MAP,
+            '{"metadata":{"creationTimestamp":5}}',
+            into("number", "ObjectMeta.metadata.creationTimestamp", "string"),
+            id="a time",
+        ),
+        pytest.param(
+            CONFIG_MAP,
+            '{"metadata":{"creationTimestamp":"x"}}',
+            'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+            id="no time",
+        ),
+        pytest.param(
+            POD,
+            '{"spec":{"overhead":{"cpu":{"a":1}}}}',
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="a quantity",
+        ),
+        pytest.param(
+            DEFINITION,
+            '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"maximum":"x"}}}]}}',
+            into("string", "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.maximum", "float64"),
+            id="a number",
+        ),
+        pytest.param(
+            DEFINITION,
+            '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":{"not":{"type":1}}}}}]}}',
+            into("number", "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items.not.type", "string"),
+            id="in a schema that might be something else",
+        ),
+        pytest.param(
+            DEFINITION,
+            '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"additionalProperties":1}}}]}}',
+            "boolean or JSON schema expected",
+            id="neither schema nor boolean",
+        ),
+    ],
+)  # fmt: skip
+def test_errors(schemas, kind, text, error):
+    assert find(schemas, kind, text) == faults.Faults(error=error)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        pytest.param(
+            '{"data":1,"metadata":2}', into("number", "ConfigMap.data", "map[string]string"), id="the first counts"
+        ),
+        pytest.param(
+            '{"metadata":{"name":1,"creationTimestamp":2},"data":3}',
+            into("number", "ObjectMeta.metadata.creationTimestamp", "string"),
+            id="but not before one at which Go gives up",
+        ),
+        pytest.param('{"x":1,"data":2}', into("number", "ConfigMap.data", "map[string]string"), id="or strictness"),
+    ],
+)  # fmt: skip
+def test_which_error_is_told(schemas, text, error):
+    assert find(schemas, CONFIG_MAP, text) == faults.Faults(error=error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "strict"),
+    [
+        pytest.param(CONFIG_MAP, '{"data":{"a":"b"},"metadata":null}', (), id="nothing"),
+        pytest.param(CONFIG_MAP, '{"Data":{"a":1}}', ('unknown field "Data"',), id="fields have their case"),
+        pytest.param(
+            POD, '{"spec":{"containers":[{},{"x":1}]}}', ('unknown field "spec.containers[1].x"',), id="in a list"
+        ),
+        pytest.param(
+            POD, '{"spec":{"volumes":[{"hostPath":{"x":1}}]}}', ('unknown field "spec.volumes[0].hostPath.x"',),
+            id="an embedded struct is not named",
+        ),
+        pytest.param(
+            CONFIG_MAP,
+            '{"data":{"a":"1","a":"2"},"y":1,"data":{},"x":2}',
+            ('duplicate field "data.a"', 'unknown field "y"', 'duplicate field "data"', 'unknown field "x"'),
+            id="in the order of the document",
+        ),
+        pytest.param(
+            CONFIG_MAP,
+            '{"data":{"a":"1"},"data":{"a":"1"},"data":{},"x":1,"x":2}',
+            ('duplicate field "data"', 'unknown field "x"'),
+            id="each once",
+        ),
+        pytest.param(CONFIG_MAP, '{"a\\"b":1}', (r'unknown field "a\"b"',), id="quoted as Go quotes"),
+        pytest.param(
+            CONFIG_MAP, '{"metadata":{"managedFields":[{"fieldsV1":{"a":1,"a":2}}]}}', (), id="not in raw JSON"
+        ),
+        pytest.param(
+            DEFINITION, '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":{"x":1}}}}]}}', (),
+            id="not in a schema that might be something else",
+        ),
+        pytest.param(
+            DEFINITION, '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":1}}}]}}', (),
+            id="not where Go reads nothing",
+        ),
+        pytest.param(
+            ("meta.k8s.io/v1", "Table"), '{"rows":[{"cells":[[{"a":1,"a":2}],3]}]}',
+            ('duplicate field "rows[0].cells[0][0].a"',), id="in what has no type",
+        ),
+    ],
+)  # fmt: skip
+def test_strict_errors(schemas, kind, text, strict):
+    assert find(schemas, kind, text) == faults.Faults(strict=strict)
+
+
+def test_strict_errors_are_not_told_without_end(schemas):
+    text = orjson.dumps({f"x{number}": 1 for number in range(faults.MAX_STRICT_ERRORS + 5)}).decode()
+    assert len(find(schemas, CONFIG_MAP, text).strict) == faults.MAX_STRICT_ERRORS
+
+
+def test_an_untyped_document_has_duplicates_only():
+    document_of_anything = document.parse(b'{"kind":"X","spec":{"a":[{"b":1,"c":null,"b":2}]},"d":1.5}')
+    found = faults.find(faults.UNTYPED, document_of_anything)
+    assert found == faults.Faults(strict=('duplicate field "spec.a[0].b"',))
+
+
+@pytest.mark.parametrize(
+    ("tree", "error"),
+    [
+        pytest.param({"replicas": 1.5}, into("number 1.5", "DeploymentSpec.spec.replicas", "int32"), id="a float"),
+        pytest.param({"replicas": 2**31}, into("number 2147483648", "DeploymentSpec.spec.replicas", "int32"), id="an integer"),
+        pytest.param({"paused": 1}, into("number", "DeploymentSpec.spec.paused", "bool"), id="where none is taken"),
+    ],
+)  # fmt: skip
+def test_a_tree_that_was_no_text(schemas, tree, error):
+    assert faults.find(schemas.kind(*DEPLOYMENT), {"spec": tree}).error == error

@@ -1,0 +1,246 @@
+"""Trees as Go would write them after it read them, and no more than that: messages are in test_faults.py."""
+
+import orjson
+import pytest
+
+from apimachinery.schema.normal import Normaliser
+from apimachinery.schema.scalars import WrongKind
+
+NORMALISER = Normaliser()
+
+
+def normal(schemas, api_version, kind, tree, pruned=None):
+    return NORMALISER.normalise(schemas.kind(api_version, kind), tree, [] if pruned is None else pruned)
+
+
+def assert_written(tree, expected):
+    """Equal, and in the same order."""
+    assert orjson.dumps(tree) == orjson.dumps(expected)
+
+
+CONTAINER = {"name": "", "resources": {}}
+"""A container of which nothing was given."""
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({}, {"containers": None}, id="a list that is always written"),
+        pytest.param({"containers": []}, {"containers": []}, id="an empty list is not no list"),
+        pytest.param({"containers": [None]}, {"containers": [CONTAINER]}, id="null in a list of structs"),
+        pytest.param(
+            {"containers": [{"args": ["a", None]}]},
+            {"containers": [{"name": "", "args": ["a", ""], "resources": {}}]},
+            id="null in a list of texts",
+        ),
+        pytest.param(
+            {"containers": None, "hostNetwork": False, "nodeName": "", "priority": None, "nodeSelector": {}},
+            {"containers": None},
+            id="what is empty is left out",
+        ),
+        pytest.param(
+            {
+                "containers": [],
+                "priority": 0,
+                "enableServiceLinks": False,
+                "securityContext": {},
+                "runtimeClassName": "",
+            },
+            {
+                "containers": [],
+                "securityContext": {},
+                "priority": 0,
+                "runtimeClassName": "",
+                "enableServiceLinks": False,
+            },
+            id="but not behind a pointer",
+        ),
+        pytest.param(
+            {"nodeSelector": {"b": "1", "a": None, "Z": "2"}, "containers": []},
+            {"containers": [], "nodeSelector": {"Z": "2", "a": "", "b": "1"}},
+            id="a map is in the order of its keys",
+        ),
+        pytest.param(
+            {"containers": [{"resources": {"limits": {"cpu": "0.5", "memory": None}}}]},
+            {"containers": [{"name": "", "resources": {"limits": {"cpu": "500m", "memory": "0"}}}]},
+            id="quantities",
+        ),
+        pytest.param(
+            {"containers": [], "volumes": [{"hostPath": {"path": "/x"}, "name": "v"}]},
+            {"volumes": [{"name": "v", "hostPath": {"path": "/x"}}], "containers": []},
+            id="an embedded struct's fields",
+        ),
+    ],
+)
+def test_a_pods_spec(schemas, spec, expected):
+    written = normal(schemas, "v1", "Pod", {"spec": spec})
+    assert_written(written, {"metadata": {}, "spec": expected, "status": {}})
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "tree", "expected"),
+    [
+        pytest.param(
+            "v1",
+            "ConfigMap",
+            {"metadata": {"name": "x"}, "data": {}, "apiVersion": "v1", "kind": "ConfigMap"},
+            {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x"}},
+            id="kind comes first",
+        ),
+        pytest.param(
+            "v1",
+            "ConfigMap",
+            {"metadata": {"creationTimestamp": None, "labels": None, "annotations": {}}},
+            {"metadata": {}},
+            id="no creation time",
+        ),
+        pytest.param(
+            "v1",
+            "ConfigMap",
+            {"metadata": {"creationTimestamp": "0001-01-01T00:00:00Z"}, "binaryData": {"a": None, "b": ""}},
+            {"metadata": {}, "binaryData": {"a": None, "b": ""}},
+            id="a zero time, and no bytes",
+        ),
+        pytest.param(
+            "apps/v1",
+            "Deployment",
+            {"spec": {"replicas": 0}},
+            {
+                "metadata": {},
+                "spec": {
+                    "replicas": 0,
+                    "selector": None,
+                    "template": {"metadata": {}, "spec": {"containers": None}},
+                    "strategy": {},
+                },
+                "status": {},
+            },
+            id="structs that are always written",
+        ),
+        pytest.param(
+            "v1",
+            "Event",
+            {"involvedObject": {}},
+            {
+                "metadata": {},
+                "involvedObject": {},
+                "source": {},
+                "firstTimestamp": None,
+                "lastTimestamp": None,
+                "eventTime": None,
+                "reportingComponent": "",
+                "reportingInstance": "",
+            },
+            id="times that are always written",
+        ),
+        pytest.param(
+            "apps/v1",
+            "ControllerRevision",
+            {"revision": 1, "data": {"b": None, "a": {}}},
+            {"metadata": {}, "data": {"b": None, "a": {}}, "revision": 1},
+            id="raw JSON is left alone",
+        ),
+        pytest.param(
+            "apps/v1",
+            "ControllerRevision",
+            {},
+            {"metadata": {}, "data": None, "revision": 0},
+            id="no raw JSON",
+        ),
+    ],
+)
+def test_objects(schemas, api_version, kind, tree, expected):
+    assert_written(normal(schemas, api_version, kind, tree), expected)
+
+
+def in_schema(tree):
+    """A definition with this schema, which is written as it is given but for the schema."""
+    return {
+        "metadata": {},
+        "spec": {
+            "group": "",
+            "names": {"plural": "", "kind": ""},
+            "scope": "",
+            "versions": [
+                {"name": "", "served": False, "storage": False, "schema": {"openAPIV3Schema": tree}}
+            ],
+        },
+        "status": {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None},
+    }
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        pytest.param({"items": {"x": 1, "type": "a"}}, {"items": {"type": "a"}}, id="or a list: a schema"),
+        pytest.param({"items": [{"type": "a"}]}, {"items": [{"type": "a"}]}, id="or a list: a list"),
+        pytest.param({"items": []}, {"items": None}, id="or a list: an empty list"),
+        pytest.param({"items": 5}, {"items": None}, id="or a list: something else"),
+        pytest.param({"additionalProperties": {}}, {"additionalProperties": {}}, id="or a boolean: a schema"),
+        pytest.param(
+            {"additionalProperties": False}, {"additionalProperties": False}, id="or a boolean: a boolean"
+        ),
+        pytest.param(
+            {"dependencies": {"b": ["x"], "a": {"type": "a"}, "c": 1, "d": None}},
+            {"dependencies": {"a": {"type": "a"}, "b": ["x"], "c": None, "d": None}},
+            id="or texts",
+        ),
+        pytest.param({"maximum": 1.0, "minimum": 0.5}, {"maximum": 1, "minimum": 0.5}, id="numbers"),
+        pytest.param({"default": None, "enum": [None, 1.0]}, {"enum": [None, 1.0]}, id="JSON in a schema"),
+        pytest.param(
+            {"properties": {"a": {"not": {"items": {"title": ""}}}}},
+            {"properties": {"a": {"not": {"items": {}}}}},
+            id="schemas in schemas",
+        ),
+    ],
+)
+def test_the_schema_of_a_custom_resource(schemas, tree, expected):
+    written = normal(schemas, "apiextensions.k8s.io/v1", "CustomResourceDefinition", in_schema(tree))
+    assert_written(written, in_schema(expected))
+
+
+def test_neither_schema_nor_boolean_is_refused(schemas):
+    with pytest.raises(ValueError, match=r"^boolean or JSON schema expected$"):
+        normal(
+            schemas,
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            in_schema({"additionalProperties": "yes"}),
+        )
+
+
+def test_what_is_not_known_goes_and_is_noted(schemas):
+    pruned = []
+    tree = {"Data": {}, "metadata": {"name": "x", "selfLink2": ""}, "data": {"a": "b"}}
+    written = normal(schemas, "v1", "ConfigMap", tree, pruned)
+    assert_written(written, {"metadata": {"name": "x"}, "data": {"a": "b"}})
+    assert pruned == ["Data", "selfLink2"]
+
+
+def test_inside_raw_json_nothing_is_unknown(schemas):
+    pruned = []
+    normal(schemas, "apps/v1", "ControllerRevision", {"data": {"anything": 1}}, pruned)
+    assert pruned == []
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        pytest.param([], id="a list for an object"),
+        pytest.param({"metadata": "x"}, id="a text for a struct"),
+        pytest.param({"data": []}, id="a list for a map"),
+        pytest.param({"data": {"a": 1}}, id="a number for a text"),
+        pytest.param({"metadata": {"finalizers": {}}}, id="an object for a list"),
+        pytest.param({"immutable": "true"}, id="a text for a boolean"),
+    ],
+)
+def test_the_wrong_kind_of_json(schemas, tree):
+    with pytest.raises(WrongKind):
+        normal(schemas, "v1", "ConfigMap", tree)
+
+
+def test_a_tree_is_never_changed(schemas):
+    tree = {"spec": {"nodeSelector": {"b": "1", "a": None}, "containers": [{"x": 1}], "hostNetwork": False}}
+    before = orjson.dumps(tree)
+    normal(schemas, "v1", "Pod", tree)
+    assert orjson.dumps(tree) == before

@@ -1,0 +1,93 @@
+from functools import partial
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.schema.scan import MAX_DEPTH, has_duplicates, is_too_deep
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text('a{}[]":\\,\n', max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text('a{}[]":\\', max_size=4), inner, max_size=4)
+    ),
+)
+"""Full of what looks like punctuation and is none."""
+
+WAYS_TO_WRITE = [
+    pytest.param(orjson.dumps, id="compact"),
+    pytest.param(partial(orjson.dumps, option=orjson.OPT_APPEND_NEWLINE), id="with a newline"),
+    pytest.param(partial(orjson.dumps, option=orjson.OPT_INDENT_2), id="indented"),
+]
+
+
+def nested(depth, opening="[", closing="]"):
+    return (opening * depth + closing * depth).encode()
+
+
+def test_the_bound():
+    assert not is_too_deep(nested(MAX_DEPTH))
+    assert is_too_deep(nested(MAX_DEPTH + 1))
+    assert is_too_deep(nested(MAX_DEPTH + 1, '{"a":[', "]}"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"[" + b"[]," * 500 + b"[]]", id="wide"),
+        pytest.param(b'["' + b"[" * 500 + b'"]', id="in a string"),
+        pytest.param(b'["' + b'\\"[' * 500 + b'"]', id="behind escaped quotes"),
+        pytest.param(b'["\\\\",' + b'"[",' * 500 + b"1]", id="behind an escaped backslash"),
+    ],
+)
+def test_what_only_looks_deep(text):
+    assert orjson.loads(text)
+    assert not is_too_deep(text)
+
+
+def test_strings_hide_nothing():
+    """Brackets that close in strings close nothing."""
+    hidden = b'["]]]",' * (MAX_DEPTH + 1) + b"1" + b"]" * (MAX_DEPTH + 1)
+    assert orjson.loads(hidden)
+    assert is_too_deep(hidden)
+
+
+def test_what_never_closes_is_no_deeper_than_it_opens():
+    assert is_too_deep(b"[" * 100_000)
+    assert not is_too_deep(b"]" * 100_000)
+
+
+def depth(tree):
+    inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else None
+    return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+
+@given(JSON, st.integers(0, MAX_DEPTH))
+def test_depth_is_what_a_walk_finds(tree, around):
+    """As deep as the bound lets it be and one more, so that it is the innermost that decides."""
+    most = MAX_DEPTH - depth(tree)
+    for extra in (min(around, most), most, most + 1):
+        text = b"[" * extra + orjson.dumps(tree) + b"]" * extra
+        assert is_too_deep(text) == (extra > most)
+
+
+@pytest.mark.parametrize("write", WAYS_TO_WRITE)
+@given(tree=JSON)
+def test_what_has_no_duplicates(write, tree):
+    text = write(tree)
+    assert not has_duplicates(text, orjson.loads(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"a":1,"a":1}', id="the same twice"),
+        pytest.param('{"a":{"b":1},"a":2}', id="an object that is gone"),
+        pytest.param('[{"x":{"a":1,"b":2,"a":3}}]', id="further in"),
+        pytest.param('{"a":":","\\u0061":1}', id="written differently"),
+        pytest.param('{ "a" : 1 , "a" : "\\":" }', id="spaced"),
+    ],
+)
+def test_what_has_duplicates(text):
+    assert has_duplicates(text.encode(), orjson.loads(text))

@@ -1,0 +1,50 @@
+"""Every expectation is what Go's decoder leaves of the text."""
+
+import pytest
+
+from apimachinery.schema import document
+from apimachinery.schema.settle import settle
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param('{"data":{"a":"1","a":"2"}}', {"data": {"a": "2"}}, id="the last text"),
+        pytest.param(
+            '{"data":{"a":"1"},"data":{"b":"2"}}', {"data": {"a": "1", "b": "2"}}, id="maps come together"
+        ),
+        pytest.param('{"data":{"a":"1"},"data":null}', {"data": None}, id="null undoes a map"),
+        pytest.param('{"data":null,"data":{"a":"1"}}', {"data": {"a": "1"}}, id="null is undone"),
+        pytest.param(
+            '{"metadata":{"name":"a"},"metadata":{"namespace":"b"}}',
+            {"metadata": {"name": "a", "namespace": "b"}},
+            id="structs come together",
+        ),
+        pytest.param(
+            '{"metadata":{"name":"a"},"metadata":null}',
+            {"metadata": {"name": "a"}},
+            id="null leaves a struct",
+        ),
+        pytest.param('{"kind":"a","kind":null}', {"kind": "a"}, id="null leaves a text"),
+        pytest.param('{"immutable":true,"immutable":null}', {"immutable": None}, id="null undoes a pointer"),
+        pytest.param('{"x":[{"a":1}],"x":1.5}', {"x": 1.5}, id="what is not known is not settled"),
+        pytest.param(
+            '{"metadata":{"ownerReferences":[{"name":"a"},{"name":"b"}],"ownerReferences":[{"uid":"c"}]}}',
+            {"metadata": {"ownerReferences": [{"name": "a", "uid": "c"}]}},
+            id="elements of lists come together",
+        ),
+        pytest.param(
+            '{"metadata":{"managedFields":[{"fieldsV1":{"a":[1e3,null]}}]}}',
+            {"metadata": {"managedFields": [{"fieldsV1": {"a": [1000.0, None]}}]}},
+            id="raw JSON is read as it is",
+        ),
+    ],
+)
+def test_settle(schemas, text, expected):
+    assert settle(schemas.kind("v1", "ConfigMap"), document.parse(text.encode())) == expected
+
+
+def test_values_of_a_map_do_not_come_together(schemas):
+    schema = schemas.definition("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
+    read = document.parse(b'{"properties":{"a":{"type":"b"},"a":{"title":"c"}}}')
+    assert settle(schema, read) == {"properties": {"a": {"title": "c"}}}

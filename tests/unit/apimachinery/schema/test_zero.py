@@ -1,0 +1,66 @@
+import pytest
+
+from apimachinery.schema.model import Field, Shape, Type
+from apimachinery.schema.zero import OMITTED, absent, drops_empty, zero
+
+
+def struct(*fields):
+    return Type(shape=Shape.STRUCT, load=lambda: {field.name: field for field in fields})
+
+
+def field(shape, **facts):
+    return Field(name=shape.value, type=Type(shape=shape), **facts)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (Shape.STRING, ""), (Shape.INTEGER, 0), (Shape.NUMBER, 0), (Shape.BOOLEAN, False), (Shape.QUANTITY, "0"),
+        (Shape.INT_OR_STRING, 0), (Shape.TIME, None), (Shape.MICRO_TIME, None), (Shape.BYTES, None),
+        (Shape.LIST, None), (Shape.MAP, None), (Shape.ANY, None), (Shape.STRUCT, {}),
+    ],
+)  # fmt: skip
+def test_zero(shape, expected):
+    written = zero(Type(shape=shape))
+    assert (written, type(written)) == (expected, type(expected))
+
+
+def test_the_zero_of_a_struct_shows_what_is_always_written():
+    inner = struct(field(Shape.INTEGER))
+    outer = struct(
+        field(Shape.STRING),
+        field(Shape.BOOLEAN, omit_empty=True),
+        Field(name="in", type=inner, omit_empty=True),
+    )
+    assert zero(outer) == {"string": "", "in": {"integer": 0}}
+
+
+@pytest.mark.parametrize(
+    ("shape", "facts", "expected"),
+    [
+        pytest.param(Shape.STRING, {}, "", id="always written"),
+        pytest.param(Shape.STRING, {"omit_empty": True}, OMITTED, id="empty"),
+        pytest.param(Shape.STRING, {"pointer": True}, None, id="no pointer"),
+        pytest.param(Shape.STRING, {"pointer": True, "omit_empty": True}, OMITTED, id="no pointer, left out"),
+        pytest.param(Shape.STRUCT, {"omit_empty": True}, {}, id="a struct is never empty"),
+        pytest.param(Shape.TIME, {"omit_empty": True}, None, id="a time is a struct"),
+        pytest.param(Shape.TIME, {"omit_zero": True}, OMITTED, id="but it may be zero"),
+        pytest.param(Shape.LIST, {}, None, id="no list"),
+    ],
+)
+def test_what_is_written_of_a_field_that_was_not_given(shape, facts, expected):
+    assert absent(field(shape, **facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "facts", "expected"),
+    [
+        pytest.param(Shape.INTEGER, {"omit_empty": True}, True, id="0"),
+        pytest.param(Shape.INTEGER, {"omit_empty": True, "pointer": True}, False, id="0 behind a pointer"),
+        pytest.param(Shape.INTEGER, {}, False, id="0 that is always written"),
+        pytest.param(Shape.QUANTITY, {"omit_empty": True}, False, id="a struct"),
+        pytest.param(Shape.TIME, {"omit_zero": True}, True, id="a zero time"),
+    ],
+)
+def test_whether_an_empty_value_is_left_out(shape, facts, expected):
+    assert drops_empty(field(shape, **facts)) is expected
