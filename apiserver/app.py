@@ -15,6 +15,7 @@ from apiserver.http.render import Renderer
 from apiserver.http.server import Handler
 from apiserver.resources.catalog import GROUPS
 from apiserver.resources.spec import Resource
+from apiserver.resources.strategies.lookup import STRATEGIES
 from apiserver.rest.backend import Backend
 from apiserver.rest.call import User
 from apiserver.rules import KindRules
@@ -58,7 +59,7 @@ class ApiServer:
             rules=KindRules(),
             read_value=lambda value: value,
             namespaces=resources["", "v1", "namespaces"],
-            strategies={},
+            strategies=STRATEGIES,
         )
         self.handler = Handler(
             self.backend,
