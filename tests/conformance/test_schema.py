@@ -1,0 +1,109 @@
+"""What a real server answered is in Go's form, and what it refused to decode is refused in the same words."""
+
+import re
+
+import orjson
+import pytest
+
+from apimachinery.schema import builtin
+from apimachinery.schema.decode import DecodeError, Decoder
+from tests.support import recordings
+
+SCHEMAS = builtin.load()
+DECODER = Decoder()
+
+REFUSED = re.compile(r'\S+ in version "[^"]+" cannot be handled as an? \S+: (?!converting )(.*)', re.DOTALL)
+"""A body of another kind than the path's is decoded, and then refused as it cannot be converted."""
+
+FIELD_WARNING = re.compile(r'"((?:unknown|duplicate) field .*)"')
+
+
+def kind_of(tree):
+    return (
+        SCHEMAS.kind(str(tree.get("apiVersion")), str(tree.get("kind"))) if isinstance(tree, dict) else None
+    )
+
+
+@pytest.fixture(params=recordings.cases())
+def case(request):
+    return recordings.present(request.param)
+
+
+def assert_written_again(tree):
+    kind = kind_of(tree)
+    if kind is not None:
+        decoded = DECODER.decode(kind, tree)
+        assert decoded.strict == ()
+        assert orjson.dumps(as_recorded(decoded.tree)) == orjson.dumps(tree)
+
+
+def as_recorded(tree):
+    """The recorder leaves out what a printed column is about."""
+    for column in tree.get("columnDefinitions", ()):
+        del column["description"]
+    return tree
+
+
+def test_what_was_answered_is_written_again(case):
+    for _, response in recordings.steps(case):
+        for tree in recordings.trees(response.get("body")):
+            assert_written_again(recordings.filled_in(tree))
+
+
+@pytest.mark.parametrize("untouched", recordings.cases("protobuf.jsonl"))
+def test_what_nothing_was_blanked_out_of_is_written_again(untouched):
+    for tree in recordings.trees(recordings.present(untouched)["json"]):
+        assert_written_again(tree)
+
+
+def refusal(response):
+    """What the server said of the request's body; nothing if it could read it."""
+    body = response.get("body")
+    found = (
+        REFUSED.fullmatch(body.get("message", ""))
+        if isinstance(body, dict) and body.get("code") == 400
+        else None
+    )
+    return found[1] if found else ""
+
+
+def decoding(kind, text, *, validation):
+    """What is said of a body: why it is refused, and what is warned of."""
+    try:
+        strict = DECODER.decode(kind, orjson.loads(text), text=text).strict
+    except DecodeError as error:
+        return recordings.TIME.sub("<time>", str(error)), []
+    if validation == "Strict" and strict:
+        return f"strict decoding error: {', '.join(strict)}", []
+    return "", list(strict) if validation == "Warn" else []
+
+
+def bodies(case):
+    """Each body that is decoded into a built-in type: of writes of whole objects."""
+    for request, response in recordings.steps(case):
+        text = request["raw"].encode() if "raw" in request else orjson.dumps(request.get("body"))
+        text = text.replace(b"${ns}", b"<ns>")
+        if request["method"] in ("POST", "PUT") and text.startswith(b"{"):
+            kind = kind_of(orjson.loads(text))
+            if kind is not None:
+                yield kind, text, request, response
+
+
+def test_what_was_refused_is_refused_in_the_same_words(case):
+    for kind, text, request, response in bodies(case):
+        validation = re.search(r"fieldValidation=(\w+)", request["path"])
+        warnings = [FIELD_WARNING.fullmatch(warning) for warning in response.get("warnings", ())]
+        warned = [found[1].replace('\\"', '"') for found in warnings if found]
+        expected = refusal(response), warned
+        assert decoding(kind, text, validation=validation[1] if validation else "Warn") == expected
+
+
+def test_refusals_are_recognised():
+    """Else the test above would be glad of anything."""
+    refused = [
+        refusal(response)
+        for parameter in recordings.cases("api/unknown-fields.jsonl")
+        for _, response in recordings.steps(recordings.present(parameter.values[0]))
+    ]
+    assert any(text.startswith("json: cannot unmarshal ") for text in refused)
+    assert any(text.startswith("strict decoding error: ") for text in refused)
