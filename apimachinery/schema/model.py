@@ -60,7 +60,7 @@ class Type:
     load: Callable[[], Mapping[str, "Field"]] = _no_fields
     """Makes `fields`; of no interest to who reads them."""
     element: "Type | None" = None
-    """See `items`, which is for where there must be one."""
+    """See `items`, which is for where there must be one. Of ANY, the schema that it may also be (`either.py`)."""
     list_type: str = "atomic"
     """A list's, for server-side apply: "atomic", "set" or "map"."""
     map_keys: tuple[str, ...] = ()
