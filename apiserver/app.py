@@ -21,6 +21,7 @@ from apiserver.rest.call import User
 from apiserver.rules import KindRules
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
+from apiserver.storage.values import read_value
 from apiserver.wire.table import AGE, NAME, Printer
 from etcd.kv import KV
 
@@ -44,7 +45,7 @@ class ApiServer:
     ) -> None:
         clock = clock or RealClock()
         layout, resources = Layout(prefix), catalog()
-        mirror = Mirror(kv, layout.root, clock=clock, read=lambda value: value)
+        mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
         for row in resources.values():
             mirror.shelf(layout.shelf(row))
         self.backend = Backend(
@@ -57,7 +58,7 @@ class ApiServer:
             chance=chance or SystemChance(),
             admission=Admission(),
             rules=KindRules(),
-            read_value=lambda value: value,
+            read_value=read_value,
             namespaces=resources["", "v1", "namespaces"],
             strategies=STRATEGIES,
         )

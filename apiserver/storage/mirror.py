@@ -14,7 +14,7 @@ from apiserver.storage.change import Change, ChangeKind
 from apiserver.storage.shelf import Shelf
 from apiserver.storage.stored import Stored
 from etcd.errors import Compacted, KVError
-from etcd.kv import KV, Event, EventKind, Range, Watch, WatchBatch, WatchRequest, prefix_end
+from etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
 LOG = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class Mirror:
         while True:
             page = await self._kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision))
             revision = revision or page.revision
-            found += [Stored(kv.key, self._read(kv.value), kv.mod_revision) for kv in page.kvs]
+            found += [stored for kv in page.kvs if (stored := self._stored(kv)) is not None]
             if not page.more:
                 break
             start = page.kvs[-1].key + b"\x00"
@@ -147,11 +147,22 @@ class Mirror:
         kv = event.kv
         before = shelf.get(kv.key)
         if event.kind is EventKind.PUT:
+            stored = self._stored(kv)
+            if stored is None:
+                return None
             kind = ChangeKind.ADDED if before is None else ChangeKind.MODIFIED
-            return Change(kind, Stored(kv.key, self._read(kv.value), kv.mod_revision), before, now)
+            return Change(kind, stored, before, now)
         if before is None:
             return None
         return Change(ChangeKind.DELETED, before.at(kv.mod_revision), before, now)
+
+    def _stored(self, kv: KeyValue) -> Stored | None:
+        """The object in a value; None, and a line in the log, for a value that holds none: it must not stop the rest."""
+        try:
+            return Stored(kv.key, self._read(kv.value), kv.mod_revision)
+        except ValueError:
+            LOG.exception("passed over: %s", kv.key.decode(errors="replace"))
+            return None
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)

@@ -99,6 +99,10 @@ def _field(tree: Any, path: tuple[str, ...]) -> str:
     return "" if tree is None else str(tree)
 
 
+def is_canonical(value: bytes) -> bool:
+    return _HEAD.match(value) is not None
+
+
 def with_revision(value: bytes, revision: int) -> bytes:
     """Canonical text with its resourceVersion."""
     head = _HEAD.match(value)

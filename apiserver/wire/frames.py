@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.wire import yaml
+from apiserver.wire import yaml_codec
 from apiserver.wire.negotiate import Format
 from apiserver.wire.protobuf import envelope
 
@@ -20,7 +20,7 @@ def _json(kind: str, tree: Any) -> bytes:
 
 
 def _yaml(kind: str, tree: Any) -> bytes:
-    return b"---\n" + yaml.dump({"type": kind, "object": tree})
+    return b"---\n" + yaml_codec.dump({"type": kind, "object": tree})
 
 
 def _protobuf(kind: str, tree: Any) -> bytes:

@@ -1,11 +1,11 @@
 """What a client wants to be answered in, and what it says it sent."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import lru_cache
 
 
-class Format(Enum):
+class Format(StrEnum):
     JSON = "application/json"
     YAML = "application/yaml"
     PROTOBUF = "application/vnd.kubernetes.protobuf"

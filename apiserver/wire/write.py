@@ -5,13 +5,13 @@ from typing import Any
 
 import orjson
 
-from apiserver.wire import yaml
+from apiserver.wire import yaml_codec
 from apiserver.wire.negotiate import Format
 from apiserver.wire.protobuf import envelope
 
 _WRITERS: Mapping[Format, Callable[[Any], bytes]] = {
     Format.JSON: orjson.dumps,
-    Format.YAML: yaml.dump,
+    Format.YAML: yaml_codec.dump,
     Format.PROTOBUF: envelope.encode,
 }
 
