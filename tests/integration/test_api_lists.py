@@ -1,0 +1,91 @@
+"""Lists: pages, selectors, and how old what they show may be."""
+
+import pytest
+
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        for number in range(10):
+            labels = {"n": str(number), "odd": str(number % 2)}
+            await client.post(MAPS, {"metadata": {"name": f"c{number}", "labels": labels}})
+        yield client
+
+
+def names(answer):
+    return [item["metadata"]["name"] for item in answer.body["items"]]
+
+
+async def pages(client, query):
+    found, token = [], ""
+    while True:
+        answer = await client.get(f"{MAPS}?limit=3&{query}&continue={token}")
+        assert answer.status == 200, answer.body
+        found.append(answer)
+        token = answer.body["metadata"].get("continue")
+        if not token:
+            return found
+
+
+async def test_pages_together_are_the_whole(client):
+    answers = await pages(client, "")
+    assert [len(names(answer)) for answer in answers] == [3, 3, 3, 1]
+    assert [name for answer in answers for name in names(answer)] == [f"c{number}" for number in range(10)]
+    left = [answer.body["metadata"].get("remainingItemCount") for answer in answers]
+    assert left == [7, 4, 1, None]
+
+
+async def test_pages_show_one_moment_whatever_happens_between(client):
+    first = await client.get(f"{MAPS}?limit=3")
+    await client.delete(f"{MAPS}/c5")
+    await client.post(MAPS, {"metadata": {"name": "c55"}})
+    token = first.body["metadata"]["continue"]
+    rest = await client.get(f"{MAPS}?limit=100&continue={token}")
+    assert names(rest) == [f"c{number}" for number in range(3, 10)]
+    assert rest.body["metadata"]["resourceVersion"] == first.body["metadata"]["resourceVersion"]
+
+
+async def test_pages_of_a_selector_are_full(client):
+    answers = await pages(client, "labelSelector=odd%3D1")
+    assert [len(names(answer)) for answer in answers] == [3, 2]
+    assert all("remainingItemCount" not in answer.body["metadata"] for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("labelSelector=n+in+(1,2)", ["c1", "c2"], id="a set of values"),
+        pytest.param("labelSelector=n%3D3,odd%3D1", ["c3"], id="two labels"),
+        pytest.param("labelSelector=n%3D3,odd%3D0", [], id="two that nobody has"),
+        pytest.param("labelSelector=none", [], id="a label nobody has"),
+        pytest.param("fieldSelector=metadata.name%3Dc4", ["c4"], id="a name"),
+        pytest.param("fieldSelector=metadata.name%3Dc", [], id="the beginning of names"),
+        pytest.param("fieldSelector=metadata.namespace%3Dother", [], id="another namespace"),
+    ],
+)
+async def test_selectors(client, query, expected):
+    assert names(await client.get(f"{MAPS}?{query}")) == expected
+
+
+async def test_an_exact_version_shows_what_was_then(client):
+    then = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
+    await client.delete(f"{MAPS}/c0")
+    exact = await client.get(f"{MAPS}?resourceVersion={then}&resourceVersionMatch=Exact")
+    assert len(names(exact)) == 10
+    assert len(names(await client.get(MAPS))) == 9
+
+
+async def test_a_label_that_changes_is_found_by_its_new_value_only(client):
+    query = f"{MAPS}?labelSelector=n%3D"
+    assert names(await client.get(f"{query}7")) == ["c7"]
+    for number in range(100, 140):  # enough that labels are looked up, not looked at
+        await client.post(MAPS, {"metadata": {"name": f"c{number}", "labels": {"n": "many"}}})
+    assert len(names(await client.get(f"{query}many"))) == 40
+    await client.patch(f"{MAPS}/c7", {"metadata": {"labels": {"n": "many"}}})
+    await client.delete(f"{MAPS}/c100")
+    assert len(names(await client.get(f"{query}many"))) == 40
+    assert names(await client.get(f"{query}7")) == []

@@ -1,0 +1,141 @@
+"""Objects over HTTP, from their creation to their end, as any client would go about it."""
+
+import asyncio
+
+import pytest
+
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def config(name, **data):
+    return {"metadata": {"name": name}, "data": data}
+
+
+async def test_a_created_object_is_read_as_it_was_answered(client):
+    created = await client.post(MAPS, config("a", k="v"))
+    assert created.status == 201
+    read = await client.get(f"{MAPS}/a")
+    assert read.data == created.data
+    metadata = read.body["metadata"]
+    assert {"uid", "resourceVersion", "creationTimestamp"} <= metadata.keys()
+    assert (read.body["kind"], read.body["apiVersion"], metadata["namespace"]) == (
+        "ConfigMap",
+        "v1",
+        "default",
+    )
+
+
+async def test_versions_are_the_stores_revisions_and_rise(client):
+    versions = [
+        int((await client.post(MAPS, config(name))).body["metadata"]["resourceVersion"]) for name in "abc"
+    ]
+    assert versions == sorted(set(versions))
+    listed = await client.get(MAPS)
+    assert int(listed.body["metadata"]["resourceVersion"]) >= versions[-1]
+    assert [item["metadata"]["resourceVersion"] for item in listed.body["items"]] == list(map(str, versions))
+    assert all("kind" not in item for item in listed.body["items"])
+
+
+async def test_the_second_of_two_that_read_the_same_version_is_told_of_the_conflict(client):
+    first = (await client.post(MAPS, config("a", k="1"))).body
+    assert (await client.put(f"{MAPS}/a", first | {"data": {"k": "2"}})).status == 200
+    second = await client.put(f"{MAPS}/a", first | {"data": {"k": "3"}})
+    assert (second.status, second.body["reason"]) == (409, "Conflict")
+    assert (await client.get(f"{MAPS}/a")).body["data"] == {"k": "2"}
+
+
+async def test_what_changes_nothing_is_not_written(client):
+    before = (await client.post(MAPS, config("a", k="1"))).body
+    same = await client.put(f"{MAPS}/a", config("a", k="1"))
+    assert same.body["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+async def test_patches_at_the_same_time_lose_no_change(client):
+    await client.post(MAPS, config("a"))
+    answers = await asyncio.gather(
+        *(client.patch(f"{MAPS}/a", {"data": {f"k{number}": "v"}}) for number in range(20))
+    )
+    assert {answer.status for answer in answers} == {200}
+    assert len((await client.get(f"{MAPS}/a")).body["data"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        pytest.param(f"{MAPS}/..", 404, id="dots"),
+        pytest.param("/api/v1/namespaces/%2e%2e/configmaps", 404, id="encoded dots"),
+        pytest.param(f"{MAPS}/a%2Fb", 404, id="encoded slash"),
+        pytest.param("/api/v1//configmaps", 404, id="an empty segment"),
+        pytest.param("/api/v1/namespaces/default/nodes", 404, id="a cluster's resource in a namespace"),
+        pytest.param("/api/v1/configmaps/a", 404, id="a name without its namespace"),
+        pytest.param("/apis/apps/v1/namespaces/default/configmaps", 404, id="another group's"),
+    ],
+)
+async def test_paths_that_lead_nowhere(client, path, status):
+    answer = await client.get(path)
+    assert answer.status == status
+
+
+async def test_generated_names_differ(client):
+    names = {
+        (await client.post(MAPS, {"metadata": {"generateName": "x-"}})).body["metadata"]["name"]
+        for _ in range(10)
+    }
+    assert len(names) == 10
+    assert all(name.startswith("x-") and len(name) == 7 for name in names)
+
+
+async def test_a_dry_run_leaves_nothing(client):
+    assert (await client.post(f"{MAPS}?dryRun=All", config("a"))).status == 201
+    assert (await client.get(f"{MAPS}/a")).status == 404
+    await client.post(MAPS, config("a", k="1"))
+    assert (await client.put(f"{MAPS}/a?dryRun=All", config("a", k="2"))).body["data"] == {"k": "2"}
+    await client.delete(f"{MAPS}/a?dryRun=All")
+    assert (await client.get(f"{MAPS}/a")).body["data"] == {"k": "1"}
+
+
+async def test_an_object_with_a_finalizer_ends_when_it_is_gone(client):
+    await client.post(MAPS, {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}})
+    deleted = await client.delete(f"{MAPS}/a")
+    assert "deletionTimestamp" in deleted.body["metadata"]
+    assert (await client.get(f"{MAPS}/a")).status == 200
+    await client.patch(f"{MAPS}/a", {"metadata": {"finalizers": None}})
+    assert (await client.get(f"{MAPS}/a")).status == 404
+
+
+async def test_nothing_is_created_in_a_namespace_that_ends(client):
+    await client.delete("/api/v1/namespaces/default")
+    await client.post("/api/v1/namespaces", {"metadata": {"name": "ending"}})
+    await client.delete("/api/v1/namespaces/ending")
+    answer = await client.post("/api/v1/namespaces/ending/configmaps", config("a"))
+    assert answer.status == 403
+    assert answer.body["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        pytest.param(b"{", 400, id="cut off"),
+        pytest.param(b"[" * 100_000, 400, id="deep"),
+        pytest.param(b'{"metadata":{"name":"' + b"a" * 4_000_000 + b'"}}', 413, id="too long"),
+        pytest.param(b'{"metadata":{"name":5}}', 400, id="another type"),
+        pytest.param(b'{"metadata":"x"}', 400, id="no object for metadata"),
+        pytest.param(b'"\xff"', 400, id="not UTF-8"),
+    ],
+)
+async def test_bodies_that_are_no_object(client, body, status):
+    answer = await client.post(MAPS, body)
+    assert (answer.status, answer.body["kind"]) == (status, "Status")
+
+
+async def test_who_shows_no_token_is_not_let_in(client):
+    assert (await client.get(MAPS, Authorization="Bearer wrong")).status == 401
+    assert (await client.get(MAPS, Authorization="")).status == 401

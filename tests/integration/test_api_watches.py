@@ -1,0 +1,106 @@
+"""Watches: every change once, in order, from any version on."""
+
+import pytest
+
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def create(client, name, **labels):
+    return (await client.post(MAPS, {"metadata": {"name": name, "labels": labels}})).body["metadata"]
+
+
+async def take(events, count):
+    return [await anext(events) for _ in range(count)]
+
+
+def told(events):
+    return [(event["type"], event["object"]["metadata"].get("name")) for event in events]
+
+
+async def test_a_watch_goes_on_from_a_version(client):
+    first = await create(client, "a")
+    await create(client, "b")
+    async with client.watch(f"{MAPS}?watch=1&resourceVersion={first['resourceVersion']}") as events:
+        assert told(await take(events, 1)) == [("ADDED", "b")]
+        await client.patch(f"{MAPS}/a", {"data": {"k": "v"}})
+        await client.delete(f"{MAPS}/a")
+        later = await take(events, 2)
+    assert told(later) == [("MODIFIED", "a"), ("DELETED", "a")]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in later]
+    assert versions == sorted(set(versions))
+
+
+async def test_a_watch_from_nowhere_begins_with_what_is_there(client):
+    await create(client, "a")
+    async with client.watch(f"{MAPS}?watch=1") as events:
+        await create(client, "b")
+        assert told(await take(events, 2)) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+async def test_initial_events_end_with_a_bookmark_that_says_so(client):
+    made = await create(client, "a")
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    async with client.watch(f"{MAPS}?{query}") as events:
+        added, bookmark = await take(events, 2)
+        await create(client, "b")
+        assert told(await take(events, 1)) == [("ADDED", "b")]
+    assert added["type"] == "ADDED"
+    assert bookmark["type"] == "BOOKMARK"
+    metadata = bookmark["object"]["metadata"]
+    assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert int(metadata["resourceVersion"]) >= int(made["resourceVersion"])
+
+
+async def test_what_enters_a_selection_is_added_and_what_leaves_is_deleted(client):
+    first = await create(client, "a", colour="red")
+    query = f"watch=1&labelSelector=colour%3Dred&resourceVersion={first['resourceVersion']}"
+    async with client.watch(f"{MAPS}?{query}") as events:
+        await client.patch(f"{MAPS}/a", {"metadata": {"labels": {"colour": "blue"}}})
+        await client.patch(f"{MAPS}/a", {"data": {"unseen": "1"}})
+        await client.patch(f"{MAPS}/a", {"metadata": {"labels": {"colour": "red"}}})
+        await client.patch(f"{MAPS}/a", {"data": {"seen": "1"}})
+        await client.delete(f"{MAPS}/a")
+        seen = await take(events, 4)
+    assert [event["type"] for event in seen] == ["DELETED", "ADDED", "MODIFIED", "DELETED"]
+    assert seen[0]["object"]["metadata"]["labels"] == {"colour": "red"}
+
+
+async def test_a_watch_of_one_name_hears_of_no_other(client):
+    async with client.watch(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Da") as events:
+        await create(client, "aa")
+        await create(client, "a")
+        assert told(await take(events, 1)) == [("ADDED", "a")]
+
+
+async def test_a_watch_of_a_namespace_hears_of_no_other(client):
+    await client.post("/api/v1/namespaces", {"metadata": {"name": "default2"}})
+    async with client.watch(f"{MAPS}?watch=1") as events:
+        await client.post("/api/v1/namespaces/default2/configmaps", {"metadata": {"name": "x"}})
+        await create(client, "a")
+        assert told(await take(events, 1)) == [("ADDED", "a")]
+
+
+async def test_a_watch_ends_when_its_time_is_over(client):
+    async with client.watch(f"{MAPS}?watch=1&timeoutSeconds=1") as events:
+        assert [event async for event in events] == []
+
+
+async def test_many_watches_of_all_kinds_hear_the_same(client):
+    partial = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    async with (
+        client.watch(f"{MAPS}?watch=1") as whole,
+        client.watch("/api/v1/configmaps?watch=1") as everywhere,
+        client.watch(f"{MAPS}?watch=1", Accept=partial) as some,
+    ):
+        await create(client, "a")
+        assert told(await take(whole, 1)) == told(await take(everywhere, 1)) == [("ADDED", "a")]
+        (event,) = await take(some, 1)
+    assert event["object"]["kind"] == "PartialObjectMetadata"

@@ -1,0 +1,96 @@
+"""An API server in the test's own loop, over a store in memory, and a client that speaks plain HTTP to it."""
+
+import contextlib
+import io
+from dataclasses import dataclass
+
+import aiohttp
+import orjson
+from aiohttp import web
+from yarl import URL
+
+from apimachinery.chance import SeededChance
+from apimachinery.clock import RealClock
+from apiserver.app import ApiServer
+from apiserver.rest.call import User
+from etcd.embedded.memory import MemoryStore
+
+ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: object
+    data: bytes
+
+    @property
+    def body(self):
+        return orjson.loads(self.data)
+
+
+class Client:
+    """`client.get(path)` and its like; a body that is no bytes is sent as JSON."""
+
+    def __init__(self, session, url):
+        self.session = session
+        self.url = url
+
+    async def send(self, method, path, body=None, **headers):
+        data = body if isinstance(body, bytes | None) else orjson.dumps(body)
+        data = data and io.BytesIO(data)
+        wanted = {"Content-Type": "application/json", "Authorization": "Bearer admin"}
+        wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
+        async with self.session.request(
+            method, URL(self.url + path, encoded=True), data=data, headers=wanted
+        ) as answer:
+            return Answer(answer.status, answer.headers, await answer.read())
+
+    async def get(self, path, **headers):
+        return await self.send("GET", path, **headers)
+
+    async def post(self, path, body, **headers):
+        return await self.send("POST", path, body, **headers)
+
+    async def put(self, path, body, **headers):
+        return await self.send("PUT", path, body, **headers)
+
+    async def delete(self, path, body=None, **headers):
+        return await self.send("DELETE", path, body, **headers)
+
+    async def patch(self, path, body, *, kind="merge-patch+json", **headers):
+        return await self.send("PATCH", path, body, Content_Type=f"application/{kind}", **headers)
+
+    @contextlib.asynccontextmanager
+    async def watch(self, path, **headers):
+        """The events of a watch, one at a time."""
+        wanted = {"Authorization": "Bearer admin"} | {
+            name.replace("_", "-"): v for name, v in headers.items()
+        }
+        async with self.session.get(self.url + path, headers=wanted) as answer:
+            assert answer.status == 200, await answer.text()
+
+            async def events():
+                async for line in answer.content:
+                    yield orjson.loads(line)
+
+            yield events()
+
+
+@contextlib.asynccontextmanager
+async def running(*, clock=None, kv=None):
+    """A client of a server that has a namespace `default`."""
+    clock = clock or RealClock()
+    store = kv or MemoryStore(clock=clock)
+    async with ApiServer(store, tokens={"admin": ADMIN}, clock=clock, chance=SeededChance()) as server:
+        runner = web.ServerRunner(server.handler.server, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        async with aiohttp.ClientSession(read_bufsize=1 << 22) as session:
+            client = Client(session, f"http://127.0.0.1:{port}")
+            await client.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
+            yield client
+        await runner.cleanup()
+    await store.close()
