@@ -19,7 +19,7 @@ OPENING = (
 )
 
 CLOSING = """
-That is what there is so far. The API server and the controller manager do not exist yet, so there is nothing that
+That is what there is so far: the API server and the controller manager cannot be started yet, so there is nothing that
 kubectl could connect to. What you can do next:
 
   make test    run every test

@@ -21,7 +21,7 @@ def run(module, *arguments):
     )
 
 
-def test_up_shows_the_store_at_work_and_what_does_not_exist(capsys):
+def test_up_shows_the_store_at_work_and_what_cannot_be_started(capsys):
     assert main(["up"]) == 0
     shown, complaints = capsys.readouterr()
     assert complaints == ""
@@ -32,7 +32,7 @@ def test_up_shows_the_store_at_work_and_what_does_not_exist(capsys):
         "watched: DELETE /registry/pods/default/web-1 revision 8",
         "refused, Compacted: revision 4 has been compacted: history begins at 8",
         "watched: DELETE /registry/events/default/web-0.started revision 10",
-        "The API server and the controller manager do not exist yet",
+        "the API server and the controller manager cannot be started yet",
         "make test",
     ):
         assert part in shown
@@ -96,9 +96,9 @@ def test_a_reader_that_goes_away_is_no_crash():
 
 
 @pytest.mark.parametrize("process", ["apiserver", "controller_manager"])
-def test_a_process_that_is_not_built_says_so_and_fails(process):
+def test_a_process_that_cannot_be_started_says_so_and_fails(process):
     answer = run(process)
     assert answer.returncode == os.EX_UNAVAILABLE
     assert answer.stdout == ""
     assert answer.stderr.startswith(f"{process}: ")
-    assert "not built yet" in answer.stderr
+    assert "cannot be started yet" in answer.stderr
