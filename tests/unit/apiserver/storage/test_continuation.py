@@ -1,0 +1,42 @@
+"""Continue tokens: they come back as they went, and none leads out of its folder."""
+
+import base64
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apiserver.storage.continuation import BadToken, Continuation, decode, encode
+
+
+@given(st.integers(1, 2**60), st.text("abc/\x00", min_size=1).filter(lambda s: not s.startswith("/")))
+def test_a_token_comes_back_as_it_went_or_is_refused(revision, start):
+    continuation = Continuation(revision, start)
+    try:
+        assert decode(encode(continuation)) == continuation
+    except BadToken:
+        assert "//" in start or start.endswith("/")
+
+
+def token(**fields):
+    return base64.urlsafe_b64encode(orjson.dumps(fields)).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        pytest.param(token(v="meta.k8s.io/v1", rv=5, start="../../secrets/x"), id="dots"),
+        pytest.param(token(v="meta.k8s.io/v1", rv=5, start="a//b"), id="an empty segment"),
+        pytest.param(token(v="meta.k8s.io/v1", rv=0, start="a"), id="no revision"),
+        pytest.param(token(v="meta.k8s.io/v1", rv=5, start=""), id="no start"),
+        pytest.param(token(v="meta.k8s.io/v1", rv="5", start="a"), id="another type"),
+        pytest.param(token(v="v9", rv=5, start="a"), id="another version"),
+        pytest.param("!!!", id="no base64"),
+        pytest.param("bad", id="no JSON"),
+        pytest.param("W10", id="a list"),
+    ],
+)
+def test_forged_tokens_are_refused(forged):
+    with pytest.raises(BadToken):
+        decode(forged)

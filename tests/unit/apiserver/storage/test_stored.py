@@ -1,0 +1,67 @@
+"""Objects as text: the revision spliced in, the order kept."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apiserver.storage.stored import NotCanonical, Stored, canonical, is_canonical, with_revision
+from apiserver.storage.values import Unreadable, read_value
+from apiserver.wire.protobuf import envelope
+
+NAMES = st.text("abcdefghij-.", min_size=1, max_size=20)
+TREES = st.fixed_dictionaries(
+    {
+        "spec": st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=3),
+        "apiVersion": st.sampled_from(["v1", "apps/v1"]),
+        "metadata": st.fixed_dictionaries(
+            {"labels": st.dictionaries(NAMES, st.text('{"}\\', max_size=5)), "uid": NAMES, "name": NAMES},
+            optional={"namespace": NAMES, "generateName": NAMES, "resourceVersion": st.just("5")},
+        ),
+        "kind": st.sampled_from(["Pod", "Deployment"]),
+    }
+)
+
+
+@given(TREES, st.integers(1, 2**62))
+def test_the_text_is_the_object_with_its_revision(tree, revision):
+    value = canonical(tree)
+    shown = orjson.loads(with_revision(value, revision))
+    assert shown["metadata"].pop("resourceVersion") == str(revision)
+    assert shown == tree | {"metadata": {k: v for k, v in tree["metadata"].items() if k != "resourceVersion"}}
+
+
+@given(TREES)
+def test_an_item_is_the_text_without_its_kind(tree):
+    stored = Stored(b"/k", canonical(tree), 7)
+    whole, item = orjson.loads(stored.text), orjson.loads(stored.item)
+    assert whole == {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | item
+    assert stored.labels == tree["metadata"]["labels"]
+
+
+def test_text_of_another_order_has_no_place_for_a_revision():
+    with pytest.raises(NotCanonical):
+        with_revision(b'{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"1"}}', 5)
+
+
+def test_values_that_others_wrote_are_read():
+    tree = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"uid": "1", "name": "a"},
+        "data": {"k": "v"},
+    }
+    ours = canonical(tree)
+    assert read_value(ours) is ours
+    for value in (orjson.dumps(tree), envelope.encode(tree)):
+        read = read_value(value)
+        assert is_canonical(read)
+        assert orjson.loads(read) == tree
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"text", b"[]", b"{}", b'{"kind":"Pod"}', b"k8s\x00\xff", b'{"metadata":5}']
+)
+def test_values_that_are_no_object_are_refused_by_name(value):
+    with pytest.raises(Unreadable):
+        read_value(value)
