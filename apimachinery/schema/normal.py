@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from apimachinery.schema import either, scalars
 from apimachinery.schema.model import Field, Shape, Type
 from apimachinery.schema.scalars import WrongKind
-from apimachinery.schema.zero import OMITTED, absent, drops_empty, zero
+from apimachinery.schema.zero import OMITTED, absent, anew, drops_empty, zero
 
 Pruned: TypeAlias = list[str]
 """Takes the name of each field that was not known, so that one can see whether there were any."""
@@ -76,7 +76,7 @@ class Normaliser:
             if value.__class__ is not list:
                 raise WrongKind
             return [
-                item if item.__class__ is plain else null if item is None else read(item, pruned)
+                item if item.__class__ is plain else anew(null) if item is None else read(item, pruned)
                 for item in value
             ]
 
@@ -90,7 +90,7 @@ class Normaliser:
                 raise WrongKind
             # Go writes a map in the order of its keys.
             return {
-                key: item if item.__class__ is plain else null if item is None else read(item, pruned)
+                key: item if item.__class__ is plain else anew(null) if item is None else read(item, pruned)
                 for key, item in sorted(value.items())
             }
 
@@ -134,6 +134,8 @@ def _read_struct(rows: Mapping[str, _Row]) -> Read:
                 kept = item
             elif item is not None:
                 kept = read(item, pruned)
+            else:
+                kept = anew(kept)
             if kept is OMITTED or (drops and not kept):
                 continue
             made[name] = kept
@@ -141,7 +143,7 @@ def _read_struct(rows: Mapping[str, _Row]) -> Read:
             latest = place
         for name, given in always:
             if name not in made:
-                made[name] = given
+                made[name] = anew(given)
                 in_order = False
         return made if in_order else {name: made[name] for name in sorted(made, key=places.__getitem__)}
 

@@ -50,3 +50,10 @@ def absent(field: Field) -> Any:
 def drops_empty(field: Field) -> bool:
     """Whether Go leaves the field out when a false value is in it: an empty text or list, 0, no time."""
     return not field.pointer and (field.omit_zero or (field.omit_empty and field.type.shape in _EMPTIABLE))
+
+
+def anew(written: Any) -> Any:
+    """What `zero` or `absent` made once and many trees show, as this tree's own, to be filled in."""
+    if written.__class__ is not dict:
+        return written
+    return {name: anew(value) for name, value in written.items()}

@@ -244,3 +244,24 @@ def test_a_tree_is_never_changed(schemas):
     before = orjson.dumps(tree)
     normal(schemas, "v1", "Pod", tree)
     assert orjson.dumps(tree) == before
+
+
+@pytest.mark.parametrize(
+    ("tree", "path"),
+    [
+        pytest.param({}, ("metadata",), id="a struct that was not given"),
+        pytest.param({"spec": None}, ("spec",), id="null for a struct"),
+        pytest.param({}, ("spec", "template", "metadata"), id="a struct in one that was not given"),
+        pytest.param(
+            {"spec": {"template": {"spec": {"containers": [None]}}}},
+            ("spec", "template", "spec", "containers", 0),
+            id="null in a list",
+        ),
+    ],
+)
+def test_a_tree_is_its_owners_to_change(schemas, tree, path):
+    first, second = (normal(schemas, "apps/v1", "Deployment", tree) for _ in range(2))
+    for step in path:
+        first, second = first[step], second[step]
+    assert first == second
+    assert first is not second
