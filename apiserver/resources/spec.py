@@ -26,9 +26,9 @@ STATUS = Subresource(name="status")
 SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resource:
-    """One resource in one version."""
+    """One resource in one version. Compared by identity, for much is kept by resource."""
 
     group: str
     version: str

@@ -1,7 +1,7 @@
 """What every verb works with, wired together once in `app.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from apimachinery import status
@@ -9,6 +9,7 @@ from apimachinery.chance import Chance
 from apimachinery.clock import Clock
 from apimachinery.errors import FieldError
 from apimachinery.groups import GroupResource
+from apimachinery.patch.apply import FieldManager
 from apimachinery.schema.decode import Decoder
 from apimachinery.schema.model import Schemas
 from apiserver.resources.spec import Resource
@@ -56,6 +57,8 @@ class Backend:
     """Canonical text of a stored value, whoever wrote it."""
     namespaces: Resource
     strategies: Mapping[GroupResource, Strategy]
+    field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
+    """For each resource and subresource that was written so far."""
 
     def strategy(self, resource: Resource) -> Strategy:
         return self.strategies.get(resource.group_resource, DEFAULT)

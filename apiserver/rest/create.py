@@ -25,15 +25,20 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     return await create_tree(backend, call, tree, options)
 
 
-async def create_tree(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> ObjectAnswer:
+async def create_tree(
+    backend: Backend, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
+) -> ObjectAnswer:
     """Create from a tree in stored form: what create, and an update or apply of what is not there, share."""
     metadata.begin(tree, call, now=backend.clock.now(), chance=backend.chance)
+    if manage:
+        tree = managed.on_create(backend, call, tree, options)
     base = metadata.of(tree).get("generateName", "") if not metadata.of(tree).get("name") else ""
     for attempt in range(MAX_NAMES):
         if base:
             metadata.of(tree)["name"] = metadata.generated_name(base, backend.chance)
         try:
-            return await _create_named(backend, call, dict(tree), options)
+            copy = tree | {"metadata": dict(tree["metadata"])}
+            return await _create_named(backend, call, copy, options)
         except status.AlreadyExists as error:
             if not base:
                 raise
@@ -46,7 +51,6 @@ async def create_tree(backend: Backend, call: Call, tree: Tree, options: WriteOp
 async def _create_named(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> ObjectAnswer:
     resource, strategy = call.resource, backend.strategy(call.resource)
     name = metadata.of(tree).get("name", "")
-    managed.on_create(backend, call, tree, options)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
     )

@@ -18,7 +18,7 @@ from apimachinery.paths import ROOT
 from apimachinery.schema.decode import DecodeError
 from apimachinery.schema.model import Type
 from apimachinery.status import ApiError, Details, UnsupportedMediaType
-from apiserver.rest import metadata
+from apiserver.rest import managed, metadata
 from apiserver.rest.apply import APPLY_TYPES, apply
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
@@ -61,7 +61,9 @@ async def patch(backend: Backend, call: Call) -> ObjectAnswer:
     given, complaints = _read(call, language, options)
 
     async def transform(old: Tree) -> Tree:
-        return _patched(backend, call, options, old, _carry_out(backend, language, old, given), complaints)
+        patched = _carry_out(backend, language, old, given)
+        new = _patched(backend, call, options, patched, old, complaints)
+        return managed.on_update(backend, call, new, old, options)
 
     return await change(backend, call, options, transform)
 
@@ -102,7 +104,7 @@ def refused(error: PatchError) -> ApiError:
 
 
 def _patched(
-    backend: Backend, call: Call, options: WriteOptions, old: Tree, patched: Any, complaints: Sequence[str]
+    backend: Backend, call: Call, options: WriteOptions, patched: Any, old: Tree, complaints: Sequence[str]
 ) -> Tree:
     """What came of a patch, read as an object of its kind."""
     if not isinstance(patched, dict):

@@ -36,8 +36,9 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
     if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
         return await create_tree(backend, call, sent, options)
 
-    async def replace(_old: Tree) -> Tree:
-        return sent | {"metadata": dict(sent["metadata"])}
+    async def replace(old: Tree) -> Tree:
+        copy = sent | {"metadata": dict(sent["metadata"])}
+        return managed.on_update(backend, call, copy, old, options)
 
     return await change(backend, call, options, replace)
 
@@ -50,7 +51,7 @@ async def change(backend: Backend, call: Call, options: WriteOptions, transform:
         new = await transform(old)
         unconditional = _check_preconditions(call, stored, new, old)
         new = await _prepare(backend, call, options, new, old)
-        answer = await _store(backend, call, options, stored, new)
+        answer = await _store(backend, call, options, stored, new, old)
         if answer is not None:
             return answer
         if not unconditional:
@@ -85,7 +86,6 @@ async def _prepare(backend: Backend, call: Call, options: WriteOptions, new: Tre
     """All that happens to an object between its being sent and its being stored."""
     resource, strategy = call.resource, backend.strategy(call.resource)
     subresource = call.subresource.name if call.subresource else ""
-    managed.on_update(backend, call, new, old, options)
     attributes = Attributes(
         operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run
     )
@@ -103,12 +103,13 @@ async def _prepare(backend: Backend, call: Call, options: WriteOptions, new: Tre
 
 
 async def _store(
-    backend: Backend, call: Call, options: WriteOptions, stored: Stored, new: Tree
+    backend: Backend, call: Call, options: WriteOptions, stored: Stored, new: Tree, old: Tree
 ) -> ObjectAnswer | None:
     """Store the new object over the old; None if that is no longer the newest."""
-    value = canonical(new)
-    if value == stored.value:
+    old["metadata"].pop("resourceVersion")
+    if new == old:
         return ObjectAnswer(stored=stored)
+    value = canonical(new)
     if options.dry_run:
         new["metadata"]["resourceVersion"] = str(stored.revision)
         return ObjectAnswer(tree=new)

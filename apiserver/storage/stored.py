@@ -112,13 +112,28 @@ def with_revision(value: bytes, revision: int) -> bytes:
     return b'%b,"resourceVersion":"%d"%b' % (value[:at], revision, value[at:])
 
 
-_METADATA_FIRST = ("name", "generateName", "namespace", "selfLink", "uid")
+_METADATA = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""In Kubernetes' order, which `with_revision` counts on."""
 
 
 def canonical(tree: Tree) -> bytes:
-    """The text to store for an object: no resourceVersion, and the order that `with_revision` counts on."""
+    """The text to store for an object; its resourceVersion is left out."""
     metadata = tree["metadata"]
-    ordered = {field: metadata[field] for field in _METADATA_FIRST if field in metadata}
-    ordered |= {field: value for field, value in metadata.items() if field != "resourceVersion"}
+    ordered = {field: metadata[field] for field in _METADATA if field in metadata}
     whole = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
     return orjson.dumps(whole | {field: value for field, value in tree.items() if field != "metadata"})

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from apimachinery import status
 from apimachinery.schema.scan import is_too_deep
+from apiserver.wire import yaml_codec
 from apiserver.wire.negotiate import FORMATS, sent
 
 
@@ -24,6 +25,8 @@ class Parsed(Struct, frozen=True):
 
 def parse(data: bytes, content_type: str) -> Parsed:
     media_type = sent(content_type)[0] if content_type else "application/json"
+    if media_type == "application/yaml":
+        return Parsed(yaml_codec.load(data))
     if media_type != "application/json":
         raise status.unsupported_media_type([format_.value for format_ in FORMATS])
     if is_too_deep(data):
