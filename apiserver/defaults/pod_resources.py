@@ -1,0 +1,104 @@
+"""What a pod asks for where only a limit was given, for its containers and for the pod as a whole.
+
+A pod as a whole may be given amounts of CPU, memory and huge pages. It then asks for what its containers ask for
+together, or else for its limit.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Final, TypeAlias
+
+from apimachinery import quantity
+from apimachinery.quantity import Quantity
+from apiserver.defaults.table import Tree
+
+_Amounts: TypeAlias = dict[str, Quantity]
+
+_OVERCOMMITTABLE: Final = frozenset({"cpu", "memory"})
+_HUGE_PAGES: Final = "hugepages-"
+
+
+def containers(spec: Tree) -> Iterator[Tree]:
+    """Those that run when the pod does and those before; none that are added later."""
+    return chain(spec["containers"] or (), spec.get("initContainers", ()))
+
+
+def fill(spec: Tree) -> None:
+    """In the spec of a pod."""
+    for container in containers(spec):
+        _set(container["resources"], "requests", _requests(container["resources"]))
+    if "resources" in spec:
+        _fill_pod_level(spec, spec["resources"])
+
+
+def _requests(resources: Tree) -> Mapping[str, str]:
+    limits: Mapping[str, str] = resources.get("limits", {})
+    return limits and {**limits, **resources.get("requests", {})}
+
+
+def _fill_pod_level(spec: Tree, resources: Tree) -> None:
+    if not resources.get("limits") and not resources.get("requests"):
+        return
+    requests = resources.get("requests", {})
+    summed = {
+        name: amount
+        for name, amount in _aggregate(spec, "limits").items()
+        if name.startswith(_HUGE_PAGES) and name not in requests
+    }
+    limits = summed | resources.get("limits", {})
+    _set(resources, "limits", limits)
+    if limits:
+        _set(resources, "requests", _pod_level_requests(spec, limits) | requests)
+
+
+def _pod_level_requests(spec: Tree, limits: Mapping[str, str]) -> dict[str, str]:
+    summed = _aggregate(spec, "requests")
+    limited = {name: amount for name, amount in limits.items() if _is_pod_level(name)}
+    return limited | {name: amount for name, amount in summed.items() if name in _OVERCOMMITTABLE}
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in _OVERCOMMITTABLE or name.startswith(_HUGE_PAGES)
+
+
+def _set(resources: Tree, field: str, amounts: Mapping[str, str]) -> None:
+    if amounts:
+        resources[field] = dict(sorted(amounts.items()))
+
+
+def _aggregate(spec: Tree, field: str) -> dict[str, str]:
+    """The most that the containers take at any one time: while one initialises, and then all together.
+
+    An init container that is always restarted, a sidecar, runs on beside those after it.
+    """
+    total: _Amounts = {}
+    sidecars: _Amounts = {}
+    peak: _Amounts = {}
+    for container in spec["containers"] or ():
+        _add(total, _amounts(container, field))
+    for container in spec.get("initContainers", ()):
+        own = _amounts(container, field)
+        if container.get("restartPolicy") == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            own = sidecars
+        else:
+            _add(own, sidecars)
+        _raise(peak, own)
+    _raise(total, peak)
+    return {name: str(amount) for name, amount in total.items()}
+
+
+def _amounts(container: Tree, field: str) -> _Amounts:
+    return {name: quantity.parse(text) for name, text in container["resources"].get(field, {}).items()}
+
+
+def _add(amounts: _Amounts, more: _Amounts) -> None:
+    for name, amount in more.items():
+        amounts[name] = amounts[name] + amount if name in amounts else amount
+
+
+def _raise(amounts: _Amounts, least: _Amounts) -> None:
+    for name, amount in least.items():
+        if name not in amounts or amounts[name] < amount:
+            amounts[name] = amount
