@@ -9,7 +9,7 @@ from apiserver.rest.backend import Backend
 from apiserver.rest.body import read_object
 from apiserver.rest.call import Call, ObjectAnswer
 from apiserver.rest.options import WriteOptions, write_options
-from apiserver.rest.take import without_paths
+from apiserver.rest.take import keep_paths
 from apiserver.storage.stored import Stored, Tree, canonical
 from etcd.kv import Compare, Put, Target, Txn
 
@@ -55,7 +55,8 @@ async def _create_named(backend: Backend, call: Call, tree: Tree, options: Write
         operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
     )
     await backend.admission.mutate(backend, attributes)
-    tree = attributes.object = without_paths(tree, strategy.resets[MAIN])
+    empty = managed.field_manager(backend, resource, MAIN).empty
+    tree = attributes.object = keep_paths(tree, empty, strategy.resets[MAIN])
     if strategy.generation:
         metadata.of(tree)["generation"] = 1
     strategy.prepare_create(tree)
