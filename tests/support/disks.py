@@ -37,28 +37,46 @@ class FaultyDisk(Disk):
         super().cut(fd, size)
 
 
-class HeldDisk(Disk):
-    """Lets no sync return while it is held; counts those that did."""
+class HeldDisk(FaultyDisk):
+    """Lets calls wait while a test holds them; what fails, fails when it is let go."""
 
     def __init__(self):
         super().__init__()
         self.syncs = 0
+        """How many have returned."""
         self.waiting = False
         self._free = threading.Event()
         self._free.set()
+        self._held = ("", "")
+        self._let_pass = 0
 
-    def hold(self):
+    def hold(self, call="sync", *, by="", after=0):
+        """Hold the calls of a kind that come from the threads named like this, but let the first few pass."""
+        self._held, self._let_pass = (call, by), after
         self._free.clear()
 
     def release(self):
         self._free.set()
 
+    def write(self, fd, data, offset):
+        self._wait("write")
+        return super().write(fd, data, offset)
+
     def sync(self, fd):
-        self.waiting = not self._free.is_set()
-        self._free.wait()
-        self.waiting = False
+        self._wait("sync")
         super().sync(fd)
         self.syncs += 1
+
+    def _wait(self, call):
+        held, by = self._held
+        if self._free.is_set() or call != held or not threading.current_thread().name.startswith(by):
+            return
+        if self._let_pass:
+            self._let_pass -= 1
+            return
+        self.waiting = True
+        self._free.wait()
+        self.waiting = False
 
 
 def _fail(number):

@@ -4,6 +4,7 @@ import pytest
 
 from apimachinery.clock import SteppedClock
 from etcd.embedded.durable import DurableStore
+from tests.support.disks import HeldDisk
 
 
 @pytest.fixture
@@ -18,9 +19,11 @@ async def opened(tmp_path, clock):
 
     async def opened(path=tmp_path, **options):
         store = await DurableStore.open(path, clock=clock, **options)
-        stores.append(store)
+        stores.append((store, options.get("disk")))
         return store
 
     yield opened
-    for store in stores:
+    for store, disk in stores:
+        if isinstance(disk, HeldDisk):
+            disk.release()
         await store.close()

@@ -7,11 +7,11 @@ import logging
 import pytest
 
 from etcd.embedded.segment import segment_numbers
-from etcd.embedded.snapshot import snapshot_path, snapshot_revisions
+from etcd.embedded.snapshot import read_snapshot, snapshot_path, snapshot_paths, snapshot_revisions
 from etcd.kv import Delete, Range, WatchRequest
-from tests.support.disks import FaultyDisk
+from tests.support.disks import FaultyDisk, HeldDisk
 from tests.support.durable import put, state
-from tests.support.turns import soon, until
+from tests.support.turns import soon, turns, until
 
 EVERY_KEY = {"key": b"\x00", "range_end": b"\x00"}
 SMALL = 500
@@ -78,23 +78,53 @@ async def test_two_snapshots_are_kept_and_the_log_from_the_older_one_on(opened, 
     assert older < newest
 
 
-async def test_the_store_goes_on_while_a_snapshot_is_taken(opened, tmp_path, caplog):
-    store = await opened(segment_bytes=SMALL)
-    await asyncio.gather(*(store.put(put(b"key %d" % n, b"before")) for n in range(5000)))
-    await store.compact(5001)
-    compacting = (await store.status()).compact_revision
+@pytest.fixture
+async def held_in_a_snapshot(opened):
+    """Brings a store of 5000 keys to the middle of a snapshot at revision 5002, with its disk."""
+
+    async def held_in_a_snapshot():
+        disk = HeldDisk()
+        store = await opened(segment_bytes=SMALL, disk=disk)
+        await store.grant(60, 7)
+        await store.put(put(b"leased", lease=7))
+        await asyncio.gather(*(store.put(put(b"key %d" % n, b"before")) for n in range(5000)))
+        disk.hold("write", by="snapshot", after=3)
+        await store.compact(5002)
+        await until(lambda: disk.waiting)
+        return store, disk
+
+    return held_in_a_snapshot
+
+
+async def test_the_store_goes_on_while_a_snapshot_is_taken(held_in_a_snapshot, opened, tmp_path):
+    store, disk = await held_in_a_snapshot()
     async with asyncio.TaskGroup() as group:
         for n in range(0, 5000, 2):
             group.create_task(store.put(put(b"key %d" % n, b"after")))
             group.create_task(store.delete(Delete(key=b"key %d" % (n + 1))))
-    await store.compact((await store.status()).revision - 10)
-    assert store._in_checkpoint
-    assert snapshot_revisions(tmp_path) == []
+    await store.compact(9_990)
+    assert (await state(store))[0] == 10_002
+    assert snapshot_paths(tmp_path) == []
+    disk.release()
     await until(lambda: not store._in_checkpoint)
-    assert snapshot_revisions(tmp_path) == [compacting]
+    assert snapshot_paths(tmp_path) == [snapshot_path(tmp_path, 5002)]
     expected = await history(store)
     await store.close()
     assert await history(await opened()) == expected
+
+
+async def test_a_snapshot_waits_for_what_the_log_says_of_leases(held_in_a_snapshot, tmp_path):
+    store, disk = await held_in_a_snapshot()
+    disk.release()
+    disk.hold("sync", by="log")
+    revoking = asyncio.create_task(store.revoke(7))
+    await until(lambda: disk.waiting)
+    await turns(1000)
+    assert snapshot_paths(tmp_path) == []
+    disk.release()
+    await revoking
+    await until(lambda: not store._in_checkpoint)
+    assert read_snapshot(snapshot_path(tmp_path, 5002)).leases == {}
 
 
 async def test_a_snapshot_is_taken_only_if_it_frees_as_much_log_as_the_last_one_took(
@@ -129,13 +159,14 @@ async def test_a_full_disk_gives_no_snapshot_and_takes_nothing(opened, tmp_path,
     assert await history(await opened()) == expected
 
 
-async def test_closing_in_the_middle_of_a_snapshot_leaves_no_trace_of_it(opened, tmp_path):
-    store = await opened(segment_bytes=SMALL)
-    await asyncio.gather(*(store.put(put(b"key %d" % n)) for n in range(5000)))
+async def test_closing_in_the_middle_of_a_snapshot_leaves_no_trace_of_it(
+    held_in_a_snapshot, opened, tmp_path
+):
+    store, disk = await held_in_a_snapshot()
     expected = await state(store)
-    await store.compact(5001)
-    await until(lambda: list(tmp_path.glob("*.tmp")))
-    await store.close()
-    assert list(tmp_path.glob("*.tmp")) == []
-    assert snapshot_revisions(tmp_path) == []
+    closing = asyncio.create_task(store.close())
+    await turns(3)
+    disk.release()
+    await closing
+    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".log"}
     assert await state(await opened()) == expected

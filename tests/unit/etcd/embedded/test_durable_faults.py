@@ -129,20 +129,29 @@ async def test_after_a_failed_fsync_nobody_claims_to_know_and_only_reads_go_on(o
 
 
 async def test_what_gathered_behind_a_failed_fsync_is_known_not_to_be_written(opened):
-    class HeldThenFailing(HeldDisk):
-        def sync(self, fd):
-            super().sync(fd)
-            if self.failing:
-                raise OSError(errno.EIO, "Input/output error")
-
-        failing = False
-
-    disk = HeldThenFailing()
+    disk = HeldDisk()
     store = await opened(disk=disk)
-    disk.failing = True
     (writing,) = await held(disk, store.put(put(b"a")))
-    gathering = asyncio.create_task(store.put(put(b"b")))
+    gathering = asyncio.create_task(outcome(store.put(put(b"b"))))
     await turns(3)
+    disk.sync_error = errno.EIO
     disk.release()
-    answers = await asyncio.gather(writing, gathering, return_exceptions=True)
-    assert [type(answer) for answer in answers] == [Interrupted, Unavailable]
+    assert [type(await outcome(writing)), type(await gathering)] == [Interrupted, Unavailable]
+    assert await state(store) == (1, {})
+
+
+async def test_what_was_built_on_a_failed_write_is_undone_with_it(opened):
+    disk = HeldDisk()
+    store = await opened(disk=disk)
+    await store.put(put(b"a", b"kept"))
+    disk.hold("write")
+    writing = asyncio.create_task(outcome(store.put(put(b"a", b"undone"))))
+    await until(lambda: disk.waiting)
+    gathering = asyncio.create_task(outcome(store.txn(Txn(then=(put(b"b"), Delete(key=b"a"))))))
+    await turns(3)
+    disk.write_error = errno.ENOSPC
+    disk.release()
+    assert [type(await writing), type(await gathering)] == [NoSpace, NoSpace]
+    disk.write_error = None
+    assert (await store.put(put(b"c"))).revision == 3
+    assert await state(store) == (3, {b"a": b"kept", b"c": b"1"})

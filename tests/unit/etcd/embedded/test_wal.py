@@ -8,7 +8,7 @@ from etcd.embedded.disk import Disk
 from etcd.embedded.segment import MAGIC, Opening, create_segment, read_segments, segment_numbers, segment_path
 from etcd.embedded.wal import Log
 from etcd.errors import Corrupt, Interrupted, NoSpace, Unavailable
-from tests.support.disks import FaultyDisk
+from tests.support.disks import FaultyDisk, HeldDisk
 
 PAYLOADS = [b"first", b"second record", b"", b"the last"]
 SMALL = 40
@@ -62,6 +62,13 @@ def test_what_was_appended_is_read_and_appending_goes_on(tmp_path):
     write(begin(tmp_path))
     write(reopen(tmp_path), [b"more"])
     assert payloads(tmp_path) == [*PAYLOADS, b"more"]
+
+
+def test_what_was_found_is_made_durable_before_it_is_built_on(tmp_path):
+    write(begin(tmp_path))  # as a process that was killed may have left it
+    disk = HeldDisk()
+    reopen(tmp_path, disk)
+    assert disk.syncs == 1
 
 
 def test_a_new_segment_is_begun_past_the_size_and_says_what_came_before(tmp_path):

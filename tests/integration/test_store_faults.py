@@ -1,0 +1,152 @@
+"""The durable store and the world: killed processes, full and forbidden disks, and two processes on one directory."""
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from apimachinery.clock import RealClock
+from etcd.embedded.durable import DurableStore
+from etcd.embedded.snapshot import snapshot_revisions
+from etcd.errors import NoSpace
+from etcd.kv import PutResult, Range
+from tests.support.durable import ALL, outcome, put, state
+from tests.support.durable_writer import SEGMENT_BYTES
+from tests.support.seeded import source
+
+ROOT = Path(__file__).parents[2]
+SUPPORT = ROOT / "tests" / "support"
+ROUNDS = 12
+
+
+@contextmanager
+def started(program, *arguments) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, SUPPORT / program, *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=ROOT) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+class Told:
+    """What a killed writer told of its calls: each key belongs to one writer, which makes one call after another."""
+
+    def __init__(self):
+        self.revisions = {}
+        """Of every acknowledged call, what it did."""
+        self.tried = {}
+        """The last call for each key that was made."""
+        self.acknowledged = {}
+        """The last call for each key that was answered, and the revision it made."""
+
+    def hear(self, line):
+        match line.split():
+            case ["try", name, key]:
+                self.tried[key] = name
+            case ["ok", name, key, revision]:
+                assert int(revision) not in self.revisions, "a revision was given out twice"
+                self.revisions[int(revision)] = (name, key)
+                self.acknowledged[key] = (name, int(revision))
+
+    def check(self, found):
+        kvs = {kv.key.decode(): kv for kv in found.kvs}
+        assert found.revision >= max(self.revisions)
+        for key, (name, revision) in self.acknowledged.items():
+            if self.tried[key] != name:
+                continue  # a later call was under way: it may have been carried out
+            assert (kvs[key].mod_revision if key in kvs else None) == (revision if name == "put" else None)
+        assert kvs.keys() <= self.tried.keys()
+
+
+async def test_a_store_killed_at_any_moment_keeps_all_that_it_acknowledged(tmp_path):
+    random, told, snapshots = source("kill"), Told(), set()
+    for number in range(ROUNDS):
+        with started("durable_writer.py", tmp_path, number) as process:
+            for _ in range(random.randrange(1, 2000)):
+                told.hear(process.stdout.readline().decode())
+            process.kill()
+            for line in process.stdout.read().decode().splitlines(keepends=True):
+                if line.endswith("\n"):
+                    told.hear(line)
+        store = await DurableStore.open(tmp_path, clock=RealClock(), segment_bytes=SEGMENT_BYTES)
+        told.check(await store.range(ALL))
+        snapshots.update(snapshot_revisions(tmp_path))
+        await store.close()
+    assert len(told.revisions) > 1000
+    assert len(snapshots) > 3
+
+
+def test_a_second_process_is_refused_by_the_first_ones_number(tmp_path):
+    with started("durable_writer.py", tmp_path, 0) as first:
+        first.stdout.readline()
+        second = subprocess.run(
+            [sys.executable, SUPPORT / "durable_writer.py", tmp_path, "1"],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert second.returncode == 1
+    assert f"etcd.errors.Locked: {tmp_path} is in use by process {first.pid}" in second.stderr
+
+
+@contextmanager
+def largest_file(size) -> Iterator[None]:
+    """Let the system refuse to make files larger than this, as a full disk refuses to make them longer."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_log_that_may_not_grow_keeps_what_it_has_and_takes_more_when_it_may(tmp_path):
+    store = await DurableStore.open(tmp_path, clock=RealClock())
+    with largest_file(5000):
+        answers = [await outcome(store.put(put(b"%d" % n, bytes(100)))) for n in range(100)]
+        told = [n for n, answer in enumerate(answers) if isinstance(answer, PutResult)]
+        assert 20 < len(told) < 50
+        assert {type(answer) for answer in answers[len(told) :]} == {NoSpace}
+        assert (await state(store))[0] == len(told) + 1
+        together = await asyncio.gather(*(outcome(store.put(put(b"x", bytes(900)))) for _ in range(9)))
+        assert {type(answer) for answer in together} == {NoSpace}
+    await store.put(put(b"later"))
+    await store.close()
+    store = await DurableStore.open(tmp_path, clock=RealClock())
+    kvs = (await store.range(ALL)).kvs
+    assert {kv.key for kv in kvs} == {b"later", *(b"%d" % n for n in told)}
+    assert (await store.range(Range(key=b"later"))).kvs[0].mod_revision == len(told) + 2
+    await store.close()
+
+
+@pytest.fixture
+def anybodys():
+    """A directory for a process that is nobody in particular, and so can be forbidden things even if we are root."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory)
+        path.chmod(0o777)
+        yield path
+
+
+def test_a_forbidden_disk_is_named_and_reads_go_on(anybodys):
+    with started("durable_forbidden.py", anybodys) as process:
+        answers = process.stdout.read().decode().splitlines()
+    data = anybodys / "data"
+    assert answers == [
+        f"open: Unavailable: {data}/LOCK: Permission denied",
+        f"put: Unavailable: {data}/00000002.log.tmp: Permission denied",
+        "range: a=1 at 2",
+        "put again: 3",
+        f"open again: Unavailable: {data}/00000001.log: Permission denied",
+    ]

@@ -1,0 +1,71 @@
+"""A disk that imagines losses of power: at any fsync, what was not yet synced may be there in part, or not at all."""
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from etcd.embedded.disk import Disk
+
+SECTOR = 512
+
+
+class ImaginedLoss:
+    """The files that a loss of power would leave, and what had been told by then."""
+
+    def __init__(self, files, told):
+        self.files = files
+        self.told = told
+
+    def restore(self, directory):
+        for name, content in self.files.items():
+            (directory / name).write_bytes(content)
+
+
+class LossyDisk(Disk):
+    """Really writes, never really syncs. `told` is a dict that the test fills; `losses` are what to try afterwards."""
+
+    def __init__(self, directory, random, told):
+        super().__init__()
+        self.losses = []
+        self._directory = directory
+        self._random = random
+        self._told = told
+        self._synced = {}  # by inode: what is sure to be there
+        self._names = set()  # that are sure to be there
+        self._lock = threading.Lock()
+
+    def sync(self, fd):
+        with self._lock:
+            inode, content = os.fstat(fd).st_ino, Path(f"/dev/fd/{fd}").read_bytes()
+            self._imagine({inode: _mix(self._random, self._synced.get(inode, b""), content)})
+            self._synced[inode] = content
+
+    def sync_directory(self, directory):
+        with self._lock:
+            self._imagine({})
+            self._names = {path.name for path in directory.iterdir()}
+
+    def _imagine(self, mixed):
+        before, files = dict(self._told), {}
+        for path in self._directory.iterdir():
+            if path.name in self._names or self._random.random() < 0.5:
+                with suppress(FileNotFoundError):  # it is just being removed or renamed
+                    files[path.name] = mixed.get(path.stat().st_ino, path.read_bytes())
+        # The store goes on meanwhile: only what had been told before the files were read, and was not taken back
+        # until after, must be found in them.
+        after = dict(self._told)
+        told = {key: revision for key, revision in before.items() if after.get(key) == revision}
+        self.losses.append(ImaginedLoss(files, told))
+
+
+def _mix(random, old, new):
+    """Of each sector what was there or what was written, and of the length any that is possible."""
+    length = random.choice([len(old), len(new), random.randint(*sorted((len(old), len(new))))])
+    sectors = range(0, max(len(old), len(new)), SECTOR)
+    chosen = (_sector(random.choice([old, new]), at) for at in sectors)
+    return b"".join(chosen)[:length]
+
+
+def _sector(content, at):
+    return content[at : at + SECTOR].ljust(SECTOR, b"\0")
