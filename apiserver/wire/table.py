@@ -36,6 +36,10 @@ class Printer:
 
     columns: Sequence[Column]
     cells: Callable[[Tree, datetime], list[Any]]
+    conditions: Callable[[Tree], Sequence[Tree]] | None = None
+    """What is to be known of a row besides its cells: that a pod has run to its end."""
+    order: Callable[[Tree], Any] | None = None
+    """What the rows are sorted by, where that is not their key."""
 
 
 Printers: TypeAlias = Callable[[Resource], Printer]
@@ -67,10 +71,18 @@ def make(
         "apiVersion": f"meta.k8s.io/{version}",
         "metadata": metadata,
         "columnDefinitions": columns,
-        "rows": [
-            {"cells": printer.cells(tree, now), "object": _object(tree, include, version)} for tree in trees
-        ],
+        "rows": [_row(printer, tree, now, include, version) for tree in _ordered(printer, trees)],
     }
+
+
+def _ordered(printer: Printer, trees: Sequence[Tree]) -> Sequence[Tree]:
+    return sorted(trees, key=printer.order) if printer.order else trees
+
+
+def _row(printer: Printer, tree: Tree, now: datetime, include: str, version: str) -> Tree:
+    conditions = printer.conditions(tree) if printer.conditions else ()
+    known = {"conditions": conditions} if conditions else {}
+    return {"cells": printer.cells(tree, now), **known, "object": _object(tree, include, version)}
 
 
 def _definition(column: Column) -> Tree:
