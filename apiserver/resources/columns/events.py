@@ -1,9 +1,10 @@
 """The columns of events: the core group's and events.k8s.io's, which are the same events under other fields' names."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from apimachinery import meta
 from apiserver.resources.columns import ages
@@ -11,7 +12,8 @@ from apiserver.resources.columns.parts import number, part, text, time
 from apiserver.wire.table import Column, Printer, Tree
 
 
-class _Fields(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fields:
     """What a group calls the fields whose names differ."""
 
     first: str

@@ -46,6 +46,20 @@ def _readiness_gates(pod: Tree) -> str:
     return f"{len(passed)}/{len(gates)}"
 
 
+_COMPLETED: Final = {
+    "Succeeded": "The pod has completed successfully.",
+    "Failed": "The pod failed.",
+}
+
+
+def _conditions(pod: Tree) -> list[Tree]:
+    """That a pod has ended, so that a client may leave it out."""
+    phase = text(pod, "status", "phase")
+    if phase not in _COMPLETED:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}]
+
+
 def _pod_template(tree: Tree, _: datetime) -> list[Any]:
     template = part(tree, "template")
     names, images = names_and_images(template)
@@ -78,6 +92,7 @@ PRINTERS: Final[Mapping[str, Printer]] = {
             Column(name="Readiness Gates", priority=1),
         ),
         cells=_pod,
+        conditions=_conditions,
     ),
     "PodTemplate": Printer(
         columns=(NAME, Column(name="Containers"), Column(name="Images"), Column(name="Pod Labels")),

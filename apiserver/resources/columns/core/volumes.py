@@ -61,9 +61,7 @@ def _phase(tree: Tree) -> str:
 
 
 def _storage_class(tree: Tree) -> str:
-    return text(
-        meta.annotations(tree), _BETA_STORAGE_CLASS, default=text(tree, "spec", "storageClassName")
-    )
+    return text(meta.annotations(tree), _BETA_STORAGE_CLASS, default=text(tree, "spec", "storageClassName"))
 
 
 PRINTERS: Final[Mapping[str, Printer]] = {
