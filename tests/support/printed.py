@@ -1,0 +1,22 @@
+"""What is printed of an object, by the names of the columns."""
+
+from datetime import UTC, datetime, timedelta
+
+from apimachinery.groups import GroupKind
+from apimachinery.timestamps import format_time
+from apiserver.resources.columns.lookup import printer_of_kind
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def printed(group, kind, tree):
+    """The cells of an object named x that is five minutes old."""
+    metadata = {"name": "x", "creationTimestamp": ago(minutes=5)} | tree.get("metadata", {})
+    printer = printer_of_kind(GroupKind(group, kind))
+    cells = printer.cells({**tree, "metadata": metadata}, NOW)
+    return {column.name: cell for column, cell in zip(printer.columns, cells, strict=True)}
+
+
+def ago(**span):
+    """A timestamp before NOW."""
+    return format_time(NOW - timedelta(**span))

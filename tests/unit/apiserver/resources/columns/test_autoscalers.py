@@ -1,0 +1,157 @@
+"""The targets of HorizontalPodAutoscalers."""
+
+import pytest
+
+from tests.support.printed import printed
+
+
+def autoscaler(specs=(), statuses=(), **parts):
+    return {"spec": {"metrics": specs}, "status": {"currentMetrics": statuses}} | parts
+
+
+def targets(tree):
+    return printed("autoscaling", "HorizontalPodAutoscaler", tree)["Targets"]
+
+
+def metric(kind, **source):
+    return {"type": kind, kind[0].lower() + kind[1:]: source}
+
+
+def resource(target, current=None, kind="Resource"):
+    """A metric of the CPU, alone or with its status."""
+    spec = metric(kind, name="cpu", target=target)
+    return autoscaler([spec], [] if current is None else [metric(kind, name="cpu", current=current)])
+
+
+def sized(kind, target, current=None):
+    return autoscaler(
+        [metric(kind, target=target)], [] if current is None else [metric(kind, current=current)]
+    )
+
+
+@pytest.mark.parametrize("kind", ["Resource", "ContainerResource"])
+@pytest.mark.parametrize(
+    ("target", "current", "expected"),
+    [
+        ({"averageUtilization": 80}, None, "cpu: <unknown>/80%"),
+        ({"averageUtilization": 80}, {"averageUtilization": 0}, "cpu: 0%/80%"),
+        ({"averageUtilization": 80}, {"averageValue": "1"}, "cpu: <unknown>/80%"),
+        ({"averageValue": "0.5"}, None, "cpu: <unknown>/500m"),
+        ({"averageValue": "0.5"}, {"averageValue": "250m"}, "cpu: 250m/500m"),
+        ({}, None, "cpu: <unknown>/<auto>"),
+    ],
+)
+def test_resources(kind, target, current, expected):
+    assert targets(resource(target, current, kind)) == expected
+
+
+@pytest.mark.parametrize("kind", ["External", "Object"])
+@pytest.mark.parametrize(
+    ("target", "current", "expected"),
+    [
+        ({"value": "50"}, None, "<unknown>/50"),
+        ({"value": "50"}, {"value": "12"}, "12/50"),
+        ({"averageValue": "50"}, None, "<unknown>/50 (avg)"),
+        ({"averageValue": "50"}, {"value": "12"}, "<unknown>/50 (avg)"),
+        ({"averageValue": "50"}, {"averageValue": "12"}, "12/50 (avg)"),
+    ],
+)
+def test_values(kind, target, current, expected):
+    assert targets(sized(kind, target, current)) == expected
+
+
+@pytest.mark.parametrize(
+    ("current", "expected"), [(None, "<unknown>/1k"), ({"averageValue": "1500m"}, "1500m/1k")]
+)
+def test_averages_of_pods(current, expected):
+    assert targets(sized("Pods", {"averageValue": "1000"}, current)) == expected
+
+
+CPU = metric("Resource", name="cpu", target={"averageUtilization": 80})
+
+
+@pytest.mark.parametrize(
+    ("specs", "expected"),
+    [
+        ([], "<none>"),
+        ([{"type": "Weather"}], "<unknown type>"),
+        ([CPU, CPU], "cpu: <unknown>/80%, cpu: <unknown>/80%"),
+        ([CPU, {"type": "Weather"}, CPU, CPU], "cpu: <unknown>/80%, <unknown type> + 2 more..."),
+    ],
+)
+def test_at_most_two_are_shown(specs, expected):
+    assert targets(autoscaler(specs)) == expected
+
+
+def test_a_status_belongs_to_the_metric_at_its_place():
+    statuses = [
+        metric("Pods", current={"averageValue": "1"}),
+        metric("Resource", current={"averageUtilization": 7}),
+    ]
+    specs = [metric("Pods", target={"averageValue": "2"}), CPU]
+    assert targets(autoscaler(specs, statuses)) == "1/2, cpu: 7%/80%"
+    assert targets(autoscaler(specs[::-1], statuses)) == "cpu: <unknown>/80%, <unknown>/2"
+    assert targets(autoscaler(specs[:1], statuses)) == "1/2"
+
+
+SPECS = "autoscaling.alpha.kubernetes.io/metrics"
+STATUSES = "autoscaling.alpha.kubernetes.io/current-metrics"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec", "status", "expected"),
+    [
+        pytest.param({}, {}, {}, "<none>", id="nothing"),
+        pytest.param({}, {"targetCPUUtilizationPercentage": 80}, {}, "cpu: <unknown>/80%", id="the CPU"),
+        pytest.param(
+            {},
+            {"targetCPUUtilizationPercentage": 80},
+            {"currentCPUUtilizationPercentage": 40},
+            "cpu: 40%/80%",
+            id="the CPU with its status",
+        ),
+        pytest.param(
+            {
+                SPECS: '[{"type":"Pods","pods":{"metricName":"q","targetAverageValue":"10"}}]',
+                STATUSES: '[{"type":"Pods","pods":{"metricName":"q","currentAverageValue":"3"}},'
+                '{"type":"Resource","resource":{"name":"cpu","currentAverageUtilization":7}}]',
+            },
+            {"targetCPUUtilizationPercentage": 80},
+            {"currentCPUUtilizationPercentage": 40},
+            "3/10, cpu: 7%/80%",
+            id="others before the CPU",
+        ),
+        pytest.param(
+            {SPECS: '[{"type":"External","external":{"metricName":"q","targetValue":"10"}}]'},
+            {},
+            {},
+            "<unknown>/10",
+            id="a value",
+        ),
+        pytest.param(
+            {SPECS: "{"}, {"targetCPUUtilizationPercentage": 80}, {}, "cpu: <unknown>/80%", id="no JSON"
+        ),
+        pytest.param(
+            {SPECS: "[1]"}, {"targetCPUUtilizationPercentage": 80}, {}, "cpu: <unknown>/80%", id="no metric"
+        ),
+        pytest.param(
+            {SPECS: '[{"type":"Pods","pods":{"targetAverageValue":"ten"}}]'},
+            {},
+            {},
+            "<none>",
+            id="no quantity",
+        ),
+    ],
+)
+def test_v1_has_its_metrics_elsewhere(annotations, spec, status, expected):
+    assert targets({"metadata": {"annotations": annotations}, "spec": spec, "status": status}) == expected
+
+
+def test_the_rest_of_an_autoscaler():
+    tree = {
+        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 2, "maxReplicas": 9},
+        "status": {"currentReplicas": 3},
+    }
+    cells = printed("autoscaling", "HorizontalPodAutoscaler", tree)
+    assert list(cells.values()) == ["x", "Deployment/web", "<none>", "2", 9, 3, "5m"]
+    assert printed("autoscaling", "HorizontalPodAutoscaler", {})["MinPods"] == "<unset>"

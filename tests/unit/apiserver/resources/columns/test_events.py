@@ -1,0 +1,91 @@
+"""Events, under the names that either group has for their fields."""
+
+import pytest
+
+from tests.support.printed import ago, printed
+
+CORE, EVENTS = "", "events.k8s.io"
+
+
+def micro(**span):
+    return ago(**span).replace("Z", ".000000Z")
+
+
+@pytest.mark.parametrize(
+    ("group", "tree"),
+    [
+        pytest.param(
+            CORE,
+            {
+                "firstTimestamp": ago(hours=9),
+                "lastTimestamp": ago(minutes=1),
+                "count": 4,
+                "involvedObject": {"kind": "Pod", "name": "web", "fieldPath": "spec.containers{main}"},
+                "source": {"component": "kubelet", "host": "n1"},
+                "message": " Back-off\n",
+            },
+            id="core",
+        ),
+        pytest.param(
+            EVENTS,
+            {
+                "deprecatedFirstTimestamp": ago(hours=9),
+                "deprecatedLastTimestamp": ago(minutes=1),
+                "deprecatedCount": 4,
+                "regarding": {"kind": "Pod", "name": "web", "fieldPath": "spec.containers{main}"},
+                "deprecatedSource": {"component": "kubelet", "host": "n1"},
+                "note": " Back-off\n",
+            },
+            id="events.k8s.io",
+        ),
+    ],
+)
+def test_an_event_of_the_old_form(group, tree):
+    assert printed(group, "Event", tree | {"type": "Warning", "reason": "BackOff"}) == {
+        "Last Seen": "60s",
+        "Type": "Warning",
+        "Reason": "BackOff",
+        "Object": "pod/web",
+        "Subobject": "spec.containers{main}",
+        "Source": "kubelet, n1",
+        "Message": "Back-off",
+        "First Seen": "9h",
+        "Count": 4,
+        "Name": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        pytest.param({}, ("<unknown>", "<unknown>", 1), id="never"),
+        pytest.param({"eventTime": micro(minutes=2)}, ("2m", "2m", 1), id="once"),
+        pytest.param({"firstTimestamp": ago(minutes=3)}, ("3m", "3m", 1), id="first only"),
+        pytest.param(
+            {"eventTime": micro(hours=9), "series": {"count": 7, "lastObservedTime": micro(minutes=2)}},
+            ("2m", "9h", 7),
+            id="in a series",
+        ),
+        pytest.param(
+            {"eventTime": micro(hours=9), "count": 3, "series": {"count": 0}},
+            ("<unknown>", "9h", 0),
+            id="empty series",
+        ),
+    ],
+)
+def test_when_and_how_often(times, expected):
+    cells = printed(CORE, "Event", times)
+    assert (cells["Last Seen"], cells["First Seen"], cells["Count"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("group", "controller"), [(CORE, "reportingComponent"), (EVENTS, "reportingController")]
+)
+def test_the_reporter_is_named_where_there_is_no_source(group, controller):
+    tree = {controller: "kubelet", "reportingInstance": "n1"}
+    assert printed(group, "Event", tree)["Source"] == "kubelet, n1"
+    assert printed(group, "Event", {controller: "kubelet"})["Source"] == "kubelet"
+
+
+def test_an_object_without_a_name_is_its_kind():
+    assert printed(CORE, "Event", {"involvedObject": {"kind": "Node"}})["Object"] == "node"
