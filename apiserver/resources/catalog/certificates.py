@@ -18,13 +18,5 @@ GROUP = Group(
                 STATUS,
             ),
         ),
-        Resource(
-            group="certificates.k8s.io",
-            version="v1",
-            name="clustertrustbundles",
-            kind="ClusterTrustBundle",
-            namespaced=False,
-            selectable=("spec.signerName",),
-        ),
     ),
 )
