@@ -1,11 +1,13 @@
 """What the failure of a connection means for the request that was on it."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import aiohttp
 
 from etcd.errors import Interrupted, Unavailable
+from etcd.remote.errors import NotTrusted
 
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """There was no connection, so there was no request on it. After any other failure it may have arrived."""
@@ -16,6 +18,9 @@ def connection_to(endpoint: str) -> Iterator[None]:
     """Turn the failures of aiohttp and of the system into the store's errors."""
     try:
         yield
+    except aiohttp.ClientSSLError as error:
+        cut_short = isinstance(error.__cause__, ssl.SSLEOFError)
+        raise (Unavailable if cut_short else NotTrusted)(f"{endpoint}: {error}") from error
     except _NEVER_SENT as error:
         raise Unavailable(f"{endpoint}: {error}") from error
     except (aiohttp.ClientError, OSError) as error:

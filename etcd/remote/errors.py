@@ -38,6 +38,10 @@ class TokenRejected(PermissionDenied):
     """etcd does not know this token (any more): authenticate and ask again."""
 
 
+class NotTrusted(Unavailable):
+    """A certificate was not accepted, by us or by the server. It will not be a moment later."""
+
+
 _BY_TEXT: Mapping[str, type[KVError]] = {
     "key is not provided": InvalidRequest,
     "duplicate key given in txn request": InvalidRequest,

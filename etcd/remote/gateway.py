@@ -5,6 +5,7 @@ not work with the aiohttp of today, and its TLS looks at no host names. Which me
 is the transport's business.
 """
 
+import asyncio
 import socket
 import ssl
 from dataclasses import dataclass
@@ -97,25 +98,21 @@ class Gateway:
         await self._client.close()
 
     async def _open_socket(self, path: str, body: bytes) -> SocketStream:
-        ws = await self._session.ws_connect(
+        answer = await self._session.ws_connect(
             self._base + path,
             ssl=self._tls,
             max_msg_size=0,
             decode_text=False,
-            timeout=aiohttp.ClientWSTimeout(ws_close=0.0),  # a farewell is sent, and none waited for
         )
-        _keep_alive(ws.get_extra_info("socket"))
-        await ws.send_frame(body, aiohttp.WSMsgType.TEXT)
-        return SocketStream(self.endpoint, ws)
+        await answer.send_frame(body, aiohttp.WSMsgType.TEXT)
+        # Nothing public leads from a WebSocket to its transport.
+        return SocketStream(self.endpoint, answer, _keep_alive(answer._response))  # noqa: SLF001
 
     async def _open_lines(self, path: str, body: bytes) -> LineStream:
         answer = await self._post(path, body)
         if answer.status != HTTPStatus.OK:
             raise error_of_answer(await answer.read(), answer.status)
-        assert answer.connection is not None
-        assert answer.connection.transport is not None
-        _keep_alive(answer.connection.transport.get_extra_info("socket"))
-        return LineStream(self.endpoint, answer)
+        return LineStream(self.endpoint, answer, _keep_alive(answer))
 
     async def _post(self, path: str, body: bytes) -> aiohttp.ClientResponse:
         return await self._session.post(
@@ -127,8 +124,14 @@ class Gateway:
         )
 
 
-def _keep_alive(connection: socket.socket) -> None:
+def _keep_alive(answer: aiohttp.ClientResponse) -> asyncio.Transport:
+    """The transport of an answer that goes on, now set to notice when the other side is gone."""
+    assert answer.connection is not None
+    transport = answer.connection.transport
+    assert transport is not None
+    connection = transport.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE.items():
         if hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return transport

@@ -4,6 +4,7 @@ Both give whole messages as bytes, and neither loses one when a wait for it is c
 calls `receive` but for aiohttp's own small buffers, so a slow reader slows etcd down. Knows nothing of what is said.
 """
 
+import asyncio
 from typing import Literal, Protocol, TypeAlias
 
 import aiohttp
@@ -24,9 +25,10 @@ class Stream(Protocol):
 
 
 class SocketStream:
-    def __init__(self, endpoint: str, socket: Socket) -> None:
+    def __init__(self, endpoint: str, socket: Socket, transport: asyncio.Transport) -> None:
         self._endpoint = endpoint
         self._socket = socket
+        self._transport = transport
 
     async def receive(self) -> bytes:
         with connection_to(self._endpoint):
@@ -41,12 +43,14 @@ class SocketStream:
             await self._socket.send_frame(PROGRESS, aiohttp.WSMsgType.TEXT)
 
     async def close(self) -> None:
+        self._transport.abort()  # a connection with TLS would wait for a farewell
         await self._socket.close()
 
 
 class LineStream:
-    def __init__(self, endpoint: str, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, endpoint: str, response: aiohttp.ClientResponse, transport: asyncio.Transport) -> None:
         self._endpoint = endpoint
+        self._transport = transport
         self._response = response
         self._received = bytearray()
         self._searched = 0
@@ -70,4 +74,5 @@ class LineStream:
         )
 
     async def close(self) -> None:
+        self._transport.abort()
         self._response.close()

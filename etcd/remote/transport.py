@@ -12,7 +12,7 @@ from typing import TypeVar
 from etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
 from etcd.kv import Revision
 from etcd.remote.clock import Clock, Deadline
-from etcd.remote.errors import TokenRejected
+from etcd.remote.errors import NotTrusted, TokenRejected
 from etcd.remote.gateway import Gateway
 from etcd.remote.methods import LOGIN, WATCH, Method
 from etcd.remote.requests import encode_login
@@ -143,6 +143,8 @@ class Transport:
                     raise
                 self.pass_over(gateway)
                 tries += 1
+                if isinstance(error, NotTrusted) and tries >= len(self._gateways):
+                    raise
                 pause = _pause(tries, len(self._gateways))
                 if self._clock.monotonic() + pause >= until:
                     raise

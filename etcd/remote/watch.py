@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from typing import Self
 
-from etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout, Unavailable, Unsupported
+from etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout, Unavailable
 from etcd.kv import FROM_KEY, Range, Revision, WatchBatch, WatchRequest
 from etcd.remote.answers import WatchAnswer
 from etcd.remote.clock import Clock
@@ -86,14 +86,9 @@ class RemoteWatch:
     async def request_progress(self) -> None:
         if self._follower.done():
             raise Closed("the watch is over")
-        self._put(self._order.want(await self._head()))
-        if not self._order.wanted:
-            return
-        try:
-            await self._ask_progress()
-        except Unsupported:
-            self._order.wanted = 0
-            raise
+        head = await self._head()
+        await self._ask_progress()
+        self._put(self._order.want(head))
         if self._asker is None or self._asker.done():
             self._asker = asyncio.get_running_loop().create_task(self._keep_asking())
 
@@ -137,11 +132,13 @@ class RemoteWatch:
                 return
 
     async def _take(self, answer: WatchAnswer) -> None:
-        if answer.on_demand and not await self._stream.answers_progress_in_order():
-            if self._order.position < self._order.wanted:
+        if not answer.on_demand:
+            await self._accept(answer)
+        elif self._order.wanted:
+            if await self._stream.answers_progress_in_order():
+                await self._accept(answer)
+            else:
                 await self._catch_up()
-            return
-        await self._accept(answer)
 
     async def _catch_up(self) -> None:
         """Read what happened to any key from the position to the revision that is wanted."""

@@ -4,7 +4,7 @@ import pytest
 
 from apimachinery.clock import SteppedClock
 from etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
-from etcd.remote.errors import TokenRejected
+from etcd.remote.errors import NotTrusted, TokenRejected
 from etcd.remote.methods import LOGIN, PUT, RANGE
 from etcd.remote.transport import Credentials, Transport
 from tests.support.etcd_fakes import CREATED, HANG, FakeGateway, FakeStream, watch_message
@@ -93,6 +93,16 @@ async def test_members_that_are_all_down_are_asked_again_with_growing_pauses_unt
     # Rounds begin at 0, 0.05, 0.15, 0.35 and 0.75 seconds; the next would be too late.
     assert [asked(member) for member in members] == [5, 5]
     assert clock.monotonic() == pytest.approx(0.75)
+
+
+async def test_a_member_that_is_not_trusted_is_asked_once(clock):
+    impostor, up = FakeGateway(NotTrusted("who?")), FakeGateway("answer")
+    assert await over(impostor, up, clock=clock).call(PUT, b"") == "answer"
+
+    impostors = FakeGateway(NotTrusted("who?")), FakeGateway(NotTrusted("who?"))
+    with pytest.raises(Unavailable, match=r"who\?"):
+        await over(*impostors, clock=clock).call(RANGE, b"")
+    assert [asked(member) for member in impostors] == [1, 1]
 
 
 async def test_a_cancelled_call_is_cancelled(clock):
