@@ -1,0 +1,185 @@
+"""What a real server made of every body that it was sent to create an object, as far as defaults made it.
+
+What other rooms add to a new object is left out of both sides, by the table below and for the reasons in it. What the
+recorder blanked out may be anything.
+"""
+
+import re
+from fnmatch import fnmatchcase
+
+import orjson
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apimachinery.schema import builtin
+from apimachinery.schema.decode import Decoder
+from apiserver.defaults.defaulter import Defaulter
+from tests.support import recordings
+
+SCHEMAS = builtin.load()
+DECODER = Decoder()
+DEFAULTER = Defaulter(SCHEMAS, clock=SteppedClock())
+
+ANY = "*"
+
+MADE_ELSEWHERE = {
+    ANY: {
+        "metadata uid": "given to what is created",
+        "metadata creationTimestamp": "given to what is created",
+        "metadata namespace": "the URL's",
+        "metadata generation": "given by strategies",
+        "metadata resourceVersion": "the store's",
+        "metadata managedFields": "field management",
+        "metadata selfLink": "no client's to give",
+        "metadata deletionTimestamp": "no client's to give",
+    },
+    "APIService": {"status conditions": "strategy"},
+    "CertificateSigningRequest": {
+        "spec username": "strategy, from the user",
+        "spec uid": "strategy, from the user",
+        "spec groups": "strategy, from the user",
+    },
+    "ClusterRole": {"rules": "the store keeps an empty list as none"},
+    "CSINode": {"spec drivers": "the store keeps an empty list as none"},
+    "DaemonSet": {"metadata annotations deprecated.daemonset.template.generation": "strategy"},
+    "EndpointSlice": {"ports": "the store keeps an empty list as none"},
+    "Job": {
+        "metadata labels batch.kubernetes.io/*": "strategy, for the selector",
+        "metadata labels controller-uid": "strategy, for the selector",
+        "metadata labels job-name": "strategy, for the selector",
+        "spec template metadata labels batch.kubernetes.io/*": "strategy, for the selector",
+        "spec template metadata labels controller-uid": "strategy, for the selector",
+        "spec template metadata labels job-name": "strategy, for the selector",
+        "spec selector": "strategy",
+    },
+    "LimitRange": {"metadata name": "strategy, where there is none"},
+    "Namespace": {"spec finalizers": "strategy"},
+    "Node": {
+        "spec podCIDRs": "kept equal to podCIDR",
+        "spec taints [key=node.kubernetes.io/not-ready]": "admission",
+    },
+    "PersistentVolume": {
+        "metadata finalizers": "admission",
+        "status lastPhaseTransitionTime": "strategy",
+    },
+    "PersistentVolumeClaim": {"metadata finalizers": "admission"},
+    "Pod": {
+        "spec serviceAccount": "admission, and kept equal to serviceAccountName",
+        "spec serviceAccountName": "admission",
+        "spec volumes [name=kube-api-access-*]": "admission",
+        "spec *ontainers [] volumeMounts [name=kube-api-access-*]": "admission",
+        "spec tolerations [key=node.kubernetes.io/*]": "admission",
+        "spec priority": "admission",
+        "spec preemptionPolicy": "admission",
+        "status phase": "strategy",
+        "status qosClass": "strategy",
+    },
+    "Secret": {"data": "stringData is put into it", "stringData": "goes into data"},
+    "SelfSubjectAccessReview": {"status": "the answer"},
+    "SelfSubjectReview": {"status": "the answer"},
+    "Service": {
+        "spec clusterIP": "allocated",
+        "spec clusterIPs": "allocated",
+        "spec ipFamilies": "allocated",
+        "spec ipFamilyPolicy": "allocated",
+        "spec ports [] nodePort": "allocated",
+    },
+    "StatefulSet": {
+        "spec volumeClaimTemplates [] kind": "every claim in one says it",
+        "spec volumeClaimTemplates [] apiVersion": "every claim in one says it",
+    },
+    "TokenRequest": {"metadata name": "the account's", "status": "the answer"},
+    "TokenReview": {"status": "the answer"},
+    "VolumeAttributesClass": {"metadata finalizers": "admission"},
+    "admission/limitrange": {
+        "metadata annotations": "admission",
+        "spec containers [] resources *": "admission",
+    },
+}
+"""By kind, or by the recording that alone shows it: where, and who makes it.
+
+A path's steps are patterns of names; of a list's elements `[]` means all, `[field=pattern]` those whose field is so.
+"""
+
+GONE = object()
+
+BLANK = re.compile(r"<(time|token)>")
+"""Values that differ from run to run. Other blanks are in places that are left out."""
+
+ANSWERED = "Status"
+"""Instead of an object, where a subresource made none of its own."""
+
+
+def creations():
+    """Each recorded request that made an object of a built-in kind, with what was made of it."""
+    found = []
+    for parameter in recordings.cases():
+        if parameter.values[0] is None:
+            return [parameter]
+        case = parameter.values[0]
+        for number, (request, response) in enumerate(recordings.steps(case)):
+            made = response.get("body")
+            if request.get("method") == "POST" and response["status"] == 201 and is_built_in(made):
+                creation = {"id": case["id"], "given": given(request), "made": made}
+                found.append(pytest.param(creation, id=f"{case['id']}#{number}"))
+    return found
+
+
+def is_built_in(tree):
+    return tree["kind"] != ANSWERED and SCHEMAS.kind(tree["apiVersion"], tree["kind"]) is not None
+
+
+def given(request):
+    body = request["body"] if request.get("body") is not None else orjson.loads(request["raw"])
+    return orjson.loads(orjson.dumps(body).replace(b"${ns}", b"<ns>"))
+
+
+def without(tree, path):
+    """The tree without what is at a path, and without what on the way to it is empty."""
+    step, *rest = path
+    if isinstance(tree, dict):
+        left = {
+            name: leave(value, rest) if fnmatchcase(name, step) else value for name, value in tree.items()
+        }
+        return {name: value for name, value in left.items() if value is not GONE}
+    if isinstance(tree, list):
+        left = [leave(item, rest) if is_meant(item, step) else item for item in tree]
+        return [item for item in left if item is not GONE]
+    return tree
+
+
+def is_meant(item, step):
+    field, _, pattern = step.strip("[]").partition("=")
+    return not field or fnmatchcase(item.get(field, ""), pattern)
+
+
+def leave(value, path):
+    left = without(value, path) if path else GONE
+    return GONE if left in ({}, []) else left
+
+
+def compared(tree, creation):
+    for key in (ANY, creation["made"]["kind"], creation["id"]):
+        for path in MADE_ELSEWHERE.get(key, ()):
+            tree = without(tree, path.split())
+    return tree
+
+
+def blanked(tree, made):
+    """The tree, with what the recorder blanked out in the other blanked out here."""
+    if isinstance(tree, dict) and isinstance(made, dict):
+        return {name: blanked(value, made.get(name)) for name, value in tree.items()}
+    if isinstance(tree, list) and isinstance(made, list):
+        return [blanked(*both) for both in zip(tree, made, strict=False)] + tree[len(made) :]
+    return made if isinstance(made, str) and BLANK.fullmatch(made) and tree else tree
+
+
+@pytest.mark.parametrize("creation", creations())
+def test_what_was_left_out_is_filled_in_as_a_real_server_does(creation):
+    recordings.present(creation)
+    api_version, kind = creation["made"]["apiVersion"], creation["made"]["kind"]
+    tree = {"apiVersion": api_version, "kind": kind} | creation["given"]
+    made = DECODER.decode(SCHEMAS.kind(api_version, kind), tree).tree
+    DEFAULTER.default_object(api_version, kind, made)
+    expected = compared(creation["made"], creation)
+    assert blanked(compared(made, creation), expected) == expected

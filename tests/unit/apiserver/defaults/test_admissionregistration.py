@@ -1,0 +1,57 @@
+import pytest
+
+GROUP = "admissionregistration.k8s.io/v1"
+MATCH = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("ValidatingWebhookConfiguration", {}),
+        ("MutatingWebhookConfiguration", {"reinvocationPolicy": "Never"}),
+    ],
+)
+def test_a_webhook(filled, kind, more):
+    webhook = {"name": "a.b.c", "clientConfig": {"service": {"namespace": "n", "name": "s"}}, "rules": [RULE]}
+    made = filled(GROUP, kind, {"webhooks": [webhook]})["webhooks"][0]
+    assert made == MATCH | more | {
+        "name": "a.b.c",
+        "clientConfig": {"service": {"namespace": "n", "name": "s", "port": 443}},
+        "rules": [RULE | {"scope": "*"}],
+        "failurePolicy": "Fail",
+        "sideEffects": None,
+        "timeoutSeconds": 10,
+        "admissionReviewVersions": None,
+    }
+
+
+def test_what_a_webhook_says_itself(filled):
+    own = {
+        "failurePolicy": "Ignore",
+        "matchPolicy": "Exact",
+        "objectSelector": {"matchLabels": {"a": "b"}},
+        "timeoutSeconds": 1,
+    }
+    made = filled(GROUP, "ValidatingWebhookConfiguration", {"webhooks": [own]})["webhooks"][0]
+    assert own.items() <= made.items()
+
+
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"])
+def test_a_policy(filled, kind):
+    spec = {
+        "matchConstraints": {"resourceRules": [RULE], "excludeResourceRules": [RULE | {"scope": "Cluster"}]}
+    }
+    made = filled(GROUP, kind, {"spec": spec})["spec"]
+    assert made["failurePolicy"] == "Fail"
+    assert made["matchConstraints"] == MATCH | {
+        "resourceRules": [RULE | {"scope": "*"}],
+        "excludeResourceRules": [RULE | {"scope": "Cluster"}],
+    }
+
+
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
+def test_what_a_binding_matches(filled, kind):
+    made = filled(GROUP, kind, {"spec": {"matchResources": {"matchPolicy": "Exact"}}})["spec"]
+    assert made["matchResources"] == MATCH | {"matchPolicy": "Exact"}
+    assert "matchResources" not in filled(GROUP, kind, {"spec": {}})["spec"]

@@ -1,0 +1,79 @@
+import pytest
+
+UP = {
+    "stabilizationWindowSeconds": 0,
+    "selectPolicy": "Max",
+    "policies": [
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ],
+}
+DOWN = {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}
+POLICY = {"type": "Pods", "value": 1, "periodSeconds": 60}
+
+
+@pytest.fixture
+def autoscaler(filled):
+    return lambda **spec: filled("autoscaling/v2", "HorizontalPodAutoscaler", {"spec": spec})["spec"]
+
+
+def test_the_least_is_one(autoscaler):
+    assert autoscaler()["minReplicas"] == 1
+
+
+def test_by_cpu_if_by_nothing_else(autoscaler):
+    target = {"type": "Utilization", "averageUtilization": 80}
+    assert autoscaler()["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+def test_by_what_it_says(autoscaler):
+    metric = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "value": "1Gi"}}}
+    assert autoscaler(metrics=[metric])["metrics"] == [metric]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, {"scaleUp": UP, "scaleDown": DOWN}, id="both ways"),
+        pytest.param(
+            {"scaleUp": {"selectPolicy": "Disabled"}},
+            {"scaleUp": UP | {"selectPolicy": "Disabled"}, "scaleDown": DOWN},
+            id="never up",
+        ),
+        pytest.param(
+            {"scaleDown": {"stabilizationWindowSeconds": 0, "policies": [POLICY], "tolerance": "0.05"}},
+            {
+                "scaleUp": UP,
+                "scaleDown": {
+                    "selectPolicy": "Max",
+                    "stabilizationWindowSeconds": 0,
+                    "policies": [POLICY],
+                    "tolerance": "50m",
+                },
+            },
+            id="slowly down",
+        ),
+    ],
+)
+def test_how_quickly(autoscaler, given, expected):
+    assert autoscaler(behavior=given)["behavior"] == expected
+
+
+def test_no_behavior_stays_none(autoscaler):
+    assert "behavior" not in autoscaler()
+
+
+METRICS = {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": "[{}]"}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "percentage"),
+    [
+        pytest.param({}, {}, 80, id="nothing else"),
+        pytest.param({}, {"targetCPUUtilizationPercentage": 50}, 50, id="its own"),
+        pytest.param(METRICS, {}, None, id="metrics that version 1 cannot show"),
+    ],
+)
+def test_cpu_in_version_1(filled, metadata, spec, percentage):
+    made = filled("autoscaling/v1", "HorizontalPodAutoscaler", {"metadata": metadata, "spec": spec})["spec"]
+    assert (made["minReplicas"], made.get("targetCPUUtilizationPercentage")) == (1, percentage)

@@ -1,0 +1,81 @@
+import pytest
+
+JOB = {
+    "parallelism": 1,
+    "completions": 1,
+    "backoffLimit": 6,
+    "manualSelector": False,
+    "completionMode": "NonIndexed",
+    "suspend": False,
+    "podReplacementPolicy": "TerminatingOrFailed",
+}
+
+
+def without(fields, *names):
+    return {name: value for name, value in fields.items() if name not in names}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({}, JOB, id="nothing"),
+        pytest.param({"parallelism": 3}, without(JOB, "completions") | {"parallelism": 3}, id="a work queue"),
+        pytest.param({"completions": 5}, JOB | {"completions": 5}, id="a number of completions"),
+        pytest.param(
+            {"backoffLimitPerIndex": 1},
+            JOB | {"backoffLimitPerIndex": 1, "backoffLimit": 2147483647},
+            id="a limit for each index",
+        ),
+        pytest.param(
+            {
+                "podFailurePolicy": {
+                    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+                }
+            },
+            JOB
+            | {
+                "podReplacementPolicy": "Failed",
+                "podFailurePolicy": {
+                    "rules": [
+                        {
+                            "action": "Ignore",
+                            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+                        }
+                    ]
+                },
+            },
+            id="a policy for failures",
+        ),
+        pytest.param(
+            {"suspend": True, "backoffLimit": 0}, JOB | {"suspend": True, "backoffLimit": 0}, id="its own"
+        ),
+    ],
+)
+def test_a_job(filled, given, expected):
+    assert without(filled("batch/v1", "Job", {"spec": given})["spec"], "template") == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "labels"),
+    [
+        pytest.param({}, {"a": "b"}, id="those of its pods"),
+        pytest.param({"labels": {"c": "d"}}, {"c": "d"}, id="its own"),
+    ],
+)
+def test_labels_of_a_job(filled, metadata, labels):
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    made = filled("batch/v1", "Job", {"metadata": metadata, "spec": {"template": template}})
+    assert made["metadata"]["labels"] == labels
+
+
+def test_a_cron_job(filled):
+    """The Job in it is filled in when it is made."""
+    made = filled("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *"}})["spec"]
+    assert without(made["jobTemplate"]["spec"], "template") == {}
+    assert without(made, "jobTemplate") == {
+        "schedule": "* * * * *",
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }

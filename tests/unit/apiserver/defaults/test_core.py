@@ -1,0 +1,100 @@
+import orjson
+import pytest
+
+
+def test_a_secret(filled):
+    assert filled("v1", "Secret", {})["type"] == "Opaque"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        pytest.param(
+            {"name": "a", "annotations": {"x": "y"}},
+            {"name": "a", "labels": {"kubernetes.io/metadata.name": "a"}, "annotations": {"x": "y"}},
+            id="its name",
+        ),
+        pytest.param(
+            {"name": "a", "labels": {"z": "1", "kubernetes.io/metadata.name": "b"}},
+            {"name": "a", "labels": {"kubernetes.io/metadata.name": "a", "z": "1"}},
+            id="its own name and no other",
+        ),
+        pytest.param({"generateName": "a-"}, {"generateName": "a-"}, id="no name yet"),
+    ],
+)
+def test_a_namespace(filled, metadata, expected):
+    made = filled("v1", "Namespace", {"metadata": metadata})
+    assert orjson.dumps(made["metadata"]) == orjson.dumps(expected)
+    assert made["status"] == {"phase": "Active"}
+
+
+@pytest.mark.parametrize(
+    ("status", "allocatable"),
+    [
+        pytest.param(
+            {"capacity": {"cpu": "1", "memory": "1n"}}, {"cpu": "1", "memory": "1m"}, id="all of it"
+        ),
+        pytest.param({"capacity": {"cpu": "2"}, "allocatable": {"cpu": "1"}}, {"cpu": "1"}, id="a part"),
+        pytest.param({}, None, id="nothing known"),
+    ],
+)
+def test_what_of_a_node_can_be_had(filled, status, allocatable):
+    assert filled("v1", "Node", {"status": status})["status"].get("allocatable") == allocatable
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            {"max": {"cpu": "2"}}, {"default": {"cpu": "2"}, "defaultRequest": {"cpu": "2"}}, id="most"
+        ),
+        pytest.param({"min": {"cpu": "1"}}, {"defaultRequest": {"cpu": "1"}}, id="least"),
+        pytest.param(
+            {"min": {"cpu": "1"}, "max": {"cpu": "3"}, "default": {"cpu": "2", "memory": "1Gi"}},
+            {"default": {"cpu": "2", "memory": "1Gi"}, "defaultRequest": {"cpu": "2", "memory": "1Gi"}},
+            id="a limit of its own",
+        ),
+        pytest.param(
+            {"max": {"cpu": "3"}, "defaultRequest": {"cpu": "1"}},
+            {"default": {"cpu": "3"}, "defaultRequest": {"cpu": "1"}},
+            id="a request of its own",
+        ),
+        pytest.param({}, {}, id="nothing"),
+    ],
+)
+def test_the_limits_of_a_container(filled, given, expected):
+    item = {"type": "Container"} | given
+    made = filled("v1", "LimitRange", {"spec": {"limits": [item, {"type": "Pod", "max": {"cpu": "9"}}]}})
+    assert made["spec"]["limits"] == [item | expected, {"type": "Pod", "max": {"cpu": "9"}}]
+
+
+LABELS = {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "labels", "selector"),
+    [
+        pytest.param({}, {}, LABELS, LABELS, id="those of its pods"),
+        pytest.param({"labels": {"c": "3"}}, {}, {"c": "3"}, LABELS, id="labels of its own"),
+        pytest.param({}, {"selector": {"a": "1"}}, LABELS, {"a": "1"}, id="a selector of its own"),
+    ],
+)
+def test_labels_of_a_replication_controller(filled, metadata, spec, labels, selector):
+    template = {"metadata": {"labels": LABELS}, "spec": {"containers": []}}
+    tree = {"metadata": metadata, "spec": {"template": template} | spec}
+    made = filled("v1", "ReplicationController", tree)
+    assert (made["metadata"]["labels"], made["spec"]["selector"]) == (labels, selector)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({}, id="no template"),
+        pytest.param({"template": {"spec": {"containers": []}}}, id="a template without labels"),
+    ],
+)
+def test_a_replication_controller_without_labels(filled, spec):
+    made = filled("v1", "ReplicationController", {"spec": spec})
+    assert made["metadata"] == {}
+    assert "selector" not in made["spec"]
+    assert made["spec"]["replicas"] == 1

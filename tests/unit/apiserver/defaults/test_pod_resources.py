@@ -1,0 +1,137 @@
+import pytest
+
+
+def container(*, restart=None, **resources):
+    return {"name": "c", "resources": resources} | ({"restartPolicy": restart} if restart else {})
+
+
+@pytest.fixture
+def pod_spec(filled):
+    return lambda **spec: filled("v1", "Pod", {"spec": {"containers": [container()]} | spec})["spec"]
+
+
+@pytest.mark.parametrize(
+    ("given", "requests"),
+    [
+        pytest.param({"limits": {"memory": "1Gi", "cpu": "2"}}, {"cpu": "2", "memory": "1Gi"}, id="limits"),
+        pytest.param(
+            {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}},
+            {"cpu": "1", "memory": "1Gi"},
+            id="both",
+        ),
+        pytest.param({"requests": {"cpu": "1"}}, {"cpu": "1"}, id="requests"),
+        pytest.param({"limits": {"cpu": "1500u"}}, {"cpu": "2m"}, id="an amount that is too fine"),
+        pytest.param({}, None, id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_a_container_asks_for_its_limit(pod_spec, field, given, requests):
+    resources = pod_spec(**{field: [container(**given)]})[field][0]["resources"]
+    assert resources.get("requests") == requests
+
+
+def test_an_ephemeral_container_asks_for_nothing(pod_spec):
+    spec = pod_spec(ephemeralContainers=[container(limits={"cpu": "1"})])
+    assert spec["ephemeralContainers"][0]["resources"] == {"limits": {"cpu": "1"}}
+
+
+def test_a_container_of_a_template_asks_for_nothing(filled):
+    spec = {"containers": [container(limits={"cpu": "1"})]}
+    made = filled("apps/v1", "ReplicaSet", {"spec": {"template": {"spec": spec}}})
+    assert made["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("resources", "containers", "expected"),
+    [
+        pytest.param(
+            {"limits": {"cpu": "2", "memory": "1Gi"}},
+            [container()],
+            {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2", "memory": "1Gi"}},
+            id="its limits, if containers ask for nothing",
+        ),
+        pytest.param(
+            {"limits": {"cpu": "2"}},
+            [container(requests={"cpu": "100m"}), container(requests={"cpu": "250m", "memory": "1Mi"})],
+            {"limits": {"cpu": "2"}, "requests": {"cpu": "350m", "memory": "1Mi"}},
+            id="what its containers ask for together",
+        ),
+        pytest.param(
+            {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
+            [container(requests={"cpu": "100m"})],
+            {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
+            id="what it says itself",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "1"}},
+            [container(requests={"cpu": "100m", "memory": "1Mi"})],
+            {"requests": {"cpu": "1"}},
+            id="no more where it has no limit",
+        ),
+        pytest.param({}, [container(requests={"cpu": "1"})], {}, id="nothing where nothing was said of it"),
+        pytest.param(
+            {"limits": {"cpu": "1", "example.com/gpu": "1"}},
+            [container(requests={"ephemeral-storage": "1Gi"})],
+            {"limits": {"cpu": "1", "example.com/gpu": "1"}, "requests": {"cpu": "1"}},
+            id="only of what a pod may have as a whole",
+        ),
+    ],
+)
+def test_a_pod_as_a_whole_asks_for(pod_spec, resources, containers, expected):
+    assert pod_spec(resources=resources, containers=containers)["resources"] == expected
+
+
+PAGES = "hugepages-2Mi"
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        pytest.param(
+            {"limits": {"cpu": "1"}},
+            {"limits": {"cpu": "1", PAGES: "6Mi"}, "requests": {"cpu": "1", PAGES: "6Mi"}},
+            id="those of its containers together",
+        ),
+        pytest.param(
+            {"limits": {PAGES: "8Mi"}},
+            {"limits": {PAGES: "8Mi"}, "requests": {PAGES: "8Mi"}},
+            id="its own limit",
+        ),
+        pytest.param(
+            {"requests": {PAGES: "8Mi"}}, {"requests": {PAGES: "8Mi"}}, id="no limit where it asks for some"
+        ),
+    ],
+)
+def test_huge_pages_of_a_pod(pod_spec, resources, expected):
+    containers = [container(limits={PAGES: "2Mi"}), container(limits={PAGES: "4Mi"})]
+    assert pod_spec(resources=resources, containers=containers)["resources"] == expected
+
+
+SIDECAR = {"restart": "Always"}
+
+
+@pytest.mark.parametrize(
+    ("first", "cpu"),
+    [
+        pytest.param([container(requests={"cpu": "200m"})], "200m", id="the largest of those before"),
+        pytest.param([container(requests={"cpu": "50m"})], "100m", id="what runs later is more"),
+        pytest.param([container(requests={"cpu": "50m"}, **SIDECAR)], "150m", id="a sidecar runs on"),
+        pytest.param(
+            [container(requests={"cpu": "50m"}, **SIDECAR), container(requests={"cpu": "200m"})],
+            "250m",
+            id="one after a sidecar runs beside it",
+        ),
+        pytest.param(
+            [container(requests={"cpu": "200m"}), container(requests={"cpu": "50m"}, **SIDECAR)],
+            "200m",
+            id="one before a sidecar does not",
+        ),
+    ],
+)
+def test_the_most_that_containers_take_at_any_one_time(pod_spec, first, cpu):
+    spec = pod_spec(
+        resources={"limits": {"cpu": "2"}},
+        initContainers=first,
+        containers=[container(requests={"cpu": "100m"})],
+    )
+    assert spec["resources"]["requests"] == {"cpu": cpu}

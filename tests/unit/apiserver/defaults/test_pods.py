@@ -1,0 +1,162 @@
+import pytest
+
+CONTAINER = {
+    "name": "c",
+    "resources": {},
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "imagePullPolicy": "IfNotPresent",
+}
+"""A container with its defaults; the name of an image that is missing has no tag."""
+
+SPEC = {
+    "containers": [CONTAINER],
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+}
+
+
+@pytest.fixture
+def pod_spec(filled):
+    return lambda **spec: filled("v1", "Pod", {"spec": {"containers": [{"name": "c"}]} | spec})["spec"]
+
+
+@pytest.fixture
+def container(pod_spec):
+    return lambda **fields: pod_spec(containers=[{"name": "c"} | fields])["containers"][0]
+
+
+def test_a_pod(pod_spec):
+    assert pod_spec() == SPEC | {"enableServiceLinks": True}
+
+
+def test_a_pod_of_which_nothing_was_given(filled):
+    assert filled("v1", "Pod", {})["spec"] == SPEC | {"containers": None, "enableServiceLinks": True}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "path"),
+    [
+        ("v1", "PodTemplate", ()),
+        ("v1", "ReplicationController", ("spec",)),
+        ("apps/v1", "ReplicaSet", ("spec",)),
+        ("batch/v1", "CronJob", ("spec", "jobTemplate", "spec")),
+    ],
+)
+def test_a_template_has_no_more_than_any_pod(filled, api_version, kind, path):
+    tree = {"template": {"spec": {"containers": [{"name": "c"}]}}}
+    for step in reversed(path):
+        tree = {step: tree}
+    found = filled(api_version, kind, tree)
+    for step in path:
+        found = found[step]
+    assert found["template"]["spec"] == SPEC
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"restartPolicy": "Never"}, {"restartPolicy": "Never"}, id="restart policy"),
+        pytest.param(
+            {"terminationGracePeriodSeconds": 0}, {"terminationGracePeriodSeconds": 0}, id="no grace"
+        ),
+        pytest.param({"enableServiceLinks": False}, {"enableServiceLinks": False}, id="no service links"),
+        pytest.param(
+            {"securityContext": {"runAsUser": 0}}, {"securityContext": {"runAsUser": 0}}, id="security"
+        ),
+    ],
+)
+def test_what_a_pod_says_itself(pod_spec, given, expected):
+    assert pod_spec(**given) == SPEC | {"enableServiceLinks": True} | expected
+
+
+@pytest.mark.parametrize("field", ["containers", "initContainers", "ephemeralContainers"])
+def test_containers_of_each_kind(pod_spec, field):
+    assert pod_spec(**{field: [{"name": "c"}]})[field] == [CONTAINER]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"image": "nginx"}, {"imagePullPolicy": "Always"}, id="the latest image"),
+        pytest.param({"image": "nginx:1"}, {"imagePullPolicy": "IfNotPresent"}, id="a tagged image"),
+        pytest.param(
+            {"image": "nginx", "imagePullPolicy": "Never"}, {"imagePullPolicy": "Never"}, id="a policy"
+        ),
+        pytest.param({"ports": [{}]}, {"ports": [{"containerPort": 0, "protocol": "TCP"}]}, id="a port"),
+        pytest.param(
+            {"ports": [{"containerPort": 53, "protocol": "UDP"}]},
+            {"ports": [{"containerPort": 53, "protocol": "UDP"}]},
+            id="a port of UDP",
+        ),
+        pytest.param(
+            {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]},
+            {
+                "env": [
+                    {
+                        "name": "A",
+                        "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}},
+                    }
+                ]
+            },
+            id="a variable from a field",
+        ),
+        pytest.param(
+            {"lifecycle": {"preStop": {"httpGet": {"port": 80}}}},
+            {"lifecycle": {"preStop": {"httpGet": {"path": "/", "port": 80, "scheme": "HTTP"}}}},
+            id="a hook",
+        ),
+        pytest.param(
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            id="a message's policy",
+        ),
+    ],
+)
+def test_a_container(container, given, expected):
+    assert container(**given) == CONTAINER | given | expected
+
+
+@pytest.mark.parametrize("probe", ["livenessProbe", "readinessProbe", "startupProbe"])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"tcpSocket": {"port": 1}}, {}, id="a socket"),
+        pytest.param({"exec": {"command": ["x"]}, "timeoutSeconds": 9}, {"timeoutSeconds": 9}, id="patience"),
+        pytest.param({"timeoutSeconds": 0, "exec": {}}, {}, id="zero is nothing"),
+        pytest.param(
+            {"httpGet": {"port": 80, "scheme": "HTTPS"}},
+            {"httpGet": {"path": "/", "port": 80, "scheme": "HTTPS"}},
+            id="HTTP",
+        ),
+        pytest.param({"grpc": {"port": 1}}, {"grpc": {"port": 1, "service": ""}}, id="gRPC"),
+    ],
+)
+def test_a_probe(container, probe, given, expected):
+    times = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+    assert container(**{probe: given})[probe] == given | times | expected
+
+
+@pytest.mark.parametrize(
+    ("host_network", "given", "expected"),
+    [
+        pytest.param(True, {"containerPort": 80}, 80, id="the same port of the host"),
+        pytest.param(True, {"containerPort": 80, "hostPort": 8080}, 8080, id="another"),
+        pytest.param(True, {"containerPort": 0}, None, id="none of none"),
+        pytest.param(False, {"containerPort": 80}, None, id="a network of its own"),
+    ],
+)
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_ports_of_a_pod_in_the_hosts_network(pod_spec, field, host_network, given, expected):
+    spec = pod_spec(hostNetwork=host_network, **{field: [{"name": "c", "ports": [given]}]})
+    assert spec[field][0]["ports"][0].get("hostPort") == expected
+
+
+def test_a_template_in_the_hosts_network_keeps_its_ports(filled):
+    spec = {"hostNetwork": True, "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}
+    made = filled("apps/v1", "DaemonSet", {"spec": {"template": {"spec": spec}}})
+    ports = made["spec"]["template"]["spec"]["containers"][0]["ports"]
+    assert ports == [{"containerPort": 80, "protocol": "TCP"}]

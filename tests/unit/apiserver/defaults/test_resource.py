@@ -1,0 +1,56 @@
+import pytest
+
+GROUP = "resource.k8s.io/v1"
+NOW = "2030-01-01T00:00:00Z"
+EXACT = {"deviceClassName": "", "allocationMode": "ExactCount", "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param({"exactly": {}}, {"exactly": EXACT}, id="one"),
+        pytest.param({"exactly": {"count": 3}}, {"exactly": EXACT | {"count": 3}}, id="more"),
+        pytest.param(
+            {"exactly": {"allocationMode": "All"}},
+            {"exactly": {"deviceClassName": "", "allocationMode": "All"}},
+            id="all",
+        ),
+        pytest.param(
+            {"exactly": {"tolerations": [{"key": "k"}]}},
+            {"exactly": EXACT | {"tolerations": [{"key": "k", "operator": "Equal"}]}},
+            id="a toleration",
+        ),
+        pytest.param(
+            {"firstAvailable": [{}]}, {"firstAvailable": [{"name": ""} | EXACT]}, id="one of several"
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_a_request(filled, kind, given, expected):
+    spec = {"devices": {"requests": [{"name": "r"} | given]}}
+    made = filled(GROUP, kind, {"spec": {"spec": spec} if kind == "ResourceClaimTemplate" else spec})["spec"]
+    claim = made["spec"] if kind == "ResourceClaimTemplate" else made
+    assert claim["devices"]["requests"] == [{"name": "r"} | expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        pytest.param({}, NOW, id="from now on"),
+        pytest.param({"timeAdded": "2020-01-02T03:04:05Z"}, "2020-01-02T03:04:05Z", id="from before"),
+    ],
+)
+def test_a_taint(filled, given, added):
+    device = {"name": "d", "taints": [{"key": "k", "effect": "NoSchedule"} | given]}
+    made = filled(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
+    assert made["taints"][0]["timeAdded"] == added
+
+
+def test_what_of_a_node_a_device_stands_for(filled):
+    device = {
+        "name": "d",
+        "nodeAllocatableResourceMappings": {"cpu": {}, "memory": {"allocationMultiplier": "2"}},
+    }
+    made = filled(GROUP, "ResourceSlice", {"spec": {"devices": [device]}})["spec"]["devices"][0]
+    mappings = made["nodeAllocatableResourceMappings"]
+    assert [mapping["allocationMultiplier"] for mapping in mappings.values()] == ["1", "2"]

@@ -1,0 +1,122 @@
+import pytest
+
+FIELD_REF = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param({}, {"emptyDir": {}}, id="no source"),
+        pytest.param({"emptyDir": {"medium": "Memory"}}, {"emptyDir": {"medium": "Memory"}}, id="emptyDir"),
+        pytest.param({"secret": {}}, {"secret": {"defaultMode": 420}}, id="secret"),
+        pytest.param({"secret": {"defaultMode": 0}}, {"secret": {"defaultMode": 0}}, id="secret for nobody"),
+        pytest.param(
+            {"configMap": {"name": "m"}}, {"configMap": {"name": "m", "defaultMode": 420}}, id="map"
+        ),
+        pytest.param(
+            {"configMap": {}}, {"configMap": {"defaultMode": 420}}, id="a declared zero is no default"
+        ),
+        pytest.param(
+            {"downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+            {"downwardAPI": {"items": [{"path": "p"} | FIELD_REF], "defaultMode": 420}},
+            id="downwardAPI",
+        ),
+        pytest.param(
+            {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}, {"secret": {"name": "s"}}]}},
+            {
+                "projected": {
+                    "sources": [
+                        {"serviceAccountToken": {"expirationSeconds": 3600, "path": "t"}},
+                        {"secret": {"name": "s"}},
+                    ],
+                    "defaultMode": 420,
+                }
+            },
+            id="projected",
+        ),
+        pytest.param({"hostPath": {"path": "/x"}}, {"hostPath": {"path": "/x", "type": ""}}, id="hostPath"),
+        pytest.param(
+            {"iscsi": {"targetPortal": "a", "iqn": "b", "lun": 0}},
+            {"iscsi": {"targetPortal": "a", "iqn": "b", "lun": 0, "iscsiInterface": "default"}},
+            id="iscsi",
+        ),
+        pytest.param(
+            {"rbd": {"monitors": ["m"], "image": "i"}},
+            {
+                "rbd": {
+                    "monitors": ["m"],
+                    "image": "i",
+                    "pool": "rbd",
+                    "user": "admin",
+                    "keyring": "/etc/ceph/keyring",
+                }
+            },
+            id="rbd",
+        ),
+        pytest.param(
+            {"azureDisk": {"diskName": "d", "diskURI": "u", "readOnly": True}},
+            {
+                "azureDisk": {
+                    "diskName": "d",
+                    "diskURI": "u",
+                    "cachingMode": "ReadWrite",
+                    "fsType": "ext4",
+                    "readOnly": True,
+                    "kind": "Shared",
+                }
+            },
+            id="azureDisk",
+        ),
+        pytest.param(
+            {"image": {"reference": "a/b"}},
+            {"image": {"reference": "a/b", "pullPolicy": "Always"}},
+            id="image",
+        ),
+        pytest.param({"image": {}}, {"image": {"pullPolicy": "IfNotPresent"}}, id="image of no name"),
+        pytest.param(
+            {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+            {
+                "ephemeral": {
+                    "volumeClaimTemplate": {
+                        "metadata": {},
+                        "spec": {"resources": {}, "volumeMode": "Filesystem"},
+                    }
+                }
+            },
+            id="ephemeral",
+        ),
+    ],
+)
+def test_a_volume_of_a_pod(filled, source, expected):
+    made = filled("v1", "Pod", {"spec": {"containers": [], "volumes": [{"name": "v"} | source]}})
+    assert made["spec"]["volumes"] == [{"name": "v"} | expected]
+
+
+def test_a_claim(filled):
+    made = filled("v1", "PersistentVolumeClaim", {"spec": {}})
+    assert (made["spec"]["volumeMode"], made["status"]) == ("Filesystem", {"phase": "Pending"})
+
+
+def test_a_claim_of_a_stateful_set(filled):
+    made = filled(
+        "apps/v1", "StatefulSet", {"spec": {"volumeClaimTemplates": [{"spec": {"volumeMode": "Block"}}]}}
+    )
+    claim = made["spec"]["volumeClaimTemplates"][0]
+    assert (claim["spec"]["volumeMode"], claim["status"]) == ("Block", {"phase": "Pending"})
+
+
+def test_a_volume_on_its_own(filled):
+    made = filled("v1", "PersistentVolume", {"spec": {"hostPath": {"path": "/x"}}})
+    assert made["spec"] == {
+        "hostPath": {"path": "/x", "type": ""},
+        "persistentVolumeReclaimPolicy": "Retain",
+        "volumeMode": "Filesystem",
+    }
+    assert made["status"] == {"phase": "Pending"}
+
+
+def test_a_volume_that_is_written_out_in_an_attachment(filled):
+    """Its sources have defaults, the volume has none."""
+    source = {"inlineVolumeSpec": {"hostPath": {"path": "/x"}}}
+    made = filled("storage.k8s.io/v1", "VolumeAttachment", {"spec": {"source": source}})
+    assert made["spec"]["source"]["inlineVolumeSpec"] == {"hostPath": {"path": "/x", "type": ""}}
