@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 from etcd.embedded.directory import DataDirectory
 from etcd.embedded.group_commit import GroupCommit
 from etcd.embedded.mvcc import Mvcc
-from etcd.embedded.segment import FIRST_SEGMENT
+from etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before
 from etcd.embedded.snapshot import Opening, SnapshotWriter, Taken, remove_snapshots_before
 from etcd.kv import KeyValue
 
@@ -48,7 +48,7 @@ class Checkpoints:
         _logger.info("took a snapshot of %d bytes at revision %d", self._newest.size, revision)
         if older is not None:
             await self._call(remove_snapshots_before, self._path, older.revision)
-            await commits.call(self._log.drop_before, older.first_segment)
+            await self._call(remove_segments_before, self._path, older.first_segment)
 
     async def close(self) -> None:
         """Return when nothing is being written any more; a snapshot that was cancelled leaves no trace."""

@@ -77,6 +77,15 @@ def create_segment(disk: Disk, directory: Path, opening: Opening) -> tuple[File,
     return file, len(content)
 
 
+def remove_segments_before(directory: Path, number: int) -> None:
+    """The oldest go first, so that a crash leaves no gap."""
+    for old in segment_numbers(directory):
+        if old < number:
+            path = segment_path(directory, old)
+            with named(path):
+                path.unlink()
+
+
 def missing_segment(directory: Path, number: int) -> Corrupt:
     return Corrupt(str(segment_path(directory, number)), 0, "the segment is missing")
 

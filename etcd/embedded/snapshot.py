@@ -22,6 +22,9 @@ from etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
 
 MAGIC = b"mockube snapshot 1\n"
 
+SYNC_BYTES = 4 * 1024 * 1024
+"""A snapshot is synced every so often as it grows: one long sync at its end would hold up the log's."""
+
 SUFFIX = ".snapshot"
 
 _NAME = re.compile(r"(\d{16})" + re.escape(SUFFIX))
@@ -105,6 +108,7 @@ class SnapshotWriter:
         self._file: NewFile | None = None
         self._count = 0
         self._size = 0
+        self._synced = 0
 
     def begin(self) -> None:
         self._file = NewFile(self._disk, self._path)
@@ -139,6 +143,9 @@ class SnapshotWriter:
         assert self._file is not None, "begin first"
         self._file.write(data, self._size)
         self._size += len(data)
+        if self._size - self._synced >= SYNC_BYTES:
+            self._file.sync()
+            self._synced = self._size
 
 
 def read_snapshot(path: Path) -> Snapshot:

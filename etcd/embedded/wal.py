@@ -1,4 +1,4 @@
-"""The write-ahead log's open end: frames are appended to the last segment, and segments nobody needs are dropped.
+"""The write-ahead log's open end: frames are appended to the last segment, and a new one is begun when it is full.
 
 Knows of payloads and revisions, not of keys. Every call may block on the disk and is made from one thread at a time.
 """
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from etcd.embedded import frame
-from etcd.embedded.disk import Disk, File, named
-from etcd.embedded.segment import Opening, create_segment, segment_numbers, segment_path
+from etcd.embedded.disk import Disk, File
+from etcd.embedded.segment import Opening, create_segment, segment_path
 from etcd.errors import Interrupted, KVError
 from etcd.kv import Revision
 
@@ -60,14 +60,6 @@ class Log:
     def bytes_between(self, first: int, until: int) -> int:
         """The size of the segments from `first` to the one before `until`."""
         return sum(o.previous_size for o in self._openings if first < o.number <= until)
-
-    def drop_before(self, number: int) -> None:
-        """Remove the segments before one, the oldest first so that a crash leaves no gap."""
-        for old in segment_numbers(self._directory):
-            if old < number:
-                path = segment_path(self._directory, old)
-                with named(path):
-                    path.unlink()
 
     def close(self) -> None:
         self._file.close()

@@ -5,7 +5,15 @@ from itertools import pairwise
 import pytest
 
 from etcd.embedded.disk import Disk
-from etcd.embedded.segment import MAGIC, Opening, create_segment, read_segments, segment_numbers, segment_path
+from etcd.embedded.segment import (
+    MAGIC,
+    Opening,
+    create_segment,
+    read_segments,
+    remove_segments_before,
+    segment_numbers,
+    segment_path,
+)
 from etcd.embedded.wal import Log
 from etcd.errors import Corrupt, Interrupted, NoSpace, Unavailable
 from tests.support.disks import FaultyDisk, HeldDisk
@@ -215,12 +223,12 @@ def test_a_failed_fsync_has_an_unknown_outcome(tmp_path, disk):
         log.sync()
 
 
-def test_segments_are_found_by_revision_and_dropped_from_the_oldest(tmp_path):
+def test_segments_are_found_by_revision_and_removed_up_to_one(tmp_path):
     log = begin(tmp_path, segment_bytes=1)
     write(log)  # revisions 2, 3, 4, 5 in segments 2, 3, 4, 5
     assert [log.first_needed(revision) for revision in (1, 2, 3, 5)] == [2, 3, 4, 5]
     sizes = {number: segment_path(tmp_path, number).stat().st_size for number in (1, 2, 3)}
     assert log.bytes_between(1, 4) == sum(sizes.values())
-    log.drop_before(4)
+    remove_segments_before(tmp_path, 4)
     assert segment_numbers(tmp_path) == [4, 5]
     assert [bytes(f.payload) for s in read_segments(tmp_path, 4) for f in s.frames] == PAYLOADS[2:]
