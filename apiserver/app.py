@@ -11,9 +11,13 @@ from apimachinery.schema import builtin
 from apimachinery.schema.decode import Decoder
 from apiserver.admission.chain import Admission
 from apiserver.authn.chain import Authentication
+from apiserver.defaults.defaulter import Defaulter
+from apiserver.http.health import Check, ping
+from apiserver.http.pages import all_pages
 from apiserver.http.render import Renderer
 from apiserver.http.server import Handler
 from apiserver.resources.catalog import GROUPS
+from apiserver.resources.columns.lookup import printer
 from apiserver.resources.spec import Resource
 from apiserver.resources.strategies.lookup import STRATEGIES
 from apiserver.rest.backend import Backend
@@ -22,7 +26,7 @@ from apiserver.rules import KindRules
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
 from apiserver.storage.values import read_value
-from apiserver.wire.table import AGE, NAME, Printer
+from etcd.errors import KVError
 from etcd.kv import KV
 
 
@@ -42,8 +46,9 @@ class ApiServer:
         clock: Clock | None = None,
         chance: Chance | None = None,
         prefix: str = "/registry",
+        address: str = "127.0.0.1:6443",
     ) -> None:
-        clock = clock or RealClock()
+        clock, schemas = clock or RealClock(), builtin.load()
         layout, resources = Layout(prefix), catalog()
         mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
         for row in resources.values():
@@ -52,12 +57,12 @@ class ApiServer:
             kv=kv,
             layout=layout,
             mirror=mirror,
-            schemas=builtin.load(),
+            schemas=schemas,
             decoder=Decoder(),
             clock=clock,
             chance=chance or SystemChance(),
             admission=Admission(),
-            rules=KindRules(),
+            rules=KindRules(Defaulter(schemas, clock=clock)),
             read_value=read_value,
             namespaces=resources["", "v1", "namespaces"],
             strategies=STRATEGIES,
@@ -65,13 +70,24 @@ class ApiServer:
         self.handler = Handler(
             self.backend,
             resources=lambda group, version, name: resources.get((group, version, name)),
-            pages={},
+            pages=all_pages(GROUPS, self._checks(), address=address),
             authentication=Authentication(tokens),
-            renderer=Renderer(
-                lambda _: Printer(columns=(NAME, AGE), cells=lambda tree, _: [tree["metadata"]["name"], ""])
-            ),
+            renderer=Renderer(printer),
         )
         self._mirroring: asyncio.Task[None] | None = None
+
+    def _checks(self) -> Mapping[str, Check]:
+        async def store() -> str:
+            try:
+                await self.backend.kv.status()
+            except KVError as error:
+                return str(error)
+            return ""
+
+        async def mirror() -> str:
+            return "" if self.backend.mirror.revision else "not synced"
+
+        return {"ping": ping, "etcd": store, "informer-sync": mirror}
 
     async def __aenter__(self) -> Self:
         self._mirroring = asyncio.create_task(self.backend.mirror.run(), name="mirror")

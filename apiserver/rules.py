@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from apimachinery import errors
 from apimachinery.errors import FieldError
 from apimachinery.paths import ROOT
+from apiserver.defaults.defaulter import Defaulter
 from apiserver.resources.spec import Resource
 from apiserver.storage.stored import Tree
 
 
 class KindRules:
-    def default(self, api_version: str, kind: str, tree: Tree) -> None:
-        """Fill in what was left out."""
+    def __init__(self, defaulter: Defaulter) -> None:
+        self.default = defaulter.default_object
 
     def check_create(self, resource: Resource, tree: Tree) -> Sequence[FieldError]:
         if not tree["metadata"].get("name"):

@@ -1,10 +1,81 @@
-"""What is served besides objects: health, version, discovery, and an index of it all."""
+"""What is served besides objects: discovery, version, health, and an index of it all."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
+import orjson
 from aiohttp import web
+
+from apiserver.discovery import aggregated, legacy, version
+from apiserver.http.health import Check, health_pages
+from apiserver.resources.spec import Group
 
 Page: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Pages: TypeAlias = Mapping[str, Page]
 """By exact path, without a slash at its end."""
+
+_HEADERS = {"Cache-Control": "no-cache, private"}
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+
+
+def all_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: str) -> Pages:
+    """`address` is where clients find the server."""
+    groups = list(groups)
+    core = [group for group in groups if not group.name]
+    named = [group for group in groups if group.name]
+    pages: dict[str, Page] = {
+        "/api": _either(legacy.core_versions(address), core),
+        "/apis": _either(legacy.group_list(named), named),
+        "/version": document(version.DOCUMENT),
+        **health_pages(checks),
+    }
+    for group in groups:
+        folder = f"/apis/{group.name}" if group.name else "/api"
+        if group.name:
+            pages[folder] = document(legacy.group(group))
+        for name in group.versions:
+            pages[f"{folder}/{name}"] = document(legacy.resource_list(group, name))
+    pages["/"] = document({"paths": sorted(pages)})
+    return pages
+
+
+def document(tree: Any) -> Page:
+    """A page that always says the same."""
+    body = orjson.dumps(tree)
+
+    async def page(_request: web.BaseRequest) -> web.Response:
+        return web.Response(body=body, content_type="application/json", headers=_HEADERS)
+
+    return page
+
+
+def _either(plain: Any, groups: Iterable[Group]) -> Page:
+    """Discovery as the client asks for it: of this level alone, or of everything below at once."""
+    alone = document(plain)
+    whole = {name: orjson.dumps(aggregated.discovery(groups, name)) for name in aggregated.VERSIONS}
+
+    async def page(request: web.BaseRequest) -> web.StreamResponse:
+        name = _aggregated_version(request.headers.get("Accept", ""))
+        if name is None:
+            return await alone(request)
+        body = whole[name]
+        etag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
+        headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": "public"}
+        if request.headers.get("If-None-Match") == etag:
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=body, headers=headers | {"Content-Type": _AGGREGATED.format(version=name)})
+
+    return page
+
+
+def _aggregated_version(accept: str) -> str | None:
+    """The first version of aggregated discovery that the client takes, before it would take the plain document."""
+    for clause in accept.split(","):
+        media_type, *pairs = (part.strip() for part in clause.split(";"))
+        parameters = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+        if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("v") in aggregated.VERSIONS:
+            return parameters["v"]
+        if media_type in ("application/json", "*/*") and "as" not in parameters:
+            return None
+    return None

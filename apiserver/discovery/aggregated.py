@@ -1,0 +1,55 @@
+"""Discovery at once: every group, version and resource in one document, for /api and for /apis."""
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from apiserver.resources.spec import Group, GroupVersion, Resource, Subresource
+
+Document: TypeAlias = dict[str, Any]
+
+VERSIONS = ("v2", "v2beta1")
+
+
+def discovery(groups: Iterable[Group], version: str) -> Document:
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "metadata": {},
+        "items": [_group(group) for group in groups],
+    }
+
+
+def _group(group: Group) -> Document:
+    metadata = {"name": group.name} if group.name else {}
+    return {"metadata": metadata, "versions": [_version(group, version) for version in group.versions]}
+
+
+def _version(group: Group, version: str) -> Document:
+    rows = [_resource(row) for row in group.resources if row.version == version]
+    return {"version": version, "resources": rows, "freshness": "Current"}
+
+
+def _resource(row: Resource) -> Document:
+    entry: Document = {
+        "resource": row.name,
+        "responseKind": _kind(("", ""), row.kind),
+        "scope": "Namespaced" if row.namespaced else "Cluster",
+        "singularResource": row.singular_name,
+        "verbs": list(row.verbs),
+    }
+    lists = {"shortNames": row.short_names, "categories": row.categories}
+    entry |= {name: list(values) for name, values in lists.items() if values}
+    if row.subresources:
+        entry["subresources"] = [_subresource(row, subresource) for subresource in row.subresources]
+    return entry
+
+
+def _subresource(row: Resource, subresource: Subresource) -> Document:
+    kind = _kind(subresource.group_version or ("", ""), subresource.kind or row.kind)
+    return {"subresource": subresource.name, "responseKind": kind, "verbs": list(subresource.verbs)}
+
+
+def _kind(group_version: GroupVersion, kind: str) -> Document:
+    """Upstream leaves group and version empty where they are those of the resource."""
+    group, version = group_version
+    return {"group": group, "version": version, "kind": kind}

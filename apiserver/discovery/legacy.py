@@ -1,0 +1,81 @@
+"""Discovery a group at a time: /api, /apis, /apis/GROUP, /api/v1 and /apis/GROUP/VERSION."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from apiserver.resources.spec import Group, Resource, Subresource
+
+Document: TypeAlias = dict[str, Any]
+
+
+def core_versions(address: str) -> Document:
+    """/api; `address` is where clients find the server."""
+    where = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": where}
+
+
+def group_list(groups: Iterable[Group]) -> Document:
+    """/apis; the core group has a place of its own and is not in it."""
+    named = [_group(group) for group in groups if group.name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": named}
+
+
+def group(group_: Group) -> Document:
+    return {"kind": "APIGroup", "apiVersion": "v1"} | _group(group_)
+
+
+def resource_list(group_: Group, version: str) -> Document:
+    """The resources of one version; upstream's own of the core group says no apiVersion."""
+    head = {"kind": "APIResourceList", "apiVersion": "v1"} if group_.name else {"kind": "APIResourceList"}
+    rows = [row for row in group_.resources if row.version == version]
+    resources = [entry for row in rows for entry in (_resource(row), *_subresources(row))]
+    return head | {"groupVersion": f"{group_.name}/{version}".lstrip("/"), "resources": resources}
+
+
+def _group(group_: Group) -> Document:
+    versions = [
+        {"groupVersion": f"{group_.name}/{version}", "version": version} for version in group_.versions
+    ]
+    return {"name": group_.name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _resource(row: Resource) -> Document:
+    entry: Document = {
+        "name": row.name,
+        "singularName": row.singular_name,
+        "namespaced": row.namespaced,
+        "kind": row.kind,
+        "verbs": list(row.verbs),
+    }
+    entry |= _present({"shortNames": row.short_names, "categories": row.categories})
+    if "watch" in row.verbs:
+        entry["storageVersionHash"] = _storage_version_hash(row)
+    return entry
+
+
+def _subresources(row: Resource) -> Sequence[Document]:
+    return [_subresource(row, subresource) for subresource in row.subresources]
+
+
+def _subresource(row: Resource, subresource: Subresource) -> Document:
+    entry: Document = {
+        "name": f"{row.name}/{subresource.name}",
+        "singularName": "",
+        "namespaced": row.namespaced,
+    }
+    if subresource.group_version is not None:
+        entry["group"], entry["version"] = subresource.group_version
+    return entry | {"kind": subresource.kind or row.kind, "verbs": list(subresource.verbs)}
+
+
+def _present(fields: Mapping[str, Sequence[str]]) -> Document:
+    return {name: list(values) for name, values in fields.items() if values}
+
+
+def _storage_version_hash(row: Resource) -> str:
+    """What a client can tell by whether what is stored changed its version."""
+    group_, version = row.storage_version or row.group_version
+    digest = hashlib.sha256(f"{group_}/{version}/{row.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
