@@ -1,0 +1,113 @@
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.errors import Compacted, FutureRevision, Interrupted, InvalidRequest, PermissionDenied
+from etcd.kv import Compare, Delete, Put, Range, RangeResult, Target, Txn, WatchRequest
+from etcd.remote.answers import MemberStatus
+from etcd.remote.errors import RevisionCompacted, RevisionInFuture
+from etcd.remote.store import RemoteStore
+from etcd.remote.transport import Transport
+from tests.support.etcd_fakes import CREATED, FakeGateway, FakeStream, watch_message
+
+PUT = Put(key=b"k", value=b"v")
+READ = Range(key=b"k")
+COMPARE = Compare(key=b"k", target=Target.MOD, operand=3)
+
+
+def store_over(*gateways):
+    clock = SteppedClock()
+    return RemoteStore(Transport(gateways, credentials=None, deadline=5.0, clock=clock), clock)
+
+
+@pytest.mark.parametrize(
+    ("call", "again"),
+    [
+        pytest.param(lambda store: store.range(READ), True, id="range"),
+        pytest.param(lambda store: store.put(PUT), False, id="put"),
+        pytest.param(lambda store: store.delete(Delete(key=b"k")), False, id="delete"),
+        pytest.param(lambda store: store.txn(Txn(compare=[COMPARE], then=[PUT])), False, id="set if"),
+        pytest.param(lambda store: store.txn(Txn(then=[READ], otherwise=[PUT])), False, id="set unless"),
+        pytest.param(lambda store: store.txn(Txn(compare=[COMPARE], then=[READ])), True, id="read if"),
+        pytest.param(lambda store: store.compact(3), False, id="compact"),
+        pytest.param(lambda store: store.grant(5), False, id="grant"),
+        pytest.param(lambda store: store.keep_alive(7), True, id="keep alive"),
+        pytest.param(lambda store: store.revoke(7), False, id="revoke"),
+        pytest.param(lambda store: store.time_to_live(7), True, id="time to live"),
+        pytest.param(lambda store: store.leases(), True, id="leases"),
+    ],
+)
+async def test_what_is_asked_again_when_the_outcome_is_unknown(call, again):
+    broken, up = FakeGateway(Interrupted("cut")), FakeGateway("answer")
+    store = store_over(broken, up)
+    if again:
+        assert await call(store) == "answer"
+    else:
+        with pytest.raises(Interrupted):
+            await call(store)
+        assert up.asked == []
+
+
+STATUS = MemberStatus(revision=40, version="3.5.1", has_leader=True, size=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "requested"),
+    [
+        pytest.param(lambda store: store.range(Range(key=b"k", revision=50)), 50, id="range"),
+        pytest.param(lambda store: store.compact(50), 50, id="compact"),
+        pytest.param(
+            lambda store: store.txn(Txn(then=[READ, Range(key=b"k", revision=50)])), 50, id="transaction"
+        ),
+    ],
+)
+async def test_which_revision_is_in_the_future_is_said(call, requested):
+    with pytest.raises(FutureRevision) as raised:
+        await call(store_over(FakeGateway(RevisionInFuture(""), STATUS)))
+    assert (raised.value.requested, raised.value.current) == (requested, 40)
+
+
+async def test_where_history_begins_is_learnt_from_a_watch():
+    cancelled = watch_message(40, canceled=True, compact_revision=30)
+    member = FakeGateway(RevisionCompacted(""), streams=[stream := FakeStream(CREATED, cancelled)])
+    with pytest.raises(Compacted) as raised:
+        await store_over(member).range(Range(key=b"k", revision=20))
+    assert (raised.value.requested, raised.value.compact_revision) == (20, 30)
+    assert stream.closed
+
+
+async def test_who_may_not_watch_is_not_told_where_history_begins():
+    denied = watch_message(40, created=True, canceled=True, cancel_reason="etcdserver: permission denied")
+    member = FakeGateway(RevisionCompacted(""), streams=[FakeStream(denied)])
+    with pytest.raises(Compacted) as raised:
+        await store_over(member).compact(20)
+    assert (raised.value.requested, raised.value.compact_revision) == (20, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda store: store.watch(WatchRequest(key=b"")), id="a watch of no key"),
+        pytest.param(lambda store: store.grant(0), id="a lease of no time"),
+    ],
+)
+async def test_what_etcd_would_read_as_something_else_is_refused(call):
+    member = FakeGateway("answer")
+    with pytest.raises(InvalidRequest):
+        await call(store_over(member))
+    assert member.asked == []
+
+
+async def test_a_watch_from_now_on_begins_behind_what_any_member_has_seen():
+    """The member that takes it may be behind: etcd's own "from now on" would be its now."""
+    member = FakeGateway(RangeResult(revision=41, kvs=(), count=0), streams=[FakeStream(CREATED)])
+    store = store_over(member)
+    async with await store.watch(WatchRequest(key=b"k")):
+        assert b'"start_revision":42' in member.bodies[-1]
+
+
+async def test_a_watch_is_refused_before_it_begins():
+    denied = watch_message(4, created=True, canceled=True, cancel_reason="etcdserver: permission denied")
+    with pytest.raises(PermissionDenied):
+        await store_over(FakeGateway(streams=[FakeStream(denied)])).watch(
+            WatchRequest(key=b"k", start_revision=3)
+        )
