@@ -14,6 +14,9 @@ from etcd.errors import Interrupted, KVError, NoSpace, Unavailable
 
 UNFINISHED = ".tmp"
 
+_sync_content = getattr(os, "fdatasync", os.fsync)
+"""The file and its length, but not its times, where the system makes that difference."""
+
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
@@ -58,7 +61,7 @@ class Disk:
 
     def sync(self, fd: int) -> None:
         if self.fsync:
-            os.fdatasync(fd)
+            _sync_content(fd)
 
     def cut(self, fd: int, size: int) -> None:
         os.ftruncate(fd, size)

@@ -5,6 +5,7 @@ way to undo it: if the log cannot take a batch, it and all that was built on it 
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -13,6 +14,8 @@ from etcd.embedded import codec
 from etcd.embedded.wal import Log
 from etcd.errors import Interrupted, KVError, Unavailable
 from etcd.kv import Revision
+
+_logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -134,5 +137,8 @@ class GroupCommit:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """However the task ended, nobody waits for ever."""
-        if task.cancelled() or task.exception() is not None:
-            self._take_back(Interrupted, f"the log's writer ended: {task!r}")
+        if task.cancelled():
+            self._take_back(Interrupted, "the event loop ended before the store was closed")
+        elif (error := task.exception()) is not None:
+            _logger.error("the log's writer failed", exc_info=error)
+            self._take_back(Interrupted, f"the log's writer failed: {error!r}")

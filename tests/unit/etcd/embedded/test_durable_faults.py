@@ -128,6 +128,26 @@ async def test_after_a_failed_fsync_nobody_claims_to_know_and_only_reads_go_on(o
     assert (revision, kvs) in [(2, {b"a": b"kept"}), (3, {b"a": b"unknown"})]
 
 
+async def test_a_mistake_of_our_own_lets_nobody_wait_for_ever(opened, caplog):
+    class Mistaken(FaultyDisk):
+        def write(self, fd, data, offset):
+            if self.mistaken:
+                raise ValueError("a mistake")
+            return super().write(fd, data, offset)
+
+        mistaken = False
+
+    disk = Mistaken()
+    store = await opened(disk=disk)
+    disk.mistaken = True
+    with pytest.raises(Interrupted, match="the log's writer failed: ValueError"):
+        await store.put(put(b"a"))
+    assert "the log's writer failed" in caplog.text
+    with pytest.raises(Unavailable):
+        await store.put(put(b"a"))
+    assert await state(store) == (1, {})
+
+
 async def test_what_gathered_behind_a_failed_fsync_is_known_not_to_be_written(opened):
     disk = HeldDisk()
     store = await opened(disk=disk)
