@@ -5,20 +5,48 @@ The algorithm of each verb is written once, in `rest/`; a strategy only answers 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeAlias
 
+from apiserver.rest.call import User
+
 Tree: TypeAlias = dict[str, Any]
+Paths: TypeAlias = tuple[tuple[str, ...], ...]
 
 MAIN = ""
 """As the name of a subresource: the resource itself."""
 
+SPEC: Paths = (("spec",),)
+STATUS: Paths = (("status",),)
+METADATA: Paths = tuple(
+    ("metadata", field) for field in ("labels", "annotations", "finalizers", "ownerReferences")
+)
+"""What clients may write of metadata: where a subresource leaves it alone, all of this."""
 
-def _keep(new: Tree) -> None:
+BACKGROUND, ORPHAN, UNSUPPORTED = "Background", "Orphan", "Unsupported"
+"""What becomes of an object's dependents when it is deleted and nobody says what should."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a strategy may know of a request besides its object."""
+
+    user: User
+    now: datetime
+    warn: Callable[[str], None]
+    """Tells the client something besides the answer."""
+
+
+PrepareUpdate: TypeAlias = Callable[[Tree, Tree, Request], None]
+"""Changes the new object, knowing the old one."""
+
+
+def _keep(_tree: Tree) -> None:
+    """Nothing is special when it is deleted."""
+
+
+def _keep_new(_tree: Tree, _request: Request) -> None:
     """Nothing is special when it is created."""
-
-
-def _keep_update(new: Tree, old: Tree) -> None:
-    """Nothing is special when it is changed."""
 
 
 def _not_gracefully(_tree: Tree, _asked: int | None) -> int | None:
@@ -33,22 +61,31 @@ def _waits_for_finalizers(tree: Tree) -> bool:
 class Strategy:
     """One resource's answers. Functions change the tree they are given, which is nobody else's yet."""
 
-    resets: Mapping[str, tuple[tuple[str, ...], ...]] = field(
-        default_factory=lambda: {MAIN: (("status",),), "status": (("spec",), ("metadata", "labels"))}
-    )
+    cleared: Paths = STATUS
+    """What a new object cannot be given: it begins as it is when nothing is set."""
+    resets: Mapping[str, Paths] = field(default_factory=lambda: {MAIN: STATUS, "status": SPEC})
     """For the resource and for each subresource that writes it: the paths that stay as they were, whatever was sent."""
-    generation: tuple[str, ...] = ()
-    """The top-level fields whose change makes a new generation; none: the resource has no generation."""
+    only: Mapping[str, Paths] = field(default_factory=dict)
+    """For subresources that write a part and nothing else: the paths that change. `*` is every element of a list."""
+    generation: Paths = ()
+    """What makes a new generation when it changes, other than through /status."""
+    first_generation: int = 0
+    """What a new object begins with; 0: it has no generation."""
     create_on_update: bool = False
     unconditional_update: bool = True
-    prepare_create: Callable[[Tree], None] = _keep
-    prepare_update: Callable[[Tree, Tree], None] = _keep_update
+    """An update may leave out the version that it was made of."""
+    prepare_create: Callable[[Tree, Request], None] = _keep_new
+    prepare_update: Mapping[str, PrepareUpdate] = field(default_factory=dict)
+    """For the resource and for each subresource that writes it; after `resets` and `only`."""
     grace: Callable[[Tree, int | None], int | None] = _not_gracefully
     """Seconds that an object is given to end when it is deleted, of what was asked; None: it is deleted at once."""
     pending: Callable[[Tree], bool] = _waits_for_finalizers
     """Whether an object that is deleted must wait for somebody."""
     prepare_delete: Callable[[Tree], None] = _keep
     """What happens to an object that is marked as being deleted, besides the mark."""
+    dependents: str = BACKGROUND
+    dependents_warning: str = ""
+    """What a client is told that deletes without saying what should become of the dependents."""
     returns_deleted: bool = False
     """A deletion answers with the object as it last was, not with a Status."""
 

@@ -13,12 +13,13 @@ from apimachinery.patch.apply import FieldManager
 from apimachinery.schema.decode import Decoder
 from apimachinery.schema.model import Schemas
 from apiserver.resources.spec import Resource
-from apiserver.resources.strategy import DEFAULT, Strategy
+from apiserver.resources.strategy import DEFAULT, Request, Strategy
 from apiserver.rest.attributes import Attributes
+from apiserver.rest.call import Call
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
 from apiserver.storage.stored import Stored, Tree
-from etcd.kv import KV, Range
+from etcd.kv import KV, Compare, Operation, Range
 
 
 class Admission(Protocol):
@@ -41,6 +42,24 @@ class Rules(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a write takes or gives back besides its object, in the same transaction: so nothing is ever held twice."""
+
+    compare: Sequence[Compare] = ()
+    then: Sequence[Operation] = ()
+
+
+NO_CLAIMS = Claims()
+
+
+class Claimant(Protocol):
+    """Gives the objects of a resource what no two of them may hold, such as addresses."""
+
+    async def claim(self, backend: "Backend", new: Tree | None, old: Tree | None) -> Claims:
+        """Fill in what the new object is given. `old` is None at its creation, `new` at its deletion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
     """The store and all that is known of objects."""
 
@@ -57,11 +76,20 @@ class Backend:
     """Canonical text of a stored value, whoever wrote it."""
     namespaces: Resource
     strategies: Mapping[GroupResource, Strategy]
+    claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
     """For each resource and subresource that was written so far."""
 
     def strategy(self, resource: Resource) -> Strategy:
         return self.strategies.get(resource.group_resource, DEFAULT)
+
+    def request(self, call: Call) -> Request:
+        """What a strategy may know of a call."""
+        return Request(user=call.user, now=self.clock.now(), warn=call.warnings.append)
+
+    async def claims(self, resource: Resource, new: Tree | None, old: Tree | None) -> Claims:
+        claimant = self.claimants.get(resource.group_resource)
+        return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old)
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """An object as it is now."""

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from apimachinery import status
 from apimachinery.groups import GroupResource
 from apimachinery.status import Details
-from apiserver.resources.strategy import Strategy
+from apimachinery.timestamps import parse_time
+from apiserver.resources.strategy import UNSUPPORTED, Strategy
 from apiserver.rest import metadata
 from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.backend import Backend
@@ -18,14 +19,24 @@ from apiserver.rest.read import list_objects
 from apiserver.storage.stored import Stored, Tree, canonical
 from etcd.kv import Compare, Delete, Put, Target, Txn
 
+_POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
+
 
 async def delete(backend: Backend, call: Call) -> ObjectAnswer:
-    return await _delete(backend, call, delete_options(backend, call))
+    return await delete_as(backend, call, _options(backend, call))
+
+
+def _options(backend: Backend, call: Call) -> DeleteOptions:
+    options = delete_options(backend, call)
+    warning = backend.strategy(call.resource).dependents_warning
+    if warning and not options.policy:
+        call.warnings.append(warning)
+    return options
 
 
 async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
     """Delete what a list would show; answers with what it was."""
-    options = delete_options(backend, call)
+    options = _options(backend, call)
     found = await list_objects(backend, call)
     for stored in found.items:
         name = stored.key.rpartition(b"/")[2].decode()
@@ -39,13 +50,14 @@ async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
             query=call.query,
         )
         try:
-            await _delete(backend, one, options)
+            await delete_as(backend, one, options)
         except status.NotFound:
             continue  # somebody else was quicker
     return found
 
 
-async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> ObjectAnswer:
+async def delete_as(backend: Backend, call: Call, options: DeleteOptions) -> ObjectAnswer:
+    """Delete the object that a call is about, as its options say."""
     strategy = backend.strategy(call.resource)
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
@@ -58,6 +70,7 @@ async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> Objec
             old=old,
             dry_run=options.dry_run,
         )
+        await backend.admission.mutate(backend, attributes)
         await backend.admission.validate(backend, attributes)
         about = GroupResource(call.resource.group, call.resource.kind)
         check_preconditions(about, call.name, options, old["metadata"])
@@ -72,29 +85,48 @@ async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> Objec
 def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) -> Tree | None:
     """The object as its deletion leaves it; None if it is being deleted already, and no sooner for this call."""
     meta = dict(old["metadata"])
-    tree = old | {"metadata": meta}
+    tree, going = old | {"metadata": meta}, "deletionTimestamp" in meta
     grace = strategy.grace(old, options.grace)
-    left = meta.get("deletionGracePeriodSeconds", 0) if "deletionTimestamp" in meta else 0
-    if grace is not None and left and (options.grace is None or options.grace >= left):
-        return None
-    _set_policy(meta, options.policy)
+    if going and grace is not None:
+        return _mark_sooner(tree, options.grace)
+    _set_policy(meta, options.policy or _default_policy(strategy, meta))
     if grace is None:
         if not strategy.pending(tree):
             return tree
         grace = 0
-    if "deletionTimestamp" not in meta and meta.get("generation"):
-        meta["generation"] += 1
-    meta["deletionTimestamp"] = metadata.timestamp(now + timedelta(seconds=grace))
-    meta["deletionGracePeriodSeconds"] = grace
+    if not going:
+        if meta.get("generation"):
+            meta["generation"] += 1
+        meta["deletionTimestamp"] = metadata.timestamp(now + timedelta(seconds=grace))
+        meta["deletionGracePeriodSeconds"] = grace
     strategy.prepare_delete(tree)
     return tree
+
+
+def _mark_sooner(tree: Tree, asked: int | None) -> Tree | None:
+    """A graceful deletion that goes on can be hastened, and nothing else of it can be changed."""
+    meta = tree["metadata"]
+    left: int = meta.get("deletionGracePeriodSeconds", 0)
+    if asked is None or asked >= left:
+        return None
+    end = parse_time(meta["deletionTimestamp"]) - timedelta(seconds=left - asked)
+    meta |= {"deletionTimestamp": metadata.timestamp(end), "deletionGracePeriodSeconds": asked}
+    return tree
+
+
+def _default_policy(strategy: Strategy, meta: Tree) -> str:
+    """What becomes of dependents if the client does not say: as a finalizer says that is there, or as is usual."""
+    decided = strategy.dependents == UNSUPPORTED or not _POLICY_FINALIZERS.isdisjoint(
+        meta.get("finalizers", ())
+    )
+    return "" if decided else strategy.dependents
 
 
 def _set_policy(meta: Tree, policy: str) -> None:
     """The finalizer that a propagation policy stands for, in place of any other's."""
     if not policy:
         return
-    finalizers = [name for name in meta.get("finalizers", []) if name not in FINALIZER_OF.values()]
+    finalizers = [name for name in meta.get("finalizers", []) if name not in _POLICY_FINALIZERS]
     if policy in FINALIZER_OF:
         finalizers.append(FINALIZER_OF[policy])
     meta["finalizers"] = finalizers
@@ -118,8 +150,9 @@ async def _carry_out(
             return None
         revision = result.revision
     if not waits:
-        gone = Delete(key=stored.key)
-        result = await backend.kv.txn(Txn(compare=(_unchanged(stored.key, revision),), then=(gone,)))
+        claims = await backend.claims(call.resource, None, marked)
+        seen, gone = _unchanged(stored.key, revision), Delete(key=stored.key)
+        result = await backend.kv.txn(Txn(compare=(seen, *claims.compare), then=(gone, *claims.then)))
         if not result.succeeded:
             return None
     return _answer(call, strategy, Stored(stored.key, value, revision), waits=waits)

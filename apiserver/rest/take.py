@@ -1,10 +1,8 @@
 """What a write may not touch: status but through /status, spec through it, and so on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apimachinery.schema.model import Type
-from apimachinery.schema.zero import OMITTED, absent
 from apiserver.storage.stored import Tree
 
 Path = tuple[str, ...]
@@ -13,7 +11,7 @@ EACH = "*"
 """As a step of a path: every element of a list, each matched with the one at its place."""
 
 
-def keep_paths(new: Tree, old: Tree, paths: Sequence[Path]) -> Tree:
+def keep_paths(new: Tree, old: Mapping[str, Any], paths: Sequence[Path]) -> Tree:
     """The new object with what is at some paths as it was in the old one. Neither tree is changed."""
     for path in paths:
         new = _with(new, path, _get(old, path))
@@ -29,15 +27,6 @@ def only_paths(new: Tree, old: Tree, paths: Sequence[Path]) -> Tree:
     for path in paths:
         made = _with_each(made, new, path)
     return made
-
-
-def cleared(tree: Tree, schema: Type, fields: Sequence[str]) -> Tree:
-    """The object with top-level fields as Go writes them when nothing was set."""
-    for name in fields:
-        field = schema.fields.get(name)
-        empty = OMITTED if field is None else absent(field)
-        tree = _with(tree, (name,), None if empty is OMITTED else empty)
-    return tree
 
 
 def is_changed(new: Tree, old: Tree, paths: Sequence[Path]) -> bool:
@@ -65,13 +54,13 @@ def _with(tree: Tree, path: Path, value: Any) -> Tree:
 
 
 def _with_each(base: Any, given: Any, path: Path) -> Any:
-    """The base with what is given at a path, through lists of the same length; others are taken as they are given."""
+    """The base with what is given at a path. A list whose elements are not the same ones is taken as it is given."""
     if EACH not in path:
         return _with(base, path, _get(given, path))
     at = path.index(EACH)
-    mine, theirs = _get(base, path[:at]), _get(given, path[:at])
-    if not (mine and theirs) or len(mine) != len(theirs):
-        return _with(base, path[:at], theirs)
+    mine, theirs = _get(base, path[:at]) or [], _get(given, path[:at]) or []
+    if [one.get("name") for one in mine] != [other.get("name") for other in theirs]:
+        return _with(base, path[:at], theirs or None)
     rest = path[at + 1 :]
     elements = [_with_each(one, other, rest) for one, other in zip(mine, theirs, strict=True)]
-    return _with(base, path[:at], elements)
+    return _with(base, path[:at], elements or None)

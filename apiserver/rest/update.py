@@ -1,23 +1,27 @@
 """Update: an object is replaced, whole or through a subresource, if nobody else did meanwhile.
 
 `change` is the one read-modify-write that updates, patches and subresources go through. It tries again when another
-write came between, unless the client said which version it had seen.
+write came between, which fails if the client said which version it had seen.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from apimachinery import status
+import orjson
+
+from apimachinery import errors, status
+from apimachinery.groups import GroupKind
+from apimachinery.paths import ROOT
 from apimachinery.status import ApiError
 from apiserver.resources.strategy import Strategy
 from apiserver.rest import managed, metadata
 from apiserver.rest.attributes import Attributes, Operation
-from apiserver.rest.backend import Backend
+from apiserver.rest.backend import Backend, Claims
 from apiserver.rest.body import read_object
 from apiserver.rest.call import Call, ObjectAnswer
 from apiserver.rest.create import create_tree
 from apiserver.rest.options import WriteOptions, integer, write_options
-from apiserver.rest.take import keep_paths
+from apiserver.rest.take import is_changed, keep_paths, only_paths
 from apiserver.storage.stored import Stored, Tree, canonical
 from etcd.kv import Compare, Delete, Put, Target, Txn
 
@@ -36,9 +40,10 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
     if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
         return await create_tree(backend, call, sent, options)
 
+    untouched = orjson.dumps(sent)
+
     async def replace(old: Tree) -> Tree:
-        copy = sent | {"metadata": dict(sent["metadata"])}
-        return managed.on_update(backend, call, copy, old, options)
+        return managed.on_update(backend, call, orjson.loads(untouched), old, options)
 
     return await change(backend, call, options, replace)
 
@@ -49,17 +54,21 @@ async def change(backend: Backend, call: Call, options: WriteOptions, transform:
         stored = await backend.get(call.resource, call.namespace, call.name)
         old = stored.tree()
         new = await transform(old)
-        unconditional = _check_preconditions(call, stored, new, old)
-        new = await _prepare(backend, call, options, new, old)
-        answer = await _store(backend, call, options, stored, new, old)
+        _check_preconditions(backend, call, stored, new, old)
+        new, claims = await _prepare(backend, call, options, new, old)
+        old["metadata"].pop("resourceVersion")
+        if new == old:
+            return ObjectAnswer(stored=stored)
+        if options.dry_run:
+            new["metadata"]["resourceVersion"] = str(stored.revision)
+            return ObjectAnswer(tree=new)
+        answer = await _store(backend, call, stored, new, claims)
         if answer is not None:
             return answer
-        if not unconditional:
-            raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
 
 
-def _check_preconditions(call: Call, stored: Stored, new: Tree, old: Tree) -> bool:
-    """Whether the client named no version, so that the write may be tried again on another."""
+def _check_preconditions(backend: Backend, call: Call, stored: Stored, new: Tree, old: Tree) -> None:
+    """Refuse to change another object, or another version of it, than the one that was meant."""
     uid, version = new["metadata"].get("uid", ""), new["metadata"].pop("resourceVersion", "")
     if uid and uid != old["metadata"]["uid"]:
         key = stored.key.decode()
@@ -69,10 +78,16 @@ def _check_preconditions(call: Call, stored: Stored, new: Tree, old: Tree) -> bo
         text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
         raise status.conflict(call.resource.group_resource, call.name, text)
     if version in ("", "0"):
-        return True
-    if _version(version) != stored.revision:
+        if not backend.strategy(call.resource).unconditional_update:
+            raise _unconditional(call)
+    elif _version(version) != stored.revision:
         raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
-    return False
+
+
+def _unconditional(call: Call) -> ApiError:
+    resource = call.resource.group_resource
+    wrong = errors.invalid(ROOT.child("metadata", "resourceVersion"), 0, "must be specified for an update")
+    return status.invalid(GroupKind(resource.group, resource.resource), call.name, [wrong])
 
 
 def _version(text: str) -> int:
@@ -82,7 +97,9 @@ def _version(text: str) -> int:
         raise ApiError(str(error).replace("ParseInt", "ParseUint")) from error
 
 
-async def _prepare(backend: Backend, call: Call, options: WriteOptions, new: Tree, old: Tree) -> Tree:
+async def _prepare(
+    backend: Backend, call: Call, options: WriteOptions, new: Tree, old: Tree
+) -> tuple[Tree, Claims]:
     """All that happens to an object between its being sent and its being stored."""
     resource, strategy = call.resource, backend.strategy(call.resource)
     subresource = call.subresource.name if call.subresource else ""
@@ -90,36 +107,43 @@ async def _prepare(backend: Backend, call: Call, options: WriteOptions, new: Tre
         operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run
     )
     await backend.admission.mutate(backend, attributes)
-    new = keep_paths(new, old, strategy.resets.get(subresource, ()))
+    new = attributes.object = _taken(strategy, subresource, new, old)
     metadata.keep(new, old)
-    strategy.prepare_update(new, old)
-    if any(new.get(field) != old.get(field) for field in strategy.generation):
+    if prepare := strategy.prepare_update.get(subresource):
+        prepare(new, old, backend.request(call))
+    if subresource != "status" and is_changed(new, old, strategy.generation):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+    claims = await backend.claims(resource, new, old)
     wrong = backend.rules.check_update(resource, subresource, new, old)
     if wrong:
         raise status.invalid(resource.group_kind, call.name, wrong)
     await backend.admission.validate(backend, attributes)
-    return new
+    return new, claims
+
+
+def _taken(strategy: Strategy, subresource: str, new: Tree, old: Tree) -> Tree:
+    """The new object as far as this way to write it may change it."""
+    only = strategy.only.get(subresource)
+    new = new if only is None else only_paths(new, old, only)
+    new = keep_paths(new, old, strategy.resets.get(subresource, ()))
+    return new | {"metadata": dict(new["metadata"])}
 
 
 async def _store(
-    backend: Backend, call: Call, options: WriteOptions, stored: Stored, new: Tree, old: Tree
+    backend: Backend, call: Call, stored: Stored, new: Tree, claims: Claims
 ) -> ObjectAnswer | None:
-    """Store the new object over the old; None if that is no longer the newest."""
-    old["metadata"].pop("resourceVersion")
-    if new == old:
-        return ObjectAnswer(stored=stored)
-    value = canonical(new)
-    if options.dry_run:
-        new["metadata"]["resourceVersion"] = str(stored.revision)
-        return ObjectAnswer(tree=new)
+    """Store the new object over the old; None if that is no longer the newest, or a claim is somebody else's."""
+    key, value = stored.key, canonical(new)
     ended = _is_ended(backend.strategy(call.resource), new)
-    operation = Delete(key=stored.key) if ended else Put(key=stored.key, value=value)
-    seen = Compare(key=stored.key, target=Target.MOD, operand=stored.revision)
-    result = await backend.kv.txn(Txn(compare=(seen,), then=(operation,)))
+    if ended:
+        claims = await backend.claims(call.resource, None, stored.tree())
+    operation = Delete(key=key) if ended else Put(key=key, value=value)
+    seen = Compare(key=key, target=Target.MOD, operand=stored.revision)
+    transaction = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
+    result = await backend.kv.txn(transaction)
     if not result.succeeded:
         return None
-    return ObjectAnswer(stored=Stored(stored.key, value, stored.revision if ended else result.revision))
+    return ObjectAnswer(stored=Stored(key, value, stored.revision if ended else result.revision))
 
 
 def _is_ended(strategy: Strategy, tree: Tree) -> bool:

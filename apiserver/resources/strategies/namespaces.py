@@ -1,30 +1,30 @@
 """Namespaces: they end only when their own finalizers, in the spec, are gone."""
 
-from apiserver.resources.strategy import MAIN, Strategy, Tree
+from apimachinery import meta
+from apimachinery.groups import GroupResource
+from apimachinery.wellknown import FINALIZER_NAMESPACE, LABEL_METADATA_NAME
+from apiserver.resources.strategy import MAIN, SPEC, STATUS, Request, Strategy, Tree
 
-FINALIZER = "kubernetes"
 
-
-def _prepare_create(tree: Tree) -> None:
-    spec = tree.setdefault("spec", {})
-    if FINALIZER not in spec.setdefault("finalizers", []):
-        spec["finalizers"] = [*spec["finalizers"], FINALIZER]
+def _prepare_create(tree: Tree, _request: Request) -> None:
+    spec = tree.get("spec") or {}
+    finalizers = spec.get("finalizers") or []
+    tree["spec"] = spec | {"finalizers": [*finalizers, *({FINALIZER_NAMESPACE} - {*finalizers})]}
     tree["status"] = {"phase": "Active"}
     _label(tree)
 
 
-def _prepare_update(new: Tree, _old: Tree) -> None:
+def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
     _label(new)
 
 
 def _label(tree: Tree) -> None:
     """Every namespace carries its name as a label, so that selectors can name it."""
-    metadata = tree["metadata"]
-    metadata["labels"] = metadata.get("labels", {}) | {"kubernetes.io/metadata.name": metadata["name"]}
+    tree["metadata"]["labels"] = {**meta.labels(tree), LABEL_METADATA_NAME: meta.name(tree)}
 
 
 def _pending(tree: Tree) -> bool:
-    return bool(tree["metadata"].get("finalizers") or tree.get("spec", {}).get("finalizers"))
+    return bool(meta.finalizers(tree) or (tree.get("spec") or {}).get("finalizers"))
 
 
 def _prepare_delete(tree: Tree) -> None:
@@ -34,12 +34,14 @@ def _prepare_delete(tree: Tree) -> None:
 
 NAMESPACES = Strategy(
     resets={
-        MAIN: (("status",), ("spec", "finalizers")),
-        "status": (("spec",),),
-        "finalize": (("status",), ("metadata", "labels"), ("metadata", "annotations")),
+        MAIN: (*STATUS, ("spec", "finalizers")),
+        "status": SPEC,
+        "finalize": STATUS,
     },
     prepare_create=_prepare_create,
-    prepare_update=_prepare_update,
+    prepare_update={MAIN: _prepare_update, "status": _prepare_update, "finalize": _prepare_update},
     pending=_pending,
     prepare_delete=_prepare_delete,
 )
+
+STRATEGIES = {GroupResource("", "namespaces"): NAMESPACES}

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from apiserver.rest.take import keep_paths, without_paths
+from apiserver.rest.take import is_changed, keep_paths, only_paths
 
 OLD = {"spec": {"a": 1, "b": {"c": 2}}, "status": {"ready": True}}
 NEW = {"spec": {"a": 9, "d": 3}, "status": {"ready": False}, "data": 5}
@@ -29,4 +29,51 @@ def test_paths_stay_as_they_were(paths, expected):
 
 
 def test_what_is_left_empty_is_left_out():
-    assert without_paths({"spec": {"a": 1}}, [("spec", "a")]) == {}
+    assert keep_paths({"spec": {"a": 1}}, {}, [("spec", "a")]) == {}
+
+
+POD = {
+    "metadata": {"name": "p", "labels": {"a": "1"}, "managedFields": [1]},
+    "spec": {"containers": [{"name": "a", "image": "x", "resources": {}}, {"name": "b", "image": "y"}]},
+}
+
+
+def changed(*containers):
+    metadata = {"name": "p", "labels": {"b": "2"}, "managedFields": [2]}
+    return {"metadata": metadata, "spec": {"containers": [*containers], "nodeName": "n"}}
+
+
+@pytest.mark.parametrize(
+    ("containers", "path", "expected"),
+    [
+        pytest.param(
+            [{"name": "a", "image": "z", "resources": {"limits": {}}}, {"name": "b", "resources": {}}],
+            ("spec", "containers", "*", "resources"),
+            [
+                {"name": "a", "image": "x", "resources": {"limits": {}}},
+                {"name": "b", "image": "y", "resources": {}},
+            ],
+            id="a field of each element",
+        ),
+        pytest.param(
+            [{"name": "b", "image": "z"}, {"name": "a"}],
+            ("spec", "containers", "*", "resources"),
+            [{"name": "b", "image": "z"}, {"name": "a"}],
+            id="other elements are for validation to refuse",
+        ),
+        pytest.param([{"name": "c"}], ("spec", "containers"), [{"name": "c"}], id="a whole list"),
+        pytest.param([{"name": "c"}], ("spec", "none"), POD["spec"]["containers"], id="nothing"),
+    ],
+)
+def test_only_some_paths_change(containers, path, expected):
+    before = orjson.dumps([POD, new := changed(*containers)])
+    assert only_paths(new, POD, [path]) == {
+        "metadata": POD["metadata"] | {"managedFields": [2]},
+        "spec": {"containers": expected},
+    }
+    assert orjson.dumps([POD, new]) == before
+
+
+def test_a_change_is_seen_at_its_path_alone():
+    assert is_changed(NEW, OLD, [("spec",)])
+    assert not is_changed(NEW, OLD, [("other",), ("spec", "none")])
