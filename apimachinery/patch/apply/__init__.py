@@ -1,0 +1,11 @@
+"""Server-side apply: who owns which field, and what an object becomes when an owner says what it wants.
+
+A module belongs here if it works on sets of fields, on objects by the way their type merges, or on the managers that
+own fields. The meaning is that of structured-merge-diff, with which kube-apiserver does the same.
+"""
+
+from apimachinery.patch.apply.conflicts import Conflict, Conflicts
+from apimachinery.patch.apply.field_manager import FieldManager, Untypable
+from apimachinery.patch.apply.ownership import Versions
+
+__all__ = ["Conflict", "Conflicts", "FieldManager", "Untypable", "Versions"]

@@ -1,0 +1,174 @@
+"""What a value may be, as far as merging and ownership care: an atom for each type.
+
+A type is an object with members, a list, or a primitive, and so is its atom. What is under no schema is an `Untyped`
+atom, whose values say themselves what they are: objects merge member by member, lists are replaced.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+from apimachinery import gotext
+from apimachinery.patch.apply.elements import FIELD, KEY, Element, encoded, of_keys, of_value
+from apimachinery.schema.model import Field, Shape, Type
+
+RAW_EXTENSION: Final = "runtime.RawExtension"
+"""Free JSON that has one owner as a whole; all other free JSON is owned member by member."""
+
+
+class TypedError(ValueError):
+    """A value is not what its type says. The message is the library's, of one or several errors with their paths."""
+
+    def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
+        lines = [f"{path}: {message}" if path else message for path, message in errors]
+        super().__init__(lines[0] if len(lines) == 1 else "\n  ".join(["errors:", *lines]))
+
+
+class Unaddressable(Exception):
+    """No step leads to an item of a list."""
+
+
+class Scalar(Enum):
+    """A primitive."""
+
+    NUMERIC = "numeric"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    UNTYPED = "untyped"
+
+
+class MapAtom:
+    """An object. If it is atomic it has one owner; otherwise each member has its own."""
+
+    __slots__ = ("_element", "_fields", "_known", "atomic")
+
+    def __init__(self, kind: Type) -> None:
+        self.atomic = kind.map_type == "atomic"
+        self._fields = kind.fields
+        self._element = None if kind.element is None else atom_of(kind.element)
+        self._known: dict[str, Atom] = {}
+
+    def declares(self, name: str) -> bool:
+        """Whether the member is a field of a struct, rather than some key of a map."""
+        return name in self._fields
+
+    def member(self, name: str) -> "Atom | None":
+        """The atom of a member, None if there can be none of that name."""
+        if name in self._known:
+            return self._known[name]
+        if name not in self._fields:
+            return self._element
+        # Not before it is asked for, as types may contain themselves.
+        return self._known.setdefault(name, atom_of(self._fields[name].type))
+
+
+class ListAtom:
+    """A list. If it is atomic it has one owner; otherwise each element has its own, and is found by its keys or value."""
+
+    __slots__ = ("_defaults", "_single", "atomic", "items", "keys")
+
+    def __init__(self, kind: Type) -> None:
+        self.atomic = kind.list_type == "atomic"
+        self.items = atom_of(kind.items)
+        self.keys = kind.map_keys if kind.list_type == "map" else ()
+        self._defaults = _defaults(self.keys, kind.items.fields)
+        self._single = f"{KEY}{{{encoded(self.keys[0])}:" if len(self.keys) == 1 else ""
+
+    def element(self, item: Any) -> Element:
+        """The step that leads to an item. `Unaddressable` with the reason if there is none."""
+        if self._single and type(item) is dict and type(name := item.get(self.keys[0])) is str:
+            return f"{self._single}{encoded(name)}}}"
+        return self._keyed(item) if self.keys else _valued(item)
+
+    def elements(self, items: Sequence[Any]) -> list[Element]:
+        """The steps that lead to all items."""
+        steps = []
+        errors = []
+        for position, item in enumerate(items):
+            try:
+                steps.append(self.element(item))
+            except Unaddressable as error:
+                errors.append(("", f"element {position}: {error}"))
+        if errors:
+            raise TypedError(errors)
+        return steps
+
+    def _keyed(self, item: Any) -> Element:
+        if item is None:
+            raise Unaddressable("associative list with keys may not have a null element")
+        if not isinstance(item, dict):
+            raise Unaddressable("associative list with keys may not have non-map elements")
+        named = self._defaults | {key: item[key] for key in self.keys if key in item}
+        if not named:
+            keys = " ".join(map(gotext.quote, self.keys))
+            raise Unaddressable(
+                f"associative list with keys has an element that omits all key fields [{keys}]"
+                " (and doesn't have default values for any key fields)"
+            )
+        return of_keys(named)
+
+
+def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any]:
+    defaults = {key: fields[key].default for key in keys if key in fields}
+    return {key: default for key, default in defaults.items() if default is not None}
+
+
+def _valued(item: Any) -> Element:
+    if isinstance(item, dict):
+        raise Unaddressable("associative list without keys has an element that's a map type")
+    if isinstance(item, list):
+        raise Unaddressable("not supported: associative list with lists as elements")
+    if item is None:
+        raise Unaddressable("associative list without keys has an element that's an explicit null")
+    return of_value(item)
+
+
+class Untyped:
+    """A value under no schema. An object is owned member by member, or as a whole if it is atomic."""
+
+    __slots__ = ("atomic",)
+
+    def __init__(self, *, atomic: bool) -> None:
+        self.atomic = atomic
+
+    def declares(self, _name: str) -> bool:
+        return False
+
+    def member(self, _name: str) -> "Untyped":
+        return self
+
+
+DEDUCED: Final = Untyped(atomic=False)
+RAW: Final = Untyped(atomic=True)
+
+Atom: TypeAlias = MapAtom | ListAtom | Scalar | Untyped
+
+_SCALARS: Final[Mapping[Shape, Scalar]] = {
+    Shape.STRING: Scalar.STRING,
+    Shape.BYTES: Scalar.STRING,
+    Shape.INTEGER: Scalar.NUMERIC,
+    Shape.NUMBER: Scalar.NUMERIC,
+    Shape.BOOLEAN: Scalar.BOOLEAN,
+    Shape.QUANTITY: Scalar.UNTYPED,
+    Shape.INT_OR_STRING: Scalar.UNTYPED,
+    Shape.TIME: Scalar.UNTYPED,
+    Shape.MICRO_TIME: Scalar.UNTYPED,
+}
+
+
+def atom_of(kind: Type | None) -> Atom:
+    """The atom of a type; of an object without a type, everything is deduced."""
+    if kind is None:
+        return DEDUCED
+    if kind.shape is Shape.ANY:
+        return RAW if kind.go == RAW_EXTENSION else DEDUCED
+    if kind.shape in (Shape.STRUCT, Shape.MAP):
+        return MapAtom(kind)
+    return ListAtom(kind) if kind.shape is Shape.LIST else _SCALARS[kind.shape]
+
+
+def below(atom: Atom | None, element: Element) -> Atom | None:
+    """The atom of what a step leads to, None if the type knows of none."""
+    if isinstance(atom, MapAtom | Untyped) and element.startswith(FIELD):
+        return atom.member(element.removeprefix(FIELD))
+    return atom.items if isinstance(atom, ListAtom) else None

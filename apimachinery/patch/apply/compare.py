@@ -1,0 +1,149 @@
+"""What changed between two versions of an object: the places that were removed, modified and added."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from apimachinery.patch.apply.elements import FIELD, Element
+from apimachinery.patch.apply.fieldset import (
+    EMPTY,
+    LEAF,
+    FieldSet,
+    difference,
+    recursive_difference,
+    union,
+)
+from apimachinery.patch.apply.places import entire
+
+ABSENT: Final[Any] = object()
+"""Not there, as opposed to null."""
+
+
+class Comparison(NamedTuple):
+    removed: FieldSet = EMPTY
+    modified: FieldSet = EMPTY
+    added: FieldSet = EMPTY
+
+    @property
+    def written(self) -> FieldSet:
+        return union(self.modified, self.added)
+
+    def without(self, ignored: FieldSet) -> "Comparison":
+        """The changes apart from those at and below the places given."""
+        return Comparison(*(recursive_difference(fields, ignored) for fields in self)) if ignored else self
+
+
+_NOTHING: Final = Comparison()
+_REMOVED: Final = Comparison(removed=LEAF)
+_MODIFIED: Final = Comparison(modified=LEAF)
+_ADDED: Final = Comparison(added=LEAF)
+
+
+def compare(atom: Atom, before: Any, after: Any) -> Comparison:
+    """`TypedError` if an item of a list has no keys to be found by."""
+    return Comparison(*(difference(fields, LEAF) for fields in _compare(atom, before, after)))
+
+
+def _compare(atom: Atom, before: Any, after: Any) -> Comparison:
+    if before is after:
+        return _NOTHING
+    if before is ABSENT:
+        return Comparison(added=entire(atom, after))
+    if after is ABSENT:
+        return Comparison(removed=entire(atom, before))
+    if isinstance(atom, Scalar) or atom.atomic:
+        return _compare_whole(before, after)
+    # What was stored and sent back is mostly the same, and this is quicker than to look at every place.
+    if orjson.dumps(before) == orjson.dumps(after):
+        return _NOTHING
+    if isinstance(atom, ListAtom):
+        return _compare_lists(atom, before, after)
+    return _compare_maps(atom, before, after)
+
+
+def _compare_whole(before: Any, after: Any) -> Comparison:
+    return _NOTHING if equal(before, after) else _MODIFIED
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Equality in which 1 and 1.0 are the same, and true is neither."""
+    if one is other:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(item, other[key]) for key, item in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Comparison:
+    old: Mapping[str, Any] = before if isinstance(before, dict) else {}
+    new: Mapping[str, Any] = after if isinstance(after, dict) else {}
+    # Of an untyped value it may be that only one side is an object, and then the whole is another, too.
+    whole = _NOTHING if isinstance(before, dict | None) and isinstance(after, dict | None) else _MODIFIED
+    if not old and not new:
+        return _compare_whole(before, after)
+    changes = []
+    for name, item in old.items():
+        other = new.get(name, ABSENT)
+        if item is not other:
+            changes.append((FIELD + name, _compare(atom.member(name) or DEDUCED, item, other)))
+    for name, other in new.items():
+        if name not in old:
+            changes.append((FIELD + name, _compare(atom.member(name) or DEDUCED, ABSENT, other)))
+    return _gathered(changes, whole)
+
+
+def _gathered(changes: Iterable[tuple[Element, Comparison]], whole: Comparison = _NOTHING) -> Comparison:
+    """The changes of a place and below it, as seen from there."""
+    removed, modified, added = map(FieldSet, whole)
+    for element, change in changes:
+        if change.removed:
+            removed[element] = change.removed
+        if change.modified:
+            modified[element] = change.modified
+        if change.added:
+            added[element] = change.added
+    return Comparison(removed, modified, added)
+
+
+# --- lists
+
+
+def _compare_lists(atom: ListAtom, before: Any, after: Any) -> Comparison:
+    old: Sequence[Any] = before if isinstance(before, list) else ()
+    new: Sequence[Any] = after if isinstance(after, list) else ()
+    if not old and not new:
+        return _compare_whole(before, after)
+    were, are = _grouped(atom, old), _grouped(atom, new)
+    changes = [
+        (element, _compare_items(atom.items, items, are.get(element, ()))) for element, items in were.items()
+    ]
+    changes += [
+        (element, _compare_items(atom.items, (), items))
+        for element, items in are.items()
+        if element not in were
+    ]
+    return _gathered(changes)
+
+
+def _grouped(atom: ListAtom, items: Sequence[Any]) -> Mapping[Element, Sequence[Any]]:
+    """The items by the step that leads to them. Stored lists may have several for a step, against the rules."""
+    groups: dict[Element, list[Any]] = {}
+    for element, item in zip(atom.elements(items), items, strict=True):
+        groups.setdefault(element, []).append(item)
+    return groups
+
+
+def _compare_items(atom: Atom, old: Sequence[Any], new: Sequence[Any]) -> Comparison:
+    """Items that are there more than once have one owner together and none below."""
+    if len(old) <= 1 and len(new) <= 1:
+        return _compare(atom, old[0] if old else ABSENT, new[0] if new else ABSENT)
+    if len(old) > 1 and len(new) > 1:
+        return _compare_whole(old, new)
+    single, marked = (
+        (_compare_items(atom, old, ()), _ADDED) if len(new) > 1 else (_compare_items(atom, (), new), _REMOVED)
+    )
+    return Comparison(*map(union, single, marked))

@@ -1,0 +1,115 @@
+"""Steps of a path to a field, as text: `f:NAME` is a member of an object, `k:{"KEY":VALUE}` an object in a list,
+`v:VALUE` a primitive in a list, `i:NUMBER` a place in a list.
+
+The text is the one that `fieldsV1` is written in. One step has one text, so that texts can be compared and hashed.
+"""
+
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from apimachinery import gotext
+
+Element: TypeAlias = str
+
+FIELD: Final = "f:"
+KEY: Final = "k:"
+VALUE: Final = "v:"
+INDEX: Final = "i:"
+
+_CACHED: Final = 8192
+"""Steps remembered: clusters name their fields, containers and conditions from a small vocabulary."""
+
+
+class MalformedFields(ValueError):
+    """What should be a set of fields is none."""
+
+
+@lru_cache(_CACHED, typed=True)
+def encoded(value: str | float | bool | None) -> str:  # noqa: FBT001 - a JSON value like the others
+    """A primitive as it stands in a step. A whole number has one text, whether it was read as 1 or as 1.0."""
+    return gotext.marshal(value)
+
+
+def of_value(value: Any) -> Element:
+    return VALUE + encoded(value)
+
+
+def of_keys(keys: dict[str, Any]) -> Element:
+    members = (f"{encoded(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
+    return f"{KEY}{{{','.join(members)}}}"
+
+
+@lru_cache(_CACHED)
+def canonical(text: str) -> Element | None:
+    """The step that a text stands for, None if a later version may know what it is."""
+    kind, content = text[:2], text[2:]
+    if len(text) < 2:
+        raise MalformedFields("key must be 2 characters long:")
+    if kind[1] != ":":
+        raise MalformedFields(f"missing colon: {text}")
+    if kind == FIELD:
+        return text
+    if kind == INDEX:
+        return INDEX + str(gotext.parse_int(content, function="Atoi"))
+    if kind not in (KEY, VALUE):
+        return None
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise MalformedFields(str(error)) from None
+    if kind == VALUE:
+        return VALUE + gotext.marshal(value)
+    if not isinstance(value, dict):
+        raise MalformedFields(f"expected an object: {text}")
+    return of_keys(value)
+
+
+@lru_cache(_CACHED)
+def order(element: Element) -> tuple[int, Any]:
+    """What steps of one object or list are sorted by: by kind, and within it by content, numbers as numbers."""
+    kind, content = element[:2], element[2:]
+    if kind == FIELD:
+        return 0, content
+    if kind == KEY:
+        return 1, [(name, _rank(value)) for name, value in orjson.loads(content).items()]
+    if kind == VALUE:
+        return 2, _rank(orjson.loads(content))
+    return 3, int(content)
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, int | float):
+        return 0, value
+    if isinstance(value, str):
+        return 1, value
+    return 3, orjson.dumps(value)
+
+
+@lru_cache(_CACHED)
+def shown(element: Element) -> str:
+    """As messages show it: `.spec`, `[name="main"]`, `[="example.com/a"]`, `[0]`."""
+    kind, content = element[:2], element[2:]
+    if kind == FIELD:
+        return f".{content}"
+    if kind == KEY:
+        keys = orjson.loads(content)
+        return f"[{','.join(f'{name}={_shown_value(value)}' for name, value in keys.items())}]"
+    if kind == VALUE:
+        return f"[={_shown_value(orjson.loads(content))}]"
+    return f"[{content}]"
+
+
+def _shown_value(value: Any) -> str:
+    if isinstance(value, str):
+        return gotext.quote(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(_shown_value, value))}]"
+    if isinstance(value, dict):
+        return "".join(f"{name}={_shown_value(item)}" for name, item in value.items())
+    # Upstream reads every number of a step as a floating-point number, and shows a million as 1e+06.
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return "null" if value is None else gotext.plain(float(value) if number else value)

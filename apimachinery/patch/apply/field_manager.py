@@ -1,0 +1,167 @@
+"""Server-side apply of one resource through one endpoint: the object and its `managedFields` after a write.
+
+Pure: the time is an argument. What is given is an object in the API version of the request, as the server would
+write it; what is given back still has to be defaulted and validated.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from apimachinery import meta
+from apimachinery.patch.apply import last_applied, managers, updater
+from apimachinery.patch.apply.atoms import TypedError
+from apimachinery.patch.apply.conflicts import Conflicts
+from apimachinery.patch.apply.elements import MalformedFields
+from apimachinery.patch.apply.fieldset import has
+from apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, capped
+from apimachinery.patch.apply.ownership import Versions
+from apimachinery.patch.apply.updater import Write
+from apimachinery.patch.apply.validate import validate
+from apimachinery.patch.errors import PatchError, Undecodable
+
+Json: TypeAlias = Mapping[str, Any]
+
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+"""The manager of all that an object had before anybody's fields were tracked."""
+
+UNKNOWN: Final = "unknown"
+"""A manager without a name."""
+
+
+_PATCH: Final = "failed to create typed patch object ({}): {}"
+_LIVE: Final = "failed to create typed live object ({}): {}"
+_UNMANAGED: Final = (
+    "failed to create manager for existing fields: failed to convert new object ({}) to smd typed: {}"
+)
+
+
+class Untypable(PatchError):
+    """An object is not what its type says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldManager:
+    """Who owns what, for the requests that come to one endpoint in one API version."""
+
+    kind: str
+    versions: Versions
+    empty: Json
+    """An object with nothing set, as the server would write it."""
+    subresource: str = ""
+
+    def update(self, live: Json, new: Json, *, manager: str, time: str) -> dict[str, Any]:
+        """The new object with its managers after a create, update, or patch. `live` is the empty one for a create.
+
+        The writer may change `managedFields` itself, and resets them with `[]` or `[{}]`; a writer that leaves them
+        out, or makes nonsense of them, does not. Through a subresource they cannot be changed.
+        """
+        managed = self._given(live, new)
+        if not managed and meta.uid(live):
+            # Nobody's fields are tracked, and that begins with an apply.
+            return _with_managers(new, {})
+        try:
+            return _with_managers(new, self._updated(managed, live, new, manager, time))
+        except TypedError:
+            # The object is about to be refused by validation, which can say why better.
+            return _with_managers(new, {})
+
+    def _given(self, live: Json, new: Json) -> Managed:
+        """The managers before the write: as the writer gives them, if it may and does, else as they were."""
+        entries = meta.metadata(new).get("managedFields")
+        if not self.subresource and entries is not None:
+            if not entries or entries == [{}]:
+                return {}
+            if given := _decoded(entries):
+                return given
+        return _decoded(meta.metadata(live).get("managedFields") or ())
+
+    def _updated(self, managed: Managed, live: Json, new: Json, manager: str, time: str) -> Managed:
+        owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
+        return capped(
+            updater.update(self.versions, managed, _bare(live), _bare(new), Write(owner=owner, time=time))
+        )
+
+    def apply(
+        self, live: Json, config: Json, *, manager: str, time: str, force: bool = False
+    ) -> dict[str, Any]:
+        """The live object with what is applied merged into it, and its managers.
+
+        `Conflicts` if somebody else owns what would change, and it is not forced. `live` is the empty object if there
+        is none yet.
+        """
+        self._check(config)
+        try:
+            managed: Managed = managers.decode(meta.metadata(live).get("managedFields") or ())
+        except MalformedFields as error:
+            raise Untypable(f"failed to decode managed fields: {error}") from None
+        owner = Manager(manager or UNKNOWN, APPLY, "", self.subresource)
+        refusal = _LIVE if managed else _UNMANAGED
+        try:
+            if not managed:
+                managed = self._updated(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
+            new, managed = self._applied(managed, live, config, Write(owner=owner, time=time, force=force))
+        except TypedError:
+            self._check_typed(live, refusal, duplicates=True)
+            raise
+        applied = _with_managers(new, managed)
+        return last_applied.kept_up(applied, config) if manager == last_applied.KUBECTL else applied
+
+    def _check(self, config: Json) -> None:
+        if (meta.api_version(config), meta.kind(config)) != (self.versions.own, self.kind):
+            raise Undecodable(f"invalid object type: {_shown_kind(config)}")
+        if isinstance(meta.metadata(config).get("managedFields"), list):
+            raise Undecodable("metadata.managedFields must be nil")
+        self._check_typed(config, _PATCH)
+
+    def _check_typed(self, obj: Json, refusal: str, *, duplicates: bool = False) -> None:
+        try:
+            validate(self.versions.atoms[self.versions.own], obj, duplicates=duplicates)
+        except TypedError as error:
+            raise Untypable(refusal.format(_shown(obj), error)) from None
+
+    def _applied(self, managed: Managed, live: Json, config: Json, write: Write) -> tuple[Json, Managed]:
+        bare = _bare(live)
+        try:
+            return updater.apply(self.versions, managed, bare, config, write)
+        except Conflicts as refused:
+            if write.owner.name != last_applied.KUBECTL:
+                raise
+            mine = last_applied.owned(self.versions.atoms[self.versions.own], bare)
+            others = [conflict for conflict in refused.conflicts if not has(mine, conflict.path)]
+            if others:
+                raise Conflicts(others) from None
+        return updater.apply(self.versions, managed, bare, config, replace(write, force=True))
+
+
+def _decoded(entries: Iterable[Mapping[str, Any]]) -> Managed:
+    try:
+        return managers.decode(entries)
+    except MalformedFields:
+        return {}
+
+
+def _bare(obj: Json) -> Json:
+    """The object without its managers, which are nobody's field."""
+    metadata = dict(meta.metadata(obj))
+    return obj if metadata.pop("managedFields", None) is None else {**obj, "metadata": metadata}
+
+
+def _with_managers(obj: Json, managed: Managed) -> dict[str, Any]:
+    return meta.with_metadata(obj, managedFields=managers.encode(managed))
+
+
+def _shown(obj: Json) -> str:
+    metadata = meta.metadata(obj)
+    namespace, name = (metadata.get(field) for field in ("namespace", "name"))
+    return f"{_text(namespace)}/{_text(name)}; {_shown_kind(obj)}"
+
+
+def _shown_kind(obj: Json) -> str:
+    group, _, version = _text(obj.get("apiVersion")).rpartition("/")
+    return f"{group}/{version}, Kind={_text(obj.get('kind'))}"
+
+
+def _text(value: Any) -> str:
+    """What is no text reads as empty."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,140 @@
+"""Sets of fields: which places in an object, without their values.
+
+A set is a tree of steps. The step `.` in a node says that the place itself is in the set, beside or without places
+below it: {"f:spec": {".": {}, "f:replicas": {".": {}}}} has `.spec` and `.spec.replicas`. No branch is without a
+place, so the empty set is {}. Sets are never changed once they are made; the operations share what they can, and
+give back an operand itself where that is the result, so that "nothing changed" is seen by identity.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeAlias
+
+from apimachinery.patch.apply.elements import FIELD, Element, order, shown
+
+SELF: Final = "."
+
+
+class FieldSet(dict[Element, "FieldSet"]):
+    """A set, or a node of one."""
+
+    __slots__ = ("tree",)
+
+    tree: dict[str, Any]
+    """As `fieldsV1` has it; there once somebody asked for it."""
+
+
+Path: TypeAlias = tuple[Element, ...]
+
+EMPTY: Final = FieldSet()
+LEAF: Final = FieldSet({SELF: EMPTY})
+"""The set of one place, seen from there."""
+
+
+def is_leaf(fields: FieldSet) -> bool:
+    return len(fields) == 1 and SELF in fields
+
+
+def of_paths(paths: Iterable[Path]) -> FieldSet:
+    root = FieldSet()
+    for path in paths:
+        node = root
+        for element in path:
+            node = node.setdefault(element, FieldSet())
+        node[SELF] = EMPTY
+    return root
+
+
+def of_fields(*names: str) -> FieldSet:
+    """The set of the fields so named, with dots: "metadata.name"."""
+    return of_paths(tuple(FIELD + step for step in name.split(".")) for name in names)
+
+
+def paths(fields: FieldSet, above: Path = ()) -> Iterator[Path]:
+    """Every place, in order, those of a node before those below it."""
+    elements = sorted((element for element in fields if element != SELF), key=order)
+    for element in elements:
+        if SELF in fields[element]:
+            yield (*above, element)
+    for element in elements:
+        yield from paths(fields[element], (*above, element))
+
+
+def shown_path(path: Path) -> str:
+    return "".join(map(shown, path))
+
+
+def has(fields: FieldSet, path: Path) -> bool:
+    node: FieldSet | None = fields
+    for element in path:
+        node = node.get(element) if node is not None else None
+    return node is not None and SELF in node
+
+
+def union(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in either."""
+    if one is other or not other:
+        return one
+    if not one:
+        return other
+    both: FieldSet | None = None
+    for element, node in other.items():
+        known = one.get(element)
+        merged = node if known is None else union(known, node)
+        if merged is not known:
+            both = FieldSet(one) if both is None else both
+            both[element] = merged
+    return one if both is None else both
+
+
+def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in both."""
+    if one is other:
+        return one
+    few, many = (one, other) if len(one) < len(other) else (other, one)
+    common = FieldSet()
+    for element, node in few.items():
+        if element == SELF and SELF in many:
+            common[SELF] = EMPTY
+        elif element in many and (both := intersection(node, many[element])):
+            common[element] = both
+    return common
+
+
+def difference(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in `one` alone. A place and the places below it are different things."""
+    return _without(one, other, recursive=False)
+
+
+def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in `one` and neither in `other` nor below a place in `other`."""
+    return _without(one, other, recursive=True)
+
+
+def _without(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
+    if not one or not other:
+        return one
+    rest: FieldSet | None = None
+    for element, node in other.items():
+        known = one.get(element)
+        if known is None:
+            continue
+        gone = element == SELF or (recursive and SELF in node)
+        left = EMPTY if gone else _without(known, node, recursive=recursive)
+        if gone or left is not known:
+            rest = FieldSet(one) if rest is None else rest
+            if left:
+                rest[element] = left
+            else:
+                del rest[element]
+    return one if rest is None else rest
+
+
+def leaves(fields: FieldSet) -> FieldSet:
+    """The places that have none below them."""
+    return FieldSet(
+        {
+            element: node if is_leaf(node) else leaves(node)
+            for element, node in fields.items()
+            if element != SELF
+        }
+    )

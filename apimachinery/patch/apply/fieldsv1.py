@@ -1,0 +1,55 @@
+"""Field sets as `fieldsV1` has them: the same tree, in which an empty object is a place with none below it.
+
+Reading and writing are remembered by their text, for managers own the same fields of many objects and for long.
+"""
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from apimachinery.patch.apply.elements import MalformedFields, canonical, order
+from apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
+
+REMEMBERED: Final = 1024
+
+_LEAF: Final[dict[str, Any]] = {}
+
+
+class Decoded(NamedTuple):
+    text: bytes
+    fields: FieldSet
+
+
+def decode(tree: Any) -> Decoded:
+    """Steps of kinds that are not known are left out."""
+    return read(orjson.dumps(tree))
+
+
+@lru_cache(REMEMBERED)
+def read(text: bytes) -> Decoded:
+    fields = FieldSet(_node(orjson.loads(text)))
+    fields.pop(SELF, None)
+    return Decoded(text, fields)
+
+
+def _node(tree: Any) -> FieldSet:
+    if not isinstance(tree, dict):
+        raise MalformedFields(f"expected an object: {orjson.dumps(tree).decode()}")
+    node = FieldSet()
+    for text, below in tree.items():
+        element = SELF if text == SELF else canonical(text)
+        if element is not None:
+            node[element] = EMPTY if element == SELF else _node(below)
+    return node or LEAF
+
+
+def encode(fields: FieldSet) -> dict[str, Any]:
+    """A set as it is written, with all steps in order. The parts that sets share are made once."""
+    if not hasattr(fields, "tree"):
+        tree: dict[str, Any] = {SELF: _LEAF} if SELF in fields else {}
+        for element in sorted(fields.keys() - {SELF}, key=order):
+            node = fields[element]
+            tree[element] = _LEAF if is_leaf(node) else encode(node)
+        fields.tree = tree
+    return fields.tree

@@ -1,0 +1,136 @@
+"""Managers and what each of them owns: `metadata.managedFields`, read and written.
+
+A manager is told apart by its name, by whether it applied or updated, through which subresource, and for updates in
+which API version: whoever applies keeps one entry for all versions.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from apimachinery import gotext
+from apimachinery.patch.apply import fieldsv1
+from apimachinery.patch.apply.elements import MalformedFields
+from apimachinery.patch.apply.fieldset import FieldSet, union
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+
+MAX_UPDATERS: Final = 10
+"""How many managers that updated an object are kept apart."""
+
+ANCIENT: Final = "ancient-changes"
+"""The manager that the oldest of them become."""
+
+
+class Manager(NamedTuple):
+    """`api_version` is empty for one that applied."""
+
+    name: str
+    operation: str
+    api_version: str = ""
+    subresource: str = ""
+
+    @property
+    def applied(self) -> bool:
+        return self.operation == APPLY
+
+    def text(self) -> str:
+        """The manager as upstream writes it down for itself, by which managers are sorted."""
+        members = {
+            "manager": self.name,
+            "operation": self.operation,
+            "apiVersion": self.api_version,
+            "subresource": self.subresource,
+        }
+        return gotext.marshal({name: value for name, value in members.items() if value})
+
+
+class Owned(NamedTuple):
+    """What a manager owns, as of an API version, and when it last took something."""
+
+    fields: FieldSet
+    api_version: str
+    time: str | None = None
+    text: bytes = b""
+    """What the fields were read from, as long as they are the same."""
+
+    def now(self, fields: FieldSet) -> "Owned":
+        return self if fields is self.fields else self._replace(fields=fields, text=b"")
+
+
+Managed: TypeAlias = Mapping[Manager, Owned]
+
+
+def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, Owned]:
+    """`MalformedFields` if an entry is not as it should be."""
+    return dict(_decode(number, entry) for number, entry in enumerate(entries))
+
+
+def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, Owned]:
+    name, operation, api_version, fields_type, subresource = (
+        entry.get(key) or "" for key in ("manager", "operation", "apiVersion", "fieldsType", "subresource")
+    )
+    if operation not in (APPLY, UPDATE):
+        raise MalformedFields("operation must be `Apply` or `Update`")
+    if not api_version:
+        raise MalformedFields("apiVersion must not be empty")
+    if not fields_type:
+        raise MalformedFields(f"missing fieldsType in managed fields entry {number}")
+    if fields_type != "FieldsV1":
+        raise MalformedFields(
+            f"invalid fieldsType {gotext.quote(fields_type)} in managed fields entry {number}"
+        )
+    owner = Manager(name, operation, "" if operation == APPLY else api_version, subresource)
+    text, fields = fieldsv1.decode(entry.get("fieldsV1") or {})
+    return owner, Owned(fields, api_version, entry.get("time"), text)
+
+
+def encode(managed: Managed) -> list[dict[str, Any]]:
+    """The entries: who applied before who updated, then by time, then by name."""
+    return [_encode(owner, owned) for owner, owned in sorted(managed.items(), key=_order)]
+
+
+def _order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
+    owner, owned = item
+    return owner.operation, owned.time or "", owner.name, owned.api_version, owner.subresource
+
+
+def _encode(owner: Manager, owned: Owned) -> dict[str, Any]:
+    members = {
+        "manager": owner.name,
+        "operation": owner.operation,
+        "apiVersion": owned.api_version,
+        "time": owned.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fieldsv1.encode(owned.fields),
+        "subresource": owner.subresource,
+    }
+    return {name: value for name, value in members.items() if value or name == "fieldsV1"}
+
+
+def capped(managed: Managed) -> Managed:
+    """The managers with the oldest that updated become one for each API version, until there are few enough."""
+    updaters = sorted(
+        (owner for owner in managed if not owner.applied), key=lambda owner: _age(owner, managed[owner])
+    )
+    surplus = len(updaters) - MAX_UPDATERS
+    rest = dict(managed)
+    oldest: dict[str, Manager] = {}
+    for owner in updaters:
+        if surplus <= 0:
+            break
+        owned = rest[owner]
+        bucket = Manager(ANCIENT, UPDATE, owned.api_version)
+        if owned.api_version not in oldest:
+            oldest[owned.api_version] = owner
+            continue
+        if bucket not in rest:
+            rest[bucket] = rest.pop(oldest[owned.api_version])
+        rest[bucket] = owned.now(union(owned.fields, rest[bucket].fields))
+        del rest[owner]
+        surplus -= 1
+    return rest
+
+
+def _age(owner: Manager, owned: Owned) -> tuple[str, str]:
+    return owned.time or "", owner.text()

@@ -1,0 +1,101 @@
+"""How ownership passes from one manager to another when an object changes.
+
+Whoever changes a place takes it from all others; a place that is gone has no owner. Managers wrote down what they own
+in the API version that they spoke, so an object is compared in each of these versions.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from apimachinery.patch.apply.atoms import Atom
+from apimachinery.patch.apply.compare import Comparison, compare
+from apimachinery.patch.apply.conflicts import Conflict, Conflicts
+from apimachinery.patch.apply.fieldset import (
+    EMPTY,
+    FieldSet,
+    difference,
+    intersection,
+    of_fields,
+    paths,
+)
+from apimachinery.patch.apply.managers import Managed, Manager, Owned
+from apimachinery.patch.apply.reconcile import reconciled
+
+Json: TypeAlias = Mapping[str, Any]
+
+NEVER_OWNED: Final = of_fields(
+    "apiVersion",
+    "kind",
+    "metadata",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.creationTimestamp",
+    "metadata.selfLink",
+    "metadata.uid",
+    "metadata.clusterName",
+    "metadata.generation",
+    "metadata.managedFields",
+    "metadata.resourceVersion",
+)
+"""What every object has, and the server's own: nobody gets to own it."""
+
+
+def renamed(value: Json, version: str) -> Json:
+    """An object in another version, where versions differ in their names only."""
+    return {**value, "apiVersion": version}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """A resource in the API versions that there are; `own` is the one of the request."""
+
+    own: str
+    atoms: Mapping[str, Atom]
+    convert: Callable[[Json, str], Json] = renamed
+    """An object in another of the versions."""
+    reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
+    """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
+
+    def at(self, version: str, value: Json) -> Json:
+        return value if version == value.get("apiVersion", self.own) else self.convert(value, version)
+
+    def compare(self, version: str, before: Json, after: Json) -> Comparison:
+        changes = compare(self.atoms[version], self.at(version, before), self.at(version, after))
+        return changes.without(self.reset_fields.get(version, EMPTY))
+
+
+def known(versions: Versions, managed: Managed) -> dict[Manager, Owned]:
+    """The managers that speak a version that there is, each with what it owns by the types of today."""
+    return {
+        owner: reconciled(versions.atoms[owned.api_version], owned)
+        for owner, owned in managed.items()
+        if owned.api_version in versions.atoms
+    }
+
+
+def settle(
+    versions: Versions, managed: Managed, before: Json, after: Json, *, taker: Manager, force: bool
+) -> tuple[dict[Manager, Owned], Comparison]:
+    """Take from every manager but one what was changed or removed. Who owns nothing any more is left out.
+
+    `Conflicts` if it was changed, somebody else owns it, and it is not forced. Also returns what changed.
+    """
+    changes = {versions.own: versions.compare(versions.own, before, after)}
+    rest = {}
+    conflicts: list[Conflict] = []
+    for owner, owned in managed.items():
+        if owner == taker:
+            fields = owned.fields
+        else:
+            if owned.api_version not in changes:
+                changes[owned.api_version] = versions.compare(owned.api_version, before, after)
+            change = changes[owned.api_version]
+            lost = intersection(owned.fields, change.written)
+            conflicts += [Conflict(owner, path) for path in paths(lost)]
+            fields = difference(difference(owned.fields, lost), change.removed)
+        if fields:
+            rest[owner] = owned.now(fields)
+    if conflicts and not force:
+        raise Conflicts(sorted(conflicts, key=lambda conflict: conflict.manager.text()))
+    return rest, changes[versions.own]

@@ -1,0 +1,107 @@
+"""The places in an object: those it mentions, and the object without some of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped, below
+from apimachinery.patch.apply.elements import FIELD
+from apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf, union
+
+
+def mentioned(atom: Atom, value: Any) -> FieldSet:
+    """What somebody owns who applies this.
+
+    Every primitive and atomic value, every item of other lists, every key of other maps, and what is empty or null.
+    """
+    if isinstance(atom, Scalar) or atom.atomic:
+        return LEAF
+    if isinstance(atom, ListAtom):
+        return _items(atom, value or ())
+    if isinstance(value, dict):
+        return _members(atom, value)
+    # Null is nothing by itself; a primitive or list under no schema is one place.
+    return EMPTY if value is None else LEAF
+
+
+def _members(atom: MapAtom | Untyped, value: Mapping[str, Any]) -> FieldSet:
+    fields = FieldSet()
+    for name, item in value.items():
+        node = mentioned(atom.member(name) or DEDUCED, item)
+        if item is None or item == {} or not atom.declares(name):
+            node = union(node, LEAF)
+        if node:
+            fields[FIELD + name] = node
+    return fields
+
+
+def _items(atom: ListAtom, items: Sequence[Any]) -> FieldSet:
+    fields = FieldSet()
+    for element, item in zip(atom.elements(items), items, strict=True):
+        # What is there more than once is one place, and nothing below it.
+        fields[element] = LEAF if element in fields else union(mentioned(atom.items, item), LEAF)
+    return fields
+
+
+def entire(atom: Atom, value: Any) -> FieldSet:
+    """What somebody owns who adds this: what is mentioned, and every object and list around it."""
+    if isinstance(atom, Scalar) or atom.atomic or not value:
+        return LEAF
+    fields = FieldSet(LEAF)
+    if isinstance(atom, ListAtom):
+        for element, item in zip(atom.elements(value), value, strict=True):
+            fields[element] = LEAF if element in fields else entire(atom.items, item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            fields[FIELD + name] = entire(atom.member(name) or DEDUCED, item)
+    return fields
+
+
+def with_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
+    """The set with every declared field that has places below it, which is not a place of its own by itself."""
+    full = FieldSet(fields)
+    for element, node in fields.items():
+        if element != SELF and not is_leaf(node):
+            full[element] = with_fields(below(atom, element), node)
+            if isinstance(atom, MapAtom) and atom.declares(element.removeprefix(FIELD)):
+                full[element] = union(full[element], LEAF)
+    return full
+
+
+def remove(atom: Atom, value: Any, fields: FieldSet) -> Any:
+    """The value without the places given.
+
+    What has nothing left is null, and so is an atomic value of which a part should go.
+    """
+    if isinstance(atom, ListAtom):
+        return _remove_items(atom, value, fields) if isinstance(value, list) else None
+    if isinstance(value, dict) and isinstance(atom, MapAtom | Untyped):
+        return _remove_members(atom, value, fields)
+    return value if isinstance(atom, Scalar | Untyped) and not isinstance(value, list) else None
+
+
+def _remove_members(
+    atom: MapAtom | Untyped, value: Mapping[str, Any], fields: FieldSet
+) -> dict[str, Any] | None:
+    if atom.atomic:
+        return None
+    rest = dict(value)
+    for element, node in fields.items():
+        name = element.removeprefix(FIELD)
+        if name not in rest or not element.startswith(FIELD):
+            continue
+        if SELF in node:
+            del rest[name]
+        else:
+            rest[name] = remove(atom.member(name) or DEDUCED, rest[name], node)
+    return rest or None
+
+
+def _remove_items(atom: ListAtom, items: Sequence[Any], fields: FieldSet) -> list[Any] | None:
+    if atom.atomic:
+        return None
+    rest = []
+    for element, item in zip(atom.elements(items), items, strict=True):
+        node = fields.get(element, EMPTY)
+        if SELF not in node:
+            rest.append(remove(atom.items, item, node) if node else item)
+    return rest or None

@@ -1,0 +1,48 @@
+"""Removing what an applier does not say any more."""
+
+from typing import Any
+
+from apimachinery.patch.apply.fieldset import EMPTY, FieldSet, difference, intersection, union
+from apimachinery.patch.apply.managers import Managed, Owned
+from apimachinery.patch.apply.ownership import Json, Versions
+from apimachinery.patch.apply.places import mentioned, remove, with_fields
+
+
+def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Json:
+    """The object without the places that the applier owned last time and that nobody owns now.
+
+    `managed` has the applier with what it owns now. What was removed with an object or item that is gone comes back
+    if somebody owns it, or if the applier did not own it either.
+    """
+    owned = _owned(managed)
+    if not difference(last.fields, owned.get(last.api_version, EMPTY)):
+        return merged
+    atom = versions.atoms[last.api_version]
+    whole = versions.at(last.api_version, merged)
+    owned_last = with_fields(atom, last.fields)
+    pruned = remove(atom, whole, owned_last)
+    # The version of last time goes first: what others own may be needed to convert the object at all.
+    for version in sorted(owned, key=lambda version: version != last.api_version):
+        pruned = _with_owned(versions, version, whole, pruned, owned[version])
+    gone = difference(_places(versions, last.api_version, whole), _places(versions, last.api_version, pruned))
+    return versions.at(versions.own, remove(atom, whole, intersection(gone, owned_last)))
+
+
+def _owned(managed: Managed) -> dict[str, FieldSet]:
+    """By API version, what has an owner."""
+    owned: dict[str, FieldSet] = {}
+    for entry in managed.values():
+        owned[entry.api_version] = union(owned.get(entry.api_version, EMPTY), entry.fields)
+    return owned
+
+
+def _with_owned(versions: Versions, version: str, whole: Json, pruned: Json, owned: FieldSet) -> Any:
+    """The pruned object with what was removed from the whole, and somebody owns."""
+    atom = versions.atoms[version]
+    kept = union(_places(versions, version, pruned), with_fields(atom, owned))
+    return remove(atom, versions.at(version, whole), difference(_places(versions, version, whole), kept))
+
+
+def _places(versions: Versions, version: str, value: Json) -> FieldSet:
+    atom = versions.atoms[version]
+    return with_fields(atom, mentioned(atom, versions.at(version, value)))

@@ -1,0 +1,34 @@
+"""Sets of fields that were written when a type was different: what was owned in parts may have one owner now."""
+
+from functools import lru_cache
+
+from apimachinery.patch.apply import fieldsv1
+from apimachinery.patch.apply.atoms import Atom, Scalar, below
+from apimachinery.patch.apply.fieldset import LEAF, SELF, FieldSet, is_leaf
+from apimachinery.patch.apply.managers import Owned
+
+
+def reconciled(atom: Atom, owned: Owned) -> Owned:
+    """What a manager owns, by the type as it is now."""
+    fields = _changed(atom, owned.text) if owned.text else None
+    return owned if fields is None else owned.now(fields)
+
+
+@lru_cache(fieldsv1.REMEMBERED)
+def _changed(atom: Atom, text: bytes) -> FieldSet | None:
+    """The set by its type, or None if that is what it was."""
+    before = fieldsv1.read(text).fields
+    after = _fitted(atom, before)
+    return None if after is before else after
+
+
+def _fitted(atom: Atom | None, fields: FieldSet) -> FieldSet:
+    changed = {}
+    for element, node in fields.items():
+        if element != SELF and not is_leaf(node):
+            kind = below(atom, element)
+            whole = kind is not None and not isinstance(kind, Scalar) and kind.atomic
+            fitted = LEAF if whole else _fitted(kind, node)
+            if fitted is not node:
+                changed[element] = fitted
+    return FieldSet({**fields, **changed}) if changed else fields

@@ -1,0 +1,60 @@
+"""What becomes of managers, and of the object, when somebody updates or applies."""
+
+from dataclasses import dataclass
+
+from apimachinery.patch.apply.compare import equal
+from apimachinery.patch.apply.fieldset import EMPTY, difference, intersection, recursive_difference, union
+from apimachinery.patch.apply.managers import Managed, Manager, Owned
+from apimachinery.patch.apply.merge import merge
+from apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions, known, settle
+from apimachinery.patch.apply.places import mentioned
+from apimachinery.patch.apply.prune import prune
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Who writes, and when."""
+
+    owner: Manager
+    time: str
+    force: bool = True
+
+
+def update(
+    versions: Versions, managed: Managed, before: Json, after: Json, write: Write
+) -> dict[Manager, Owned]:
+    """The managers after somebody wrote an object: the writer owns what it changed, beside what it had."""
+    rest, change = settle(versions, known(versions, managed), before, after, taker=write.owner, force=True)
+    taken = difference(change.written, NEVER_OWNED)
+    own = rest.pop(write.owner, Owned(EMPTY, versions.own))
+    lost = difference(intersection(own.fields, change.written), taken)
+    own = own.now(union(difference(difference(own.fields, change.removed), lost), taken))
+    if own.fields:
+        rest[write.owner] = own._replace(time=write.time) if taken else own
+    return rest
+
+
+def apply(
+    versions: Versions, managed: Managed, live: Json, config: Json, write: Write
+) -> tuple[Json, dict[Manager, Owned]]:
+    """The object and its managers after somebody said what it should be.
+
+    What the applier said last time and does not say any more goes, unless somebody else owns it. `Conflicts` if what
+    would change has another owner, and it is not forced. An object that does not change is the very same.
+    """
+    managed = known(versions, managed)
+    last = managed.get(write.owner, Owned(EMPTY, versions.own))
+    claimed = mentioned(versions.atoms[versions.own], config)
+    claimed = recursive_difference(claimed, versions.reset_fields.get(versions.own, EMPTY))
+    managed[write.owner] = Owned(claimed, versions.own)
+    new = prune(versions, merge(versions.atoms[versions.own], live, config), managed, last)
+    managed, _ = settle(versions, managed, live, new, taker=write.owner, force=write.force)
+    changed = not equal(live, new)
+    own = managed.pop(write.owner, last)
+    fields = difference(own.fields, NEVER_OWNED)
+    if fields:
+        # The same fields as last time need not be written anew.
+        own = last.now(last.fields if fields == last.fields else fields)
+        time = write.time if changed else last.time
+        managed[write.owner] = own._replace(api_version=versions.own, time=time)
+    return new if changed else live, managed

@@ -1,0 +1,140 @@
+"""A JSON document while a JSON patch changes it: finding, reading, inserting and deleting by location.
+
+Owns copy-on-write: what no operation reached stays shared with the document before. A failing step raises
+`Inapplicable` with the library's reason; which operation failed is for the caller to add.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from apimachinery import gotext
+from apimachinery.patch.errors import Inapplicable
+
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+"""What all `copy` operations of one patch may add to an object together."""
+
+Container: TypeAlias = dict[str, Any] | list[Any]
+
+
+class Draft:
+    """A document while it is patched. A container may be changed once it is a copy of our own, and not before."""
+
+    __slots__ = ("_copied_bytes", "_copies", "root")
+
+    def __init__(self, document: Container) -> None:
+        self._copies: dict[int, Container] = {}
+        self._copied_bytes = 0
+        self.root = self.own(document)
+
+    def own(self, container: Container) -> Container:
+        if id(container) in self._copies:
+            return container
+        copy: Container = dict(container) if isinstance(container, dict) else list(container)
+        self._copies[id(copy)] = copy
+        return copy
+
+    def container(self, location: str) -> tuple[Container, str] | None:
+        """The object or list that the last step of a location is in, and that step. None if there is none."""
+        _, *steps = map(_unescaped, location.split("/"))
+        if not steps:
+            return None
+        here = self.root
+        for step in steps[:-1]:
+            try:
+                child = read(here, step)
+            except Inapplicable:
+                return None
+            if not isinstance(child, dict | list):
+                return None
+            own = self.own(child)
+            write(here, step, own)
+            here = own
+        return here, steps[-1]
+
+    def copied(self, value: Any) -> Any:
+        """A copy that nothing else holds, so that one may be changed without the other."""
+        if value is None:
+            return None
+        text = _encoded(value)
+        self._copied_bytes += len(text)
+        if self._copied_bytes > MAX_COPIED_BYTES:
+            raise Inapplicable(
+                "Unable to complete the copy, the accumulated size increase of copy is "
+                f"{self._copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
+            )
+        return orjson.loads(text)
+
+    def finished(self) -> Container:
+        """The document, with the keys of what was reached in order."""
+        _encoded(self.root)
+        for copy in self._copies.values():
+            if isinstance(copy, dict):
+                items = sorted(copy.items())
+                copy.clear()
+                copy.update(items)
+        return self.root
+
+
+def _encoded(value: Any) -> bytes:
+    """The value as JSON. Operations can nest a document deeper than any request may be; it ends here."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        raise Inapplicable("exceeded max depth") from None
+
+
+def _unescaped(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")
+
+
+# --- one step into an object or list
+
+
+def _index(text: str) -> int:
+    try:
+        return gotext.parse_int(text, function="Atoi")
+    except gotext.NumberError as error:
+        raise Inapplicable(str(error)) from None
+
+
+def _bounded(index: int, length: int) -> int:
+    """The index counted from the start, if it is one of a list of that length."""
+    if not -length <= index < length:
+        raise Inapplicable(f"Unable to access invalid index: {index}: invalid index referenced")
+    return index + length if index < 0 else index
+
+
+def read(container: Container, step: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(step)
+    return container[_bounded(_index(step), len(container))]
+
+
+def write(container: Container, step: str, value: Any) -> None:
+    if isinstance(container, dict):
+        container[step] = value
+    else:
+        container[_bounded(_index(step), len(container))] = value
+
+
+def insert(container: Container, step: str, value: Any) -> None:
+    if isinstance(container, dict):
+        container[step] = value
+    elif step == "-":
+        container.append(value)
+    else:
+        try:
+            index = _index(step)
+        except Inapplicable as error:
+            raise Inapplicable(f"value was not a proper array index: '{step}': {error}") from None
+        container.insert(_bounded(index, len(container) + 1), value)
+
+
+def delete(container: Container, step: str) -> None:
+    if isinstance(container, list):
+        del container[_bounded(_index(step), len(container))]
+    elif step not in container:
+        raise Inapplicable(f"Unable to remove nonexistent key: {step}: missing value")
+    else:
+        del container[step]

@@ -1,0 +1,28 @@
+"""Why a patch is not carried out, one class for each cause. The messages are kube-apiserver's.
+
+Who answers HTTP turns a class into a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for
+`Inapplicable`, 409 for `apply.Conflicts`, and 500 for the rest, for which upstream has no reason of its own.
+"""
+
+
+class PatchError(Exception):
+    """The root of everything a patch raises on purpose."""
+
+
+class Undecodable(PatchError):
+    """The patch is not what its content type says."""
+
+
+class TooManyOperations(PatchError):
+    """A JSON patch of more operations than anybody needs."""
+
+    def __init__(self, limit: int, count: int) -> None:
+        super().__init__(f"The allowed maximum operations in a JSON patch is {limit}, got {count}")
+
+
+class Inapplicable(PatchError):
+    """The patch is well formed, but cannot be carried out on this object."""
+
+
+class Unmergeable(PatchError):
+    """The patch contradicts the type of what it changes."""

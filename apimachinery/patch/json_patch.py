@@ -1,0 +1,191 @@
+"""JSON patches (RFC 6902), as kube-apiserver carries them out.
+
+Upstream's library is laxer than the RFC, and clients rely on it: an index may be negative and counts from the end,
+`replace` sets a member that does not exist, `copy` of one that does not exist adds null, and `test` takes an absent
+member for null. The texts of its errors are what a client sees.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+from apimachinery.patch import gofmt
+from apimachinery.patch.draft import Container, Draft, delete, insert, read, write
+from apimachinery.patch.equality import same
+from apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
+
+MAX_OPERATIONS: Final = 10_000
+
+Operation: TypeAlias = Mapping[str, Any]
+
+_TEXT_FIELDS = ("op", "path", "from")
+_FIELDS = frozenset({*_TEXT_FIELDS, "value"})
+
+
+def check(patch: Any) -> list[str]:
+    """Refuse what is not a list of operations. Returns complaints about fields that no operation has.
+
+    Upstream does this unless field validation is `Ignore`; then `apply` finds out by itself, and says it otherwise.
+    """
+    complaints = []
+    for number, operation in enumerate(_decoded(patch, list, "[]handlers.jsonPatchOp")):
+        for name, value in _decoded(operation, dict, "handlers.jsonPatchOp").items():
+            if name in _TEXT_FIELDS:
+                _decoded(value, str, "string", f"Go struct field jsonPatchOp.{name}")
+            elif name not in _FIELDS:
+                complaints.append(f'json patch unknown field "[{number}].{name}"')
+    return complaints
+
+
+def _decoded(value: Any, wanted: type, name: str, where: str = "Go value") -> Any:
+    """The value if it is of the type wanted, the type's empty value for null."""
+    if value is None:
+        return wanted()
+    if isinstance(value, wanted):
+        return value
+    raise Undecodable(
+        f"error decoding patch: json: cannot unmarshal {gofmt.json_kind(value)} into {where} of type {name}"
+    )
+
+
+def apply(document: Container, patch: Any) -> Any:
+    """The document with every operation carried out, or `PatchError` and nothing done.
+
+    Objects that an operation reaches come out with their keys sorted and all others as they were: so they are shown
+    in the message if the result turns out not to be a valid object.
+    """
+    operations = _operations(patch)
+    if len(operations) > MAX_OPERATIONS:
+        raise TooManyOperations(MAX_OPERATIONS, len(operations))
+    draft = Draft(document)
+    for operation in operations:
+        kind = operation.get("op")
+        carry_out = _OPERATIONS.get(kind) if isinstance(kind, str) else None
+        if carry_out is None:
+            raise Inapplicable(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+        carry_out(draft, operation)
+    return draft.finished()
+
+
+def _operations(patch: Any) -> list[Operation]:
+    for value, wanted, name in [(patch, list, "Patch"), *((item, dict, "Operation") for item in patch or ())]:
+        if not isinstance(value, wanted | None):
+            raise Undecodable(
+                f"json: cannot unmarshal {gofmt.json_kind(value)} into Go value of type jsonpatch.{name}"
+            )
+    return [operation or {} for operation in patch or ()]
+
+
+# --- the operations
+
+_UNEXPLAINED = frozenset({"add", "remove", "copy"})
+"""These do not say what is wrong with their path."""
+
+_ABSENT = {
+    "path": "operation missing path field: missing value",
+    "from": "operation, missing from field: missing value",
+}
+
+
+def _location(operation: Operation, field: str = "path") -> str:
+    location = operation.get(field)
+    if isinstance(location, str):
+        return location
+    kind = operation["op"]
+    if field == "path" and kind in _UNEXPLAINED:
+        reason = "missing value"
+    elif location is None:
+        reason = _ABSENT[field]
+    else:
+        reason = f"json: cannot unmarshal {gofmt.json_kind(location)} into Go value of type string"
+    raise Inapplicable(f"{kind} operation failed to decode {field}: {reason}")
+
+
+def _found(draft: Draft, operation: Operation, location: str, problem: str) -> tuple[Container, str]:
+    found = draft.container(location)
+    if found is None:
+        raise Inapplicable(f"{operation['op']} operation does not apply: {problem}: missing value")
+    return found
+
+
+@contextmanager
+def _explained(explanation: str) -> Iterator[None]:
+    try:
+        yield
+    except Inapplicable as error:
+        raise Inapplicable(f"{explanation}: {error}") from None
+
+
+def _add(draft: Draft, operation: Operation) -> None:
+    path = _location(operation)
+    container, step = _found(draft, operation, path, f'doc is missing path: "{path}"')
+    with _explained(f"error in add for path: '{path}'"):
+        insert(container, step, operation.get("value"))
+
+
+def _remove(draft: Draft, operation: Operation) -> None:
+    path = _location(operation)
+    container, step = _found(draft, operation, path, f'doc is missing path: "{path}"')
+    with _explained(f"error in remove for path: '{path}'"):
+        delete(container, step)
+
+
+def _replace(draft: Draft, operation: Operation) -> None:
+    path = _location(operation)
+    value = operation.get("value")
+    if path == "":
+        if not isinstance(value, dict | list):
+            raise Inapplicable("replace operation value must be object or array: %!w(<nil>)")
+        draft.root = draft.own(value)
+        return
+    container, step = _found(draft, operation, path, f"doc is missing path: {path}")
+    try:
+        write(container, step, value)
+    except Inapplicable:
+        problem = f"doc is missing key: {path}"
+        raise Inapplicable(f"replace operation does not apply: {problem}: missing value") from None
+
+
+def _move(draft: Draft, operation: Operation) -> None:
+    source = _location(operation, "from")
+    container, step = _found(draft, operation, source, f"doc is missing from path: {source}")
+    with _explained(f"error in move for path: '{step}'"):
+        value = read(container, step)
+        delete(container, step)
+    path = _location(operation)
+    container, step = _found(draft, operation, path, f"doc is missing destination path: {path}")
+    with _explained(f"error in move for path: '{path}'"):
+        insert(container, step, value)
+
+
+def _copy(draft: Draft, operation: Operation) -> None:
+    source = _location(operation, "from")
+    container, step = _found(draft, operation, source, f"doc is missing from path: {source}")
+    with _explained(f"error in copy for from: '{source}'"):
+        value = read(container, step)
+    path = _location(operation)
+    container, step = _found(draft, operation, path, f"doc is missing destination path: {path}")
+    copy = draft.copied(value)
+    with _explained("error while adding value during copy"):
+        insert(container, step, copy)
+
+
+def _test(draft: Draft, operation: Operation) -> None:
+    path = _location(operation)
+    actual: Any = draft.root
+    if path != "":
+        container, step = _found(draft, operation, path, f"is missing path: {path}")
+        with _explained(f"error in test for path: '{path}'"):
+            actual = read(container, step)
+    if not same(actual, operation.get("value")):
+        raise Inapplicable(f"testing value {path} failed: test failed")
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[Draft, Operation], None]]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}

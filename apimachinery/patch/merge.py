@@ -1,0 +1,66 @@
+"""JSON merge patches (RFC 7386), as kube-apiserver carries them out.
+
+Upstream's library departs from the RFC in one place: nulls are dropped from a value that is put where there was no
+object, even inside lists, but not from a list or scalar that replaces an object.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from apimachinery.patch import gofmt
+from apimachinery.patch.equality import same
+from apimachinery.patch.errors import Undecodable
+
+
+def apply(document: Mapping[str, Any], patch: Any) -> dict[str, Any]:
+    """The document with the patch carried out.
+
+    Objects that the patch reaches come out with their keys sorted and all others as they were: so they are shown in
+    the message if the result turns out not to be a valid object.
+    """
+    if patch is None:
+        raise Undecodable("Invalid JSON Patch")
+    if not isinstance(patch, dict):
+        kind = gofmt.json_kind(patch)
+        raise Undecodable(
+            f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+        )
+    return _merge(document, patch)
+
+
+def _merge(document: Mapping[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(document)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged_value(merged.get(key), value)
+    return dict(sorted(merged.items()))
+
+
+def _merged_value(current: Any, value: Any) -> Any:
+    if not isinstance(current, dict):
+        return _without_nulls(value)
+    return _merge(current, value) if isinstance(value, dict) else value
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value without members that are null, at any depth; elements that are null stay."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in sorted(value.items()) if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The patch that makes `after` of `before`, if no object in `after` has a null member: those cannot be written."""
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        current = before.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            if nested := diff(current, value):
+                patch[key] = nested
+        elif key not in before or not same(current, value):
+            patch[key] = value
+    return patch

@@ -1,0 +1,85 @@
+"""Making the strategic merge patch that turns one object into another."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from apimachinery.patch import gofmt
+from apimachinery.patch.equality import same
+from apimachinery.patch.strategic.directives import (
+    DELETE,
+    DELETE_FROM_LIST,
+    DIRECTIVE,
+    MERGE,
+    REPLACE,
+    RETAIN_KEYS,
+    SET_ORDER,
+)
+from apimachinery.patch.strategic.elements import Elements, are_objects, name_of
+from apimachinery.patch.strategic.fields import list_type, member_type
+from apimachinery.schema.model import Type
+
+Json: TypeAlias = Mapping[str, Any]
+
+_RETAIN = "retainKeys"
+
+
+def create_two_way(original: Json, modified: Json, kind: Type) -> dict[str, Any]:
+    """The patch that makes `modified` of `original`, if no object in `modified` has a null member."""
+    return _diff(original, modified, kind, retaining=False)
+
+
+def _diff(original: Json, modified: Json, parent: Type, *, retaining: bool) -> dict[str, Any]:
+    """`retaining`: the patch names the members to keep, so that members nobody knew of go."""
+    patch: dict[str, Any] = {name: None for name in original if name not in modified}
+    for name, value in modified.items():
+        current = original.get(name)
+        if name not in original or type(current) is not type(value):
+            patch[name] = value
+        elif not same(current, value):
+            patch |= _changed(name, current, value, parent)
+    retained = sorted(name for name, value in modified.items() if value is not None)
+    if retaining and retained and patch:
+        patch[RETAIN_KEYS] = retained
+    return patch
+
+
+def _changed(name: str, current: Any, value: Any, parent: Type) -> dict[str, Any]:
+    """What to say of a member that is there before and after, and differs."""
+    if isinstance(value, dict):
+        kind = member_type(parent, name)
+        if REPLACE not in kind.patch_strategy:
+            return {name: _diff(current, value, kind, retaining=_RETAIN in kind.patch_strategy)}
+    elif isinstance(value, list):
+        kind = list_type(parent, name)
+        if MERGE in kind.patch_strategy and current:
+            return _diff_lists(name, current, value, kind)
+    return {name: value}
+
+
+def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> dict[str, Any]:
+    if are_objects(current, value):
+        changes, deleted = _diff_objects(current, value, kind)
+        changes, deleted = changes + deleted, []
+        order: list[Any] = [{kind.merge_key: item[kind.merge_key]} for item in value]
+    else:
+        changes = [item for item in value if item not in current]
+        deleted = sorted({item for item in current if item not in value}, key=gofmt.plain)
+        order = list(value)
+    lists = {name: changes, f"{DELETE_FROM_LIST}/{name}": deleted, f"{SET_ORDER}/{name}": order}
+    return {directive: items for directive, items in lists.items() if items}
+
+
+def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[Any], list[Any]]:
+    """Patches for the objects that are new or different, and for those that are gone."""
+    key = kind.merge_key
+    before = {name_of(item, key): item for item in current}
+    changes = []
+    for item in value:
+        name = name_of(item, key)
+        known = before.pop(name, None)
+        if known is None:
+            changes.append(item)
+        elif patch := _diff(known, item, kind.items, retaining=_RETAIN in kind.patch_strategy):
+            changes.append(patch | {key: name})
+    gone = sorted(before, key=gofmt.plain)
+    return changes, [{key: name, DIRECTIVE: DELETE} for name in gone]

@@ -1,0 +1,45 @@
+"""The words inside a strategic merge patch that say how to merge, and the patch without them."""
+
+from typing import Any, Final
+
+DIRECTIVE: Final = "$patch"
+DELETE: Final = "delete"
+REPLACE: Final = "replace"
+MERGE: Final = "merge"
+
+RETAIN_KEYS: Final = "$retainKeys"
+DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
+SET_ORDER: Final = "$setElementOrder"
+
+_DROPPED: Final = object()
+
+
+def without_directives(value: Any) -> Any:
+    """The value without objects that are directives, at any depth; None if it is one itself."""
+    kept = _plain(value)
+    return None if kept is _DROPPED else kept
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        if DIRECTIVE in value:
+            return _DROPPED
+        members = ((key, _plain(item)) for key, item in value.items())
+        return {key: item for key, item in members if item is not _DROPPED}
+    if isinstance(value, list):
+        return [item for item in map(_plain, value) if item is not _DROPPED]
+    return value
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without members that are null, at any depth; elements that are null stay."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return list(map(without_nulls, value))
+    return value
+
+
+def is_deletion(item: Any) -> bool:
+    """Whether an object in a list says that the element of its key is to go."""
+    return isinstance(item, dict) and item.get(DIRECTIVE) == DELETE

@@ -1,0 +1,232 @@
+"""Carrying out a strategic merge patch.
+
+The type says of each list whether it is merged or replaced, and by which key its objects are matched; the patch may
+overrule that with directives. What a patch does not reach is shared with the object before.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from apimachinery.patch import gofmt
+from apimachinery.patch.errors import Undecodable, Unmergeable
+from apimachinery.patch.strategic.directives import (
+    DELETE,
+    DELETE_FROM_LIST,
+    DIRECTIVE,
+    MERGE,
+    REPLACE,
+    RETAIN_KEYS,
+    SET_ORDER,
+    is_deletion,
+    without_directives,
+    without_nulls,
+)
+from apimachinery.patch.strategic.elements import (
+    Elements,
+    are_objects,
+    arranged,
+    name_of,
+    positions,
+    wrong_type,
+)
+from apimachinery.patch.strategic.fields import list_type, member_type
+from apimachinery.schema.model import Type
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+def apply(original: Json, patch: Any, kind: Type | None) -> dict[str, Any]:
+    """The object with the patch carried out. `kind` is None for what has no type, which cannot be patched so."""
+    if kind is None:
+        raise Undecodable("strategic merge patch format is not supported")
+    if not isinstance(patch, dict | None):
+        raise Undecodable(
+            f"json: cannot unmarshal {gofmt.json_kind(patch)} into Go value of type map[string]interface {{}}"
+        )
+    return _merge(original, patch or {}, kind)
+
+
+def _merge(original: Json, patch: Json, parent: Type) -> dict[str, Any]:
+    if DIRECTIVE in patch:
+        return _replaced(patch)
+    merged = _retained(original, patch)
+    done = _merge_ordered_lists(merged, patch, parent)
+    for name, value in patch.items():
+        if name.startswith(DELETE_FROM_LIST):
+            listed = _listed(name, DELETE_FROM_LIST, "invalid patch format of primitive list")
+            _merge_member(merged, listed, value, parent, deleting=True)
+        elif name not in done:
+            _merge_member(merged, name, value, parent)
+    return merged
+
+
+def _replaced(patch: Json) -> dict[str, Any]:
+    directive = patch[DIRECTIVE]
+    if directive == DELETE:
+        return {}
+    if directive != REPLACE:
+        raise _unknown_directive(patch)
+    return {name: value for name, value in patch.items() if name != DIRECTIVE}
+
+
+def _unknown_directive(patch: Json) -> Unmergeable:
+    return Unmergeable(f"unknown patch type: {gofmt.plain(patch[DIRECTIVE])} in map: {gofmt.plain(patch)}")
+
+
+def _retained(original: Json, patch: Json) -> dict[str, Any]:
+    """The object without the members that `$retainKeys` does not name, if there is such a directive."""
+    if RETAIN_KEYS not in patch:
+        return dict(original)
+    retained = patch[RETAIN_KEYS]
+    if not isinstance(retained, list):
+        raise Undecodable("invalid patch format of retainKeys")
+    for name, value in patch.items():
+        exempt = value is None or name.startswith((RETAIN_KEYS, DELETE_FROM_LIST, SET_ORDER))
+        if not exempt and name not in retained:
+            raise Undecodable("invalid patch format of retainKeys")
+    return {name: value for name, value in original.items() if name in retained}
+
+
+def _listed(directive: str, prefix: str, malformed: str) -> str:
+    """Which list a directive is about."""
+    word, slash, name = directive.partition("/")
+    if not slash or word != prefix:
+        raise Undecodable(malformed)
+    return name
+
+
+def _merge_member(
+    merged: dict[str, Any], name: str, value: Any, parent: Type, *, deleting: bool = False
+) -> None:
+    current: Any = merged.get(name)
+    if value is None:
+        merged.pop(name, None)
+    elif type(current) is not type(value):
+        if not deleting:
+            _put(merged, name, value)
+    elif isinstance(value, dict):
+        merged[name] = _merged_object(current, value, member_type(parent, name))
+    elif isinstance(value, list):
+        merged[name] = _merged_list(current, value, list_type(parent, name), deleting=deleting)
+    else:
+        merged[name] = value
+
+
+def _put(merged: dict[str, Any], name: str, value: Any) -> None:
+    kept = without_directives(without_nulls(value))
+    if kept is None:
+        merged.pop(name, None)
+    else:
+        merged[name] = kept
+
+
+def _merged_object(current: Json, patch: Json, kind: Type) -> Json:
+    return patch if REPLACE in kind.patch_strategy else _merge(current, patch, kind)
+
+
+# --- lists
+
+
+def _merged_list(current: Elements, patch: Elements, kind: Type, *, deleting: bool = False) -> Elements:
+    if MERGE not in kind.patch_strategy and not deleting:
+        return patch
+    if not current and not patch:
+        return current
+    if are_objects(current, patch):
+        if not kind.merge_key:
+            raise Unmergeable("cannot merge lists without merge key for struct")
+        current, patch = _without_directives(current, patch, kind.merge_key)
+        merged = _merged_elements(current, patch, kind)
+    elif deleting:
+        return [item for item in current if item not in positions(patch, "")]
+    else:
+        merged = list(dict.fromkeys([*current, *patch]))
+    return arranged(merged, wanted=patch, live=current, key=kind.merge_key)
+
+
+def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[Elements, Elements]:
+    """Both lists after the elements of the patch that are directives."""
+    plain = [item for item in patch if DIRECTIVE not in item]
+    directives = [item for item in patch if DIRECTIVE in item]
+    deleted = []
+    for item in directives:
+        if item[DIRECTIVE] == MERGE:
+            raise Unmergeable("merging lists cannot yet be specified in the patch")
+        if is_deletion(item):
+            deleted.append(name_of(item, key))
+        elif item[DIRECTIVE] != REPLACE:
+            raise _unknown_directive(item)
+    if any(item[DIRECTIVE] == REPLACE for item in directives):
+        return plain, []
+    return [item for item in current if key not in item or item[key] not in deleted], plain
+
+
+def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any]:
+    merged = list(current)
+    known = positions([item for item in current if kind.merge_key in item], kind.merge_key)
+    for item in patch:
+        name = name_of(item, kind.merge_key)
+        if name in known:
+            merged[known[name]] = _merge(merged[known[name]], item, kind.items)
+        else:
+            known[name] = len(merged)
+            merged.append(item)
+    return merged
+
+
+def _merge_ordered_lists(merged: dict[str, Any], patch: Json, parent: Type) -> set[str]:
+    """Merge the lists that `$setElementOrder` directives are about. Returns the members of the patch this took."""
+    done = {RETAIN_KEYS}
+    for directive, order in patch.items():
+        if directive.startswith(SET_ORDER):
+            name = _listed(directive, SET_ORDER, "invalid patch format of setElementOrder list")
+            _merge_ordered_list(merged, name, patch, order, list_type(parent, name))
+            done |= {directive, name}
+    return done
+
+
+def _merge_ordered_list(merged: dict[str, Any], name: str, patch: Json, order: Any, kind: Type) -> None:
+    for holder in ({name: order}, merged, patch):
+        if name in holder and not isinstance(holder[name], list):
+            raise wrong_type([], holder[name])
+    current: Sequence[Any] = merged.get(name, [])
+    changes: Sequence[Any] = patch.get(name, [])
+    _check_order(changes, order, kind.merge_key)
+    if name in merged and name in patch:
+        elements = _merged_list(current, changes, kind)
+    elif name in merged or name in patch:
+        elements = current or without_directives(changes)
+    else:
+        return
+    if are_objects(current, changes):
+        current = _refilled(current, elements, changes, kind.merge_key)
+    merged[name] = arranged(elements, wanted=order, live=current, key=kind.merge_key)
+
+
+def _refilled(current: Elements, elements: Elements, changes: Elements, key: str) -> Elements:
+    """What upstream takes for the list before: in its place, new objects fill up the room of deleted ones."""
+    before, after = positions(current, key), positions(elements, key)
+    kept = [item for item in current if item[key] in after]
+    new = [item for item in changes if item.get(key) in after and item[key] not in before]
+    return (kept + new)[: len(current)]
+
+
+def _check_order(changes: Elements, order: Elements, key: str) -> None:
+    """The elements of the patch must come in the same order in `$setElementOrder`, which may have others between."""
+    if not changes or not order:
+        return
+    at = 0
+    for item in changes:
+        if key and is_deletion(item):
+            continue
+        if not (isinstance(item, dict) and DIRECTIVE in item):
+            while at < len(order) and name_of(item, key) != name_of(order[at], key):
+                at += 1
+            at += 1
+        elif at == len(order):
+            at += 1
+        if at > len(order):
+            raise Unmergeable(
+                f"The order in patch list:\n{gofmt.plain(list(changes))}\n"
+                f" doesn't match {SET_ORDER} list:\n{gofmt.plain(list(order))}\n"
+            )
