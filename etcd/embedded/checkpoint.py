@@ -5,21 +5,16 @@ taken once the log that it frees is as long as the snapshot before it, so at mos
 disk is a snapshot's.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterable, Iterator
 
 from etcd.embedded.directory import DataDirectory
+from etcd.embedded.disk_thread import DiskThread
 from etcd.embedded.group_commit import GroupCommit
 from etcd.embedded.mvcc import Mvcc
 from etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before
 from etcd.embedded.snapshot import Opening, SnapshotWriter, Taken, remove_snapshots_before
 from etcd.kv import KeyValue
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 CHUNK_BYTES = 1024 * 1024
 CHUNK_KEYS = 2048
@@ -36,23 +31,23 @@ class Checkpoints:
         self._disk = directory.disk
         self._log = directory.log
         self._newest = directory.found.snapshot
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
+        self._thread = DiskThread("snapshot")
 
     async def take(self, core: Mvcc, commits: GroupCommit) -> None:
         """Take a snapshot at the compact revision, if it pays. Until that is done nothing may be swept."""
         revision = core.compact_revision
-        segment = await commits.call(self._log.first_needed, revision)
-        if not await commits.call(self._pays, segment):
+        segment = await commits.thread.call(self._log.first_needed, revision)
+        if not await commits.thread.call(self._pays, segment):
             return
         older, self._newest = self._newest, await self._write(Opening(revision, segment), core, commits)
         _logger.info("took a snapshot of %d bytes at revision %d", self._newest.size, revision)
         if older is not None:
-            await self._call(remove_snapshots_before, self._path, older.revision)
-            await self._call(remove_segments_before, self._path, older.first_segment)
+            await self._thread.call(remove_snapshots_before, self._path, older.revision)
+            await self._thread.call(remove_segments_before, self._path, older.first_segment)
 
     async def close(self) -> None:
         """Return when nothing is being written any more; a snapshot that was cancelled leaves no trace."""
-        await asyncio.to_thread(self._thread.shutdown)
+        await self._thread.close()
 
     def _pays(self, segment: int) -> bool:
         if self._newest is None:
@@ -63,21 +58,16 @@ class Checkpoints:
     async def _write(self, opening: Opening, core: Mvcc, commits: GroupCommit) -> Taken:
         writer = SnapshotWriter(self._disk, self._path, opening)
         try:
-            await self._call(writer.begin)
+            await self._thread.call(writer.begin)
             for chunk in chunks(core.walk(opening.revision)):
-                await self._call(writer.add, chunk)
+                await self._thread.call(writer.add, chunk)
             events = next(iter(core.events(opening.revision, opening.revision)), ())
             leases = core.leases.ttls()
             await commits.settled()  # what the snapshot says of leases must not be ahead of the log
-            return await self._call(writer.finish, events, leases)
+            return await self._thread.call(writer.finish, events, leases)
         except BaseException:
-            self._thread.submit(writer.abandon)
+            self._thread.call_later(writer.abandon)
             raise
-
-    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._thread, lambda: function(*args, **kwargs)
-        )
 
 
 def chunks(kvs: Iterable[KeyValue]) -> Iterator[list[KeyValue]]:

@@ -7,18 +7,14 @@ way to undo it: if the log cannot take a batch, it and all that was built on it 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
 
 from etcd.embedded import codec
+from etcd.embedded.disk_thread import DiskThread
 from etcd.embedded.wal import Log
 from etcd.errors import Interrupted, KVError, Unavailable
 from etcd.kv import Revision
 
 _logger = logging.getLogger(__name__)
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class _Batch:
@@ -63,7 +59,8 @@ class GroupCommit:
         self._failure: str | None = None
         self._wanted = asyncio.Event()
         self._closing = False
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="log")
+        self.thread = DiskThread("log")
+        """The only one that may use the log."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="group commit")
         self._task.add_done_callback(self._ended)
 
@@ -85,19 +82,13 @@ class GroupCommit:
             batch.waiters.append(waiter)
             await waiter
 
-    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call something that uses the log, between two batches."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._thread, lambda: function(*args, **kwargs)
-        )
-
     async def close(self) -> None:
         """Make durable what was recorded, and close the log."""
         self._closing = True
         self._wanted.set()
         await asyncio.wait([self._task])
-        await self.call(self._log.close)
-        self._thread.shutdown()
+        await self.thread.call(self._log.close)
+        await self.thread.close()
 
     async def _run(self) -> None:
         while not self._closing:
@@ -110,7 +101,7 @@ class GroupCommit:
         batch = self._writing = self._gathering
         self._gathering = _Batch(batch.head)
         try:
-            await self.call(self._write, codec.join(batch.entries), self._durable + 1)
+            await self.thread.call(self._write, codec.join(batch.entries), self._durable + 1)
         except KVError as error:
             self._take_back(type(error), str(error))
             return
