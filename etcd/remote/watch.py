@@ -111,15 +111,12 @@ class RemoteWatch:
     # --- the follower
 
     async def _follow(self) -> None:
-        try:
-            while True:
-                try:
-                    while True:
-                        await self._take(await self._stream.receive())
-                except _BROKEN:
-                    await self._resume()
-        finally:
-            await self._stream.close()
+        while True:
+            try:
+                while True:
+                    await self._take(await self._stream.receive())
+            except _BROKEN:
+                await self._resume()
 
     async def _resume(self) -> None:
         await self._stream.close()
@@ -187,6 +184,7 @@ class RemoteWatch:
             if task is not None and not task.done():
                 task.cancel()
                 await asyncio.wait([task])
+        await self._stream.close()
 
     def _end(self, follower: asyncio.Task[None]) -> None:
         if not follower.cancelled():
