@@ -1,0 +1,33 @@
+"""What one kind has to say of its objects: a record that the families of types fill in for the registry."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from apimachinery.errors import FieldError
+from apiserver.validation.objectmeta import SUBDOMAIN, NameRule
+from apiserver.validation.rules import Tree
+
+Create: TypeAlias = Callable[[Tree], Iterable[FieldError]]
+Update: TypeAlias = Callable[[Tree, Tree], Iterable[FieldError]]
+"""Takes the new object and the old one."""
+
+
+def _accept(_tree: Tree) -> Iterable[FieldError]:
+    return ()
+
+
+def _accept_update(_new: Tree, _old: Tree) -> Iterable[FieldError]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """Functions tell of everything but metadata, which is told of before them."""
+
+    name: NameRule | None = SUBDOMAIN
+    """None: `create` tells of metadata itself, or there is no more to tell than of every kind's."""
+    create: Create = _accept
+    update: Update = _accept_update
+    subresources: Mapping[str, Update] = field(default_factory=dict)
+    """Updates through each subresource that has a say of its own, such as `status`."""

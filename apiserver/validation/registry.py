@@ -1,0 +1,39 @@
+"""The rules of all kinds, and the two questions that verbs ask: may it be created, may it become this."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from apimachinery.errors import FieldError
+from apimachinery.groups import GroupKind
+from apiserver.resources.spec import Resource
+from apiserver.validation import objectmeta
+from apiserver.validation.kind import Validation
+from apiserver.validation.rules import Tree
+
+VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType({})
+
+_NONE: Final = Validation(name=None)
+"""Of a kind that is not in the registry: metadata alone is looked at."""
+
+
+def _metadata(resource: Resource, tree: Tree) -> list[FieldError]:
+    return objectmeta.check(tree, objectmeta.PATH_SEGMENT, namespaced=resource.namespaced)
+
+
+def check_create(resource: Resource, tree: Tree) -> list[FieldError]:
+    """What is wrong with a new object: what its kind says of it or, if nothing, what is said of every kind."""
+    kind = VALIDATIONS.get(resource.group_kind, _NONE)
+    found = [] if kind.name is None else objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
+    found += kind.create(tree)
+    return found or _metadata(resource, tree)
+
+
+def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> list[FieldError]:
+    """What is wrong with a change. Every kind says again what was said of metadata, as it does upstream."""
+    kind = VALIDATIONS.get(resource.group_kind, _NONE)
+    update = kind.subresources.get(subresource) if subresource else kind.update
+    found = [*_metadata(resource, new), *objectmeta.check_update(new, old)]
+    if update is not None:
+        found += [*objectmeta.check_update(new, old), *update(new, old)]
+    return found

@@ -1,0 +1,108 @@
+"""What a real server refused of what it was sent to create: we refuse the same, in the same words, and nothing else.
+
+Each kind's recordings are one test, which says how many of its answers were met. Worst is a false alarm: to refuse
+what a real server takes.
+"""
+
+import re
+from collections import Counter, defaultdict
+from enum import Enum
+
+import orjson
+import pytest
+
+from apimachinery import status
+from apimachinery.clock import SteppedClock
+from apimachinery.schema import builtin
+from apimachinery.schema.decode import Decoder
+from apiserver.app import catalog
+from apiserver.defaults.defaulter import Defaulter
+from apiserver.validation import registry
+from tests.support import recordings
+
+SCHEMAS = builtin.load()
+DECODER = Decoder()
+DEFAULTER = Defaulter(SCHEMAS, clock=SteppedClock())
+RESOURCES = {(row.api_version, row.name): row for row in catalog().values()}
+
+COLLECTION = re.compile(
+    r"/(?:api|apis)/(?P<version>v1|[^/]+/v[^/]+)(?:/namespaces/[^/]+)?/(?P<name>[a-z]+)(?:\?.*)?"
+)
+
+CREATED, INVALID = 201, 422
+
+
+class Verdict(Enum):
+    SAME = "the same"
+    WORDING = "apart in wording only"
+    WRONG = "wrong"
+    FALSE_ALARM = "false alarms"
+
+
+def creations():
+    """Each recorded request to create an object of a built-in kind that was not refused for its form, by kind.
+
+    A kind that has no rules yet cannot be judged.
+    """
+    found = defaultdict(list)
+    for parameter in recordings.cases():
+        if parameter.values[0] is None:
+            return [pytest.param(None, [], id=recordings.NO_RECORDINGS)]
+        case = parameter.values[0]
+        for request, response in recordings.steps(case):
+            resource = resource_of(request)
+            if resource is not None and response["status"] in (CREATED, INVALID):
+                found[resource].append((case["id"], request, response))
+    return [pytest.param(resource, given, id=resource.name) for resource, given in found.items()]
+
+
+def resource_of(request):
+    found = COLLECTION.fullmatch(request["path"])
+    resource = RESOURCES.get((found["version"], found["name"])) if found else None
+    has_rules = resource is not None and resource.group_kind in registry.VALIDATIONS
+    return resource if has_rules and request["method"] == "POST" else None
+
+
+def checked(resource, request):
+    """What is wrong with what was sent, as far as its creation has gone when a kind's rules are asked."""
+    body = request["body"] if request.get("body") is not None else orjson.loads(request["raw"])
+    body = orjson.loads(orjson.dumps(body).replace(b"${ns}", b"<ns>"))
+    sent = {"apiVersion": resource.api_version, "kind": resource.kind} | body
+    tree = DECODER.decode(SCHEMAS.kind(resource.api_version, resource.kind), sent).tree
+    DEFAULTER.default_object(resource.api_version, resource.kind, tree)
+    if resource.namespaced:
+        tree["metadata"]["namespace"] = "ns"
+    if "generateName" in tree["metadata"]:
+        tree["metadata"].setdefault("name", f"{tree['metadata']['generateName']}bcdfg")
+    found = registry.check_create(resource, tree)
+    return status.invalid(resource.group_kind, tree["metadata"].get("name", ""), found) if found else None
+
+
+def judge(refusal, answer):
+    """What became of a creation here, beside what a real server answered."""
+    refused = answer["status"] == "Failure" if answer["kind"] == "Status" else False
+    if refusal is None or not refused:
+        return Verdict.FALSE_ALARM if refusal else Verdict.WRONG if refused else Verdict.SAME
+    ours = refusal.status()
+    if ours == answer:
+        return Verdict.SAME
+    return Verdict.WORDING if about(ours) == about(answer) else Verdict.WRONG
+
+
+def about(answer):
+    return [(cause["field"], cause["reason"]) for cause in answer["details"]["causes"]]
+
+
+@pytest.mark.parametrize(("resource", "given"), creations())
+def test_what_was_refused_is_refused_in_the_same_words(resource, given):
+    recordings.present(resource)
+    counts, apart = Counter(), []
+    for name, request, response in given:
+        refusal = checked(resource, request)
+        verdict = judge(refusal, response["body"])
+        counts[verdict] += 1
+        if verdict is not Verdict.SAME:
+            said = response["body"].get("message", "it was created")
+            apart.append(f"{name}: {verdict.value}:\n  {refusal}\n  {said}")
+    summary = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
+    assert not apart, "\n".join([f"{resource.name}: {summary}", *apart])
