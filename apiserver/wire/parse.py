@@ -1,5 +1,6 @@
 """Bytes a client sent → a JSON tree."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -7,8 +8,10 @@ from msgspec import Struct
 
 from apimachinery import status
 from apimachinery.schema.scan import is_too_deep
-from apiserver.wire import yaml_codec
-from apiserver.wire.negotiate import FORMATS, sent
+from apiserver.wire import go_json, yaml_codec
+from apiserver.wire.negotiate import FORMATS, Format, sent
+from apiserver.wire.protobuf import envelope
+from apiserver.wire.protobuf.errors import ProtobufError
 
 
 class Unreadable(ValueError):
@@ -24,14 +27,48 @@ class Parsed(Struct, frozen=True):
 
 
 def parse(data: bytes, content_type: str) -> Parsed:
-    media_type = sent(content_type)[0] if content_type else "application/json"
-    if media_type == "application/yaml":
-        return Parsed(yaml_codec.load(data))
-    if media_type != "application/json":
+    """A body by its Content-Type; without one it is taken for JSON."""
+    read = _READERS.get(sent(content_type)[0]) if content_type else _json
+    if read is None:
         raise status.unsupported_media_type([format_.value for format_ in FORMATS])
+    return read(data)
+
+
+def _json(data: bytes) -> Parsed:
     if is_too_deep(data):
         raise Unreadable("exceeded max depth")
     try:
         return Parsed(orjson.loads(data), data)
     except orjson.JSONDecodeError as error:
+        fault = go_json.syntax_error(data)
+        if fault:
+            raise Unreadable(fault) from error
+    return Parsed(go_json.repaired(data))
+
+
+def _yaml(data: bytes) -> Parsed:
+    if data.lstrip()[:1] in (b"{", b"["):  # JSON is YAML, and much quicker to read
+        try:
+            return _json(data)
+        except Unreadable:
+            pass
+    try:
+        loaded = yaml_codec.load(data)
+    except yaml_codec.YamlError as error:
         raise Unreadable(str(error)) from error
+    return Parsed(loaded.tree, b"", loaded.complaints)
+
+
+def _protobuf(data: bytes) -> Parsed:
+    try:
+        return Parsed(envelope.decode(data))
+    except ProtobufError as error:
+        raise Unreadable(str(error)) from error
+
+
+_READERS: Mapping[str, Callable[[bytes], Parsed]] = {
+    Format.JSON: _json,
+    Format.YAML: _yaml,
+    Format.PROTOBUF: _protobuf,
+    "application/apply-patch+yaml": _yaml,
+}

@@ -1,0 +1,194 @@
+"""What Go's decoder says of text that is no JSON.
+
+Runs only when a text was refused, to say why in the words that clients know. Go is laxer than orjson in one thing:
+broken UTF-8 and lone surrogates are no fault of the syntax; `repaired` reads such texts as Go does.
+"""
+
+import json  # noqa: TID251 - orjson refuses what is to be repaired here
+import re
+from typing import Any
+
+from apimachinery import gotext
+
+END = "unexpected end of JSON input"
+
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
+_LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
+_HEX = re.compile(rb"[0-9a-fA-F]")
+_DIGITS = re.compile(rb"[0-9]*")
+
+
+class _Fault(Exception):
+    """The first thing wrong."""
+
+
+def syntax_error(text: bytes) -> str:
+    """The first fault of a text, or "" if Go would read it."""
+    try:
+        _Scanner(text).scan()
+    except _Fault as fault:
+        return str(fault)
+    return ""
+
+
+def repaired(text: bytes) -> Any:
+    """The document of a text without faults: what is no character is replaced by U+FFFD."""
+    read = json.loads(text.decode("utf-8", errors="replace"))
+    return json.loads(
+        json.dumps(read, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
+
+
+class _Scanner:
+    """A position in the text, and in which objects and lists it is."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._at = 0
+        self._open: list[bytes] = []
+
+    def scan(self) -> None:
+        self._value()
+        while self._open:
+            self._member() if self._open[-1] == b"{" else self._element()
+        self._space()
+        if self._at < len(self._text):
+            self._refuse("after top-level value")
+
+    def _value(self) -> None:
+        """A scalar whole, or the beginning of an object or list."""
+        self._space()
+        first = self._peek()
+        if first in (b"{", b"["):
+            self._at += 1
+            self._open.append(first)
+            self._first_of(first)
+        elif first == b'"':
+            self._string()
+        elif first in _LITERALS:
+            self._literal(_LITERALS[first])
+        elif first == b"-" or first.isdigit():
+            self._number()
+        else:
+            self._refuse("looking for beginning of value")
+
+    def _first_of(self, opened: bytes) -> None:
+        self._space()
+        if opened == b"[":
+            if self._peek() == b"]":
+                self._close()
+            else:
+                self._value()
+        elif self._peek() == b"}":
+            self._close()
+        else:
+            self._key()
+
+    def _close(self) -> None:
+        self._at += 1
+        self._open.pop()
+
+    def _member(self) -> None:
+        self._space()
+        if self._peek() == b"}":
+            self._close()
+        elif self._peek() == b",":
+            self._at += 1
+            self._space()
+            self._peek()
+            self._key()
+        else:
+            self._refuse("after object key:value pair")
+
+    def _key(self) -> None:
+        if self._peek() != b'"':
+            self._refuse("looking for beginning of object key string")
+        self._string()
+        self._space()
+        if self._peek() != b":":
+            self._refuse("after object key")
+        self._at += 1
+        self._value()
+
+    def _element(self) -> None:
+        self._space()
+        if self._peek() == b"]":
+            self._close()
+        elif self._peek() == b",":
+            self._at += 1
+            self._value()
+        else:
+            self._refuse("after array element")
+
+    def _string(self) -> None:
+        self._at += 1
+        while True:
+            self._skip(_PLAIN)
+            found = self._peek()
+            if found == b'"':
+                self._at += 1
+                return
+            if found != b"\\":
+                self._refuse("in string literal")
+            self._at += 1
+            self._escape()
+
+    def _escape(self) -> None:
+        kind = self._peek()
+        if kind == b"u":
+            for _ in range(4):
+                self._at += 1
+                if not _HEX.match(self._peek()):
+                    self._refuse("in \\u hexadecimal character escape")
+        elif kind not in b'"\\/bfnrt':
+            self._refuse("in string escape code")
+        self._at += 1
+
+    def _literal(self, word: bytes) -> None:
+        for at in range(1, len(word)):
+            self._at += 1
+            if self._peek() != word[at : at + 1]:
+                self._refuse(f"in literal {word.decode()} (expecting '{chr(word[at])}')")
+        self._at += 1
+
+    def _number(self) -> None:
+        if self._peek() == b"-":
+            self._at += 1
+            if not self._peek().isdigit():
+                self._refuse("in numeric literal")
+        if self._peek() == b"0":
+            self._at += 1
+        else:
+            self._skip(_DIGITS)
+        if self._text[self._at : self._at + 1] == b".":
+            self._at += 1
+            self._digits("after decimal point in numeric literal")
+        if self._text[self._at : self._at + 1] in (b"e", b"E"):
+            self._at += 1
+            if self._peek() in (b"+", b"-"):
+                self._at += 1
+            self._digits("in exponent of numeric literal")
+
+    def _digits(self, where: str) -> None:
+        if not self._peek().isdigit():
+            self._refuse(where)
+        self._skip(_DIGITS)
+
+    def _space(self) -> None:
+        self._skip(_SPACE)
+
+    def _skip(self, what: re.Pattern[bytes]) -> None:
+        found = what.match(self._text, self._at)
+        assert found is not None, "every pattern matches nothing too"
+        self._at = found.end()
+
+    def _peek(self) -> bytes:
+        if self._at >= len(self._text):
+            raise _Fault(END)
+        return self._text[self._at : self._at + 1]
+
+    def _refuse(self, where: str) -> None:
+        character = chr(self._text[self._at])
+        shown = {"'": "'\\''", '"': "'\"'"}.get(character) or f"'{gotext.quote(character)[1:-1]}'"
+        raise _Fault(f"invalid character {shown} {where}")

@@ -1,0 +1,68 @@
+"""Bodies: read, or refused in Go's words."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.status import UnsupportedMediaType
+from apiserver.wire import go_json
+from apiserver.wire.parse import Unreadable, parse
+from apiserver.wire.protobuf import envelope
+
+JSON = "application/json"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (b"", "unexpected end of JSON input"),
+        (b'{"a":1', "unexpected end of JSON input"),
+        (b"{} x", "invalid character 'x' after top-level value"),
+        (b"{a:1}", "invalid character 'a' looking for beginning of object key string"),
+        (b"{'a':1}", "invalid character '\\'' looking for beginning of object key string"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b'{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
+        (b'{"a":1,}', "invalid character '}' looking for beginning of object key string"),
+        (b"[1,]", "invalid character ']' looking for beginning of value"),
+        (b"[1 2]", "invalid character '2' after array element"),
+        (b"trux", "invalid character 'x' in literal true (expecting 'e')"),
+        (b"-x", "invalid character 'x' in numeric literal"),
+        (b"1.x", "invalid character 'x' after decimal point in numeric literal"),
+        (b"1ex", "invalid character 'x' in exponent of numeric literal"),
+        (b"01", "invalid character '1' after top-level value"),
+        (b'"\n"', "invalid character '\\n' in string literal"),
+        (b'"\\x"', "invalid character 'x' in string escape code"),
+        (b'"\\u1x"', "invalid character 'x' in \\u hexadecimal character escape"),
+        (b"[" * 201 + b"]" * 201, "exceeded max depth"),
+    ],
+)
+def test_faults_in_gos_words(text, fault):
+    with pytest.raises(Unreadable) as caught:
+        parse(text, JSON)
+    assert str(caught.value) == fault
+
+
+@given(st.binary(max_size=30) | st.text('{}[]",:tfn019.-e\\u ', max_size=20).map(str.encode))
+def test_a_fault_is_found_just_where_orjson_finds_one(text):
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if not go_json.syntax_error(text):
+            go_json.repaired(text)
+    else:
+        assert go_json.syntax_error(text) == ""
+
+
+def test_what_is_no_character_is_replaced():
+    assert parse(b'{"a":"x\xffy","b":"\\ud800"}', JSON).tree == {"a": "x\ufffdy", "b": "\ufffd"}
+
+
+def test_each_media_type_is_read_as_what_it_is():
+    tree = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}
+    assert parse(orjson.dumps(tree), "application/json; charset=utf-8").tree == tree
+    assert parse(orjson.dumps(tree), "").tree == tree
+    assert parse(b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", "application/yaml").tree == tree
+    assert parse(envelope.encode(tree), "application/vnd.kubernetes.protobuf").tree == tree
+    with pytest.raises(UnsupportedMediaType):
+        parse(b"{}", "text/plain")
