@@ -33,8 +33,13 @@ def wrong_type(wanted: Any, value: Any) -> Unmergeable:
 
 
 def name_of(item: Any, key: str) -> Any:
-    if not key:
-        return item
+    name = _member(item, key) if key else item
+    if isinstance(name, dict | list):
+        raise Unmergeable(f"runtime error: hash of unhashable type {gofmt.go_type(name)}")
+    return name
+
+
+def _member(item: Any, key: str) -> Any:
     if not isinstance(item, dict):
         raise wrong_type({}, item)
     if key not in item:
@@ -46,10 +51,7 @@ def positions(elements: Elements, key: str) -> dict[Any, int]:
     """Where each name comes first."""
     found: dict[Any, int] = {}
     for position, item in enumerate(elements):
-        name = name_of(item, key)
-        if isinstance(name, dict | list):
-            raise Unmergeable(f"runtime error: hash of unhashable type {gofmt.go_type(name)}")
-        found.setdefault(name, position)
+        found.setdefault(name_of(item, key), position)
     return found
 
 

@@ -1,0 +1,97 @@
+"""Types made by hand, for what works on any type: small, and with everything that merging cares about."""
+
+from apimachinery.schema.model import Field, Shape, Type
+
+TEXT = Type(shape=Shape.STRING, go="string")
+NUMBER = Type(shape=Shape.INTEGER, go="int32")
+FLAG = Type(shape=Shape.BOOLEAN, go="bool")
+FREE = Type(shape=Shape.ANY, go="v1.JSON")
+RAW = Type(shape=Shape.ANY, go="runtime.RawExtension")
+
+
+def struct(go, /, *, map_type="granular", patch_strategy=(), **fields):
+    """A struct of fields, each given by its type or in full."""
+    made = {
+        key: field if isinstance(field, Field) else Field(name=key, type=field)
+        for key, field in fields.items()
+    }
+    return Type(
+        shape=Shape.STRUCT,
+        go=f"v1.{go}",
+        load=lambda: made,
+        map_type=map_type,
+        patch_strategy=frozenset(patch_strategy),
+    )
+
+
+def mapping(items=TEXT, *, atomic=False):
+    return Type(shape=Shape.MAP, element=items, map_type="atomic" if atomic else "granular")
+
+
+def atomic_list(items=TEXT):
+    return Type(shape=Shape.LIST, element=items)
+
+
+def listed_set(items=TEXT):
+    return Type(shape=Shape.LIST, element=items, list_type="set", patch_strategy=frozenset({"merge"}))
+
+
+def listed_map(items, *keys):
+    return Type(
+        shape=Shape.LIST,
+        element=items,
+        list_type="map",
+        map_keys=keys,
+        merge_key=keys[0],
+        patch_strategy=frozenset({"merge"}),
+    )
+
+
+PORT = struct(
+    "Port",
+    port=NUMBER,
+    protocol=Field(name="protocol", type=TEXT, default="TCP"),
+    name=TEXT,
+)
+"""Named by two fields, one of which has a default."""
+
+CONTAINER = struct(
+    "Container",
+    name=TEXT,
+    image=TEXT,
+    command=atomic_list(),
+    env=listed_map(struct("EnvVar", name=TEXT, value=TEXT), "name"),
+    ports=listed_map(PORT, "port", "protocol"),
+    resources=struct("Resources", limits=mapping(), requests=mapping()),
+)
+
+THING = struct(
+    "Thing",
+    apiVersion=TEXT,
+    kind=TEXT,
+    metadata=struct(
+        "ObjectMeta",
+        name=TEXT,
+        namespace=TEXT,
+        uid=TEXT,
+        resourceVersion=TEXT,
+        labels=mapping(),
+        annotations=mapping(),
+        finalizers=listed_set(),
+    ),
+    spec=struct(
+        "ThingSpec",
+        replicas=NUMBER,
+        paused=FLAG,
+        selector=struct("Selector", map_type="atomic", matchLabels=mapping()),
+        nodeSelector=mapping(atomic=True),
+        strategy=struct("Strategy", patch_strategy=("retainKeys",), type=TEXT, rolling=mapping()),
+        containers=listed_map(CONTAINER, "name"),
+        args=atomic_list(),
+        free=FREE,
+        raw=RAW,
+    ),
+    status=struct(
+        "ThingStatus", phase=TEXT, conditions=listed_map(struct("Condition", type=TEXT, status=TEXT), "type")
+    ),
+)

@@ -1,0 +1,153 @@
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.patch import strategic
+from apimachinery.patch.errors import Unmergeable
+from apimachinery.schema.model import Shape, Type
+from tests.support.typed import TEXT, atomic_list, listed_map, listed_set, mapping, struct
+
+ITEM = struct("Item", name=TEXT, value=TEXT, tags=listed_set())
+VOLUMES_TYPE = Type(
+    shape=Shape.LIST,
+    element=struct("Volume", name=TEXT, a=TEXT, b=TEXT),
+    merge_key="name",
+    patch_strategy=frozenset({"merge", "retainKeys"}),
+)
+
+BOX = struct(
+    "Box",
+    text=TEXT,
+    labels=mapping(),
+    one=struct("One", a=TEXT, b=TEXT),
+    whole=struct("Whole", patch_strategy=("replace",), a=TEXT, b=TEXT),
+    kept=struct("Kept", patch_strategy=("retainKeys",), a=TEXT, b=TEXT),
+    names=listed_set(),
+    items=listed_map(ITEM, "name"),
+    volumes=VOLUMES_TYPE,
+    plain=atomic_list(ITEM),
+)
+
+
+def named(*names):
+    return [{"name": name} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("original", "modified", "patch"),
+    [
+        pytest.param({"text": "a"}, {"text": "a"}, {}, id="the same"),
+        pytest.param({"text": "a"}, {"text": "b"}, {"text": "b"}, id="a primitive"),
+        pytest.param({"text": "a"}, {}, {"text": None}, id="what is gone"),
+        pytest.param({}, {"one": {"a": "1"}}, {"one": {"a": "1"}}, id="what is new"),
+        pytest.param({"one": {"a": "1"}}, {"one": "x"}, {"one": "x"}, id="another type"),
+        pytest.param({"one": {"a": "1"}}, {"one": {"b": "2"}}, {"one": {"a": None, "b": "2"}}, id="an object"),
+        pytest.param({"labels": {"a": "1"}}, {"labels": {}}, {"labels": {"a": None}}, id="a map"),
+        pytest.param({"whole": {"a": "1"}}, {"whole": {"b": "2"}}, {"whole": {"b": "2"}}, id="replaced by type"),
+        pytest.param({"plain": named("a")}, {"plain": named("b")}, {"plain": named("b")}, id="an atomic list"),
+        pytest.param(
+            {"kept": {"a": "1"}}, {"kept": {"b": "2"}}, {"kept": {"a": None, "b": "2", "$retainKeys": ["b"]}},
+            id="retained keys",
+        ),
+        pytest.param({"kept": {"a": "1"}}, {"kept": {}}, {"kept": {"a": None}}, id="no key to retain"),
+        pytest.param({"names": []}, {"names": ["a"]}, {"names": ["a"]}, id="a list that was empty"),
+        pytest.param(
+            {"names": ["b", "a", "c"]}, {"names": ["d", "c"]},
+            {
+                "names": ["d"],
+                "$deleteFromPrimitiveList/names": ["a", "b"],
+                "$setElementOrder/names": ["d", "c"],
+            },
+            id="primitives",
+        ),
+        pytest.param(
+            {"names": ["a"]}, {"names": []}, {"$deleteFromPrimitiveList/names": ["a"]}, id="no primitives any more"
+        ),
+        pytest.param(
+            {"items": named("a", "b")}, {"items": [{"name": "c"}, {"name": "b", "value": "x"}]},
+            {
+                "items": [{"name": "c"}, {"value": "x", "name": "b"}, {"name": "a", "$patch": "delete"}],
+                "$setElementOrder/items": named("c", "b"),
+            },
+            id="objects",
+        ),
+        pytest.param(
+            {"items": named("a", "b")}, {"items": named("b", "a")}, {"$setElementOrder/items": named("b", "a")},
+            id="another order",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "v", "a": "1"}]}, {"volumes": [{"name": "v", "b": "2"}]},
+            {
+                "volumes": [{"a": None, "b": "2", "$retainKeys": ["b", "name"], "name": "v"}],
+                "$setElementOrder/volumes": named("v"),
+            },
+            id="retained keys in a list",
+        ),
+    ],
+)  # fmt: skip
+def test_create(original, modified, patch):
+    before = orjson.dumps([original, modified])
+    assert strategic.create_two_way(original, modified, BOX) == patch
+    assert orjson.dumps([original, modified]) == before
+
+
+@pytest.mark.parametrize(
+    ("original", "modified", "message"),
+    [
+        ({"no": {}}, {"no": {"a": 1}}, 'unable to find api field in struct Box for the json field "no"'),
+        (
+            {"items": [{"value": "x"}]},
+            {"items": named("a")},
+            "map: map[value:x] does not contain declared merge key: name",
+        ),
+    ],
+)
+def test_what_contradicts_the_type(original, modified, message):
+    with pytest.raises(Unmergeable) as refused:
+        strategic.create_two_way(original, modified, BOX)
+    assert str(refused.value) == message
+
+
+WORDS = st.sampled_from("abcd")
+NAMES = st.lists(WORDS, unique=True, max_size=4)
+ITEMS = st.lists(
+    st.fixed_dictionaries({"name": WORDS}, optional={"value": WORDS, "tags": NAMES}),
+    unique_by=lambda item: item["name"],
+    max_size=4,
+)
+VOLUMES = st.lists(
+    st.fixed_dictionaries({"name": WORDS}, optional={"a": WORDS, "b": WORDS}),
+    unique_by=lambda item: item["name"],
+    max_size=3,
+)
+PAIR = st.fixed_dictionaries({}, optional={"a": WORDS, "b": WORDS})
+BOXES = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": WORDS,
+        "labels": st.dictionaries(WORDS, WORDS, max_size=3),
+        "one": PAIR,
+        "whole": PAIR,
+        "kept": PAIR,
+        "names": NAMES,
+        "items": ITEMS,
+        "volumes": VOLUMES,
+        "plain": ITEMS,
+    },
+)
+
+
+@given(original=BOXES, modified=BOXES)
+def test_a_patch_that_was_made_makes_what_it_was_made_of(original, modified):
+    patch = strategic.create_two_way(original, modified, BOX)
+    assert strategic.apply(original, patch, BOX) == modified
+    assert strategic.create_two_way(modified, modified, BOX) == {}
+
+
+@given(original=BOXES, modified=BOXES, live=BOXES)
+def test_the_order_asked_for_is_kept_among_what_others_added(original, modified, live):
+    patch = strategic.create_two_way(original, modified, BOX)
+    wanted = [entry["name"] for entry in patch.get("$setElementOrder/items", [])]
+    patched = [entry["name"] for entry in strategic.apply(live, patch, BOX).get("items", [])]
+    assert [name for name in patched if name in wanted] == [name for name in wanted if name in patched]

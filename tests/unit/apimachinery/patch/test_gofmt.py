@@ -1,0 +1,59 @@
+import pytest
+
+from apimachinery.patch import gofmt
+
+TREE = {"b": [1, 2.5, "x", None], "a": {"c": True}}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "<nil>"),
+        ("x", "x"),
+        (True, "true"),
+        (1_000_000.0, "1e+06"),
+        ({}, "map[]"),
+        (TREE, "map[a:map[c:true] b:[1 2.5 x <nil>]]"),
+    ],
+)
+def test_plain(value, text):
+    assert gofmt.plain(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "interface {}(nil)"),
+        ("x", '"x"'),
+        (5, "5"),
+        ([], "[]interface {}{}"),
+        (
+            TREE,
+            (
+                'map[string]interface {}{"a":map[string]interface {}{"c":true}, '
+                '"b":[]interface {}{1, 2.5, "x", interface {}(nil)}}'
+            ),
+        ),
+    ],
+)
+def test_syntax(value, text):
+    assert gofmt.syntax(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "go_type"),
+    [
+        ({}, "object", "map[string]interface {}"),
+        ([], "array", "[]interface {}"),
+        ("", "string", "string"),
+        (True, "bool", "bool"),
+        (1, "number", "int64"),
+        (1.5, "number", "float64"),
+    ],
+)
+def test_names(value, kind, go_type):
+    assert (gofmt.json_kind(value), gofmt.go_type(value)) == (kind, go_type)
+
+
+def test_the_type_of_null():
+    assert gofmt.go_type(None) == "%!s(<nil>)"
