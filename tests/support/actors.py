@@ -44,13 +44,26 @@ PassTime = Callable[[float], Awaitable[None]]
 class Actor:
     """One client of the workload."""
 
-    def __init__(self, client: Client, base: Revision, random: Random, pass_time: PassTime | None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        base: Revision,
+        random: Random,
+        pass_time: PassTime | None,
+        spares_deletions: bool,
+        observed: Callable[[], Revision],
+    ) -> None:
         self.client = client
         self.base = base
         self.random = random
         self.pass_time = pass_time
+        self.spares_deletions = spares_deletions
+        self.observed = observed
+        """Up to where somebody has seen everything."""
         self.newest = base
         self.values = 0
+        self.puts: list[Revision] = []
 
     async def act(self, times: int) -> None:
         for _ in range(times):
@@ -74,7 +87,8 @@ class Actor:
             await self._swap(kv.key, kv.mod_revision, lambda key: Delete(key=key, previous=True))
 
     async def put(self) -> None:
-        await self.client.put(Put(key=self._key(), value=self._value(), previous=self._maybe()))
+        result = await self.client.put(Put(key=self._key(), value=self._value(), previous=self._maybe()))
+        self.puts.append(result.revision)
 
     async def clear(self) -> None:
         key, range_end = self._interval()
@@ -133,7 +147,15 @@ class Actor:
         await self._range(Range(key=self._key(), revision=self.newest + self.random.randrange(1, 4)))
 
     async def compact(self) -> None:
-        await self.client.compact(max(self.base + 1, self.newest - self.random.randrange(-1, 30)))
+        """Forget what is old, though never what nobody has seen: the checker needs a witness of every revision."""
+        wanted = self.newest - self.random.randrange(30)
+        seen = range(self.base + 1, self.observed() + 1)
+        allowed = [revision for revision in self.puts if revision in seen] if self.spares_deletions else seen
+        if allowed:
+            await self.client.compact(min(allowed, key=lambda revision: abs(revision - wanted)))
+
+    async def compact_future(self) -> None:
+        await self.client.compact(self.newest + 1_000)
 
     async def lease(self) -> None:
         """Attach keys to a lease, and end it or leave it to time."""
@@ -191,7 +213,8 @@ WEIGHTS: dict[Callable[[Actor], Awaitable[None]], int] = {
     Actor.count: 3,
     Actor.read_past: 8,
     Actor.read_future: 3,
-    Actor.compact: 3,
+    Actor.compact: 4,
+    Actor.compact_future: 1,
     Actor.lease: 5,
     Actor.wait: 4,
 }

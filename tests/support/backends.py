@@ -17,6 +17,7 @@ from etcd.kv import FROM_KEY, KV, Delete, Revision
 from etcd.remote.store import RemoteStore
 from tests.support.actors import PassTime
 from tests.support.turns import turns
+from tests.support.workload import Workload
 
 EMBEDDED = ["memory", "durable"]
 EVERY = [*EMBEDDED, pytest.param("etcd", marks=pytest.mark.etcd)]
@@ -35,6 +36,10 @@ class Backend:
     """Its revision when the test began."""
     pass_time: PassTime | None = None
     """Lets time pass at once; where there is none, time passes by itself, and slowly."""
+
+    def workload(self, seed: int) -> Workload:
+        # Until 3.5.18 etcd forgets a deletion at the very revision of compaction: it cannot be watched from there.
+        return Workload(seed=seed, pass_time=self.pass_time, spares_deletions=self.name == "etcd")
 
     async def let_expire(self, seconds: float) -> None:
         """See to it that what is due in so many seconds comes, sooner or later."""

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
+from etcd.errors import Closed
 from etcd.kv import (
     FROM_KEY,
     HEAD,
@@ -83,7 +85,8 @@ async def batches_until(watch: Watch, revision: Revision) -> list[WatchBatch]:
 async def batches_so_far(store: KV, watch: Watch) -> list[WatchBatch]:
     """Everything that a watch has to deliver by now."""
     newest = await head(store)
-    await watch.request_progress()
+    with suppress(Closed):  # it ended by itself, and iteration says why
+        await watch.request_progress()
     return await batches_until(watch, newest)
 
 

@@ -1,0 +1,22 @@
+"""Concurrent clients and watchers, under which every answer and every stream must still be explained."""
+
+import pytest
+
+from tests.support import backends
+from tests.support.checker import faults_of
+from tests.support.workload import assert_busy, run
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_every_answer_and_every_stream_can_be_explained(backend, seed):
+    history = await run(backend.store, backend.workload(seed))
+    assert faults_of(history) == []
+    assert_busy(history)
+
+
+async def test_a_durable_store_goes_on_after_a_restart_as_if_there_had_been_none(tmp_path):
+    history = None
+    for seed in range(3):
+        async with backends.durable(tmp_path) as backend:
+            history = await run(backend.store, backend.workload(seed), history)
+    assert faults_of(history) == []

@@ -1,0 +1,190 @@
+"""Leases: keys that live as long as somebody keeps them alive."""
+
+import pytest
+
+from etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
+from etcd.kv import Delete, Put, Txn
+from tests.support.calls import (
+    batches_until,
+    delete,
+    events_of,
+    events_so_far,
+    get,
+    head,
+    keys_of,
+    put,
+    put_each,
+    read_all,
+    summary,
+    watch_all,
+)
+
+SHORT = 2
+"""Seconds: the shortest that a real etcd grants."""
+LONG = 600
+
+
+async def test_a_fresh_lease(store, backend):
+    lease = await store.grant(LONG)
+    assert lease.id > 0
+    assert lease.ttl == LONG
+    assert LONG - 5 < lease.remaining <= LONG
+    assert list(await store.leases()) == [lease.id]
+    assert await head(store) == backend.base
+
+
+async def test_fresh_leases_differ(store):
+    granted = {(await store.grant(LONG)).id for _ in range(5)}
+    assert len(granted) == 5
+    assert set(await store.leases()) == granted
+
+
+async def test_an_id_of_choice(store):
+    assert (await store.grant(LONG, 7)).id == 7
+    with pytest.raises(LeaseExists):
+        await store.grant(LONG, 7)
+    assert (await store.grant(LONG)).id != 7
+
+
+@pytest.mark.parametrize("ttl", [0, -1, 10**10])
+async def test_a_ttl_has_bounds(store, ttl):
+    with pytest.raises(InvalidRequest):
+        await store.grant(ttl)
+    assert list(await store.leases()) == []
+
+
+async def test_a_lease_knows_its_keys(store):
+    lease, other = await store.grant(LONG), await store.grant(LONG)
+    await put(store, b"b", lease=lease.id)
+    await put(store, b"a", lease=lease.id)
+    await put(store, b"c", lease=other.id)
+    found = await store.time_to_live(lease.id, keys=True)
+    assert (found.id, found.ttl, sorted(found.keys)) == (lease.id, LONG, [b"a", b"b"])
+    assert LONG - 5 < found.remaining <= LONG
+    assert list((await store.time_to_live(lease.id)).keys) == []
+    assert (await get(store, b"a")).lease == lease.id
+
+
+async def test_a_put_moves_a_key_from_lease_to_lease(store):
+    first, second = await store.grant(LONG), await store.grant(LONG)
+    for lease in (first.id, second.id, 0):
+        await put(store, b"a", lease=lease)
+        assert (await get(store, b"a")).lease == lease
+        held = {
+            each.id: list((await store.time_to_live(each.id, keys=True)).keys) for each in (first, second)
+        }
+        assert held == {first.id: [b"a"] * (lease == first.id), second.id: [b"a"] * (lease == second.id)}
+
+
+async def test_a_deleted_key_leaves_its_lease(store):
+    lease = await store.grant(LONG)
+    await put(store, b"a", lease=lease.id)
+    await delete(store, b"a")
+    assert list((await store.time_to_live(lease.id, keys=True)).keys) == []
+    await put(store, b"a")
+    await store.revoke(lease.id)
+    assert await get(store, b"a") is not None
+
+
+async def test_revoking_deletes_the_keys_in_one_revision(store):
+    lease = await store.grant(LONG)
+    for key in (b"c", b"a", b"b"):
+        await put(store, key, lease=lease.id)
+    newest = await put(store, b"d")
+    before = {kv.key: kv for kv in (await read_all(store)).kvs}
+    async with await watch_all(store, previous=True) as watch:
+        await store.revoke(lease.id)
+        assert keys_of(await read_all(store)) == [b"d"]
+        events = await events_so_far(store, watch)
+        assert summary(events) == [("DELETE", key, newest + 1) for key in (b"a", b"b", b"c")]
+        assert [event.previous for event in events] == [before[key] for key in (b"a", b"b", b"c")]
+    assert list(await store.leases()) == []
+
+
+async def test_revoking_a_lease_without_keys_makes_no_revision(store):
+    lease = await store.grant(LONG)
+    await put(store, b"a", lease=lease.id)
+    newest = await put(store, b"a")
+    await store.revoke(lease.id)
+    assert await head(store) == newest
+    assert keys_of(await read_all(store)) == [b"a"]
+
+
+async def test_no_such_lease(store):
+    lease = await store.grant(LONG)
+    await store.revoke(lease.id)
+    newest = await head(store)
+    for request in (
+        store.revoke(lease.id),
+        store.keep_alive(lease.id),
+        store.time_to_live(lease.id),
+        store.put(Put(key=b"a", value=b"", lease=lease.id)),
+        store.txn(Txn(then=[Delete(key=b"b"), Put(key=b"a", value=b"", lease=lease.id)])),
+    ):
+        with pytest.raises(LeaseNotFound):
+            await request
+    assert await head(store) == newest
+
+
+async def test_an_id_can_be_used_again(store):
+    await store.grant(LONG, 7)
+    await store.revoke(7)
+    await store.grant(LONG, 7)
+    await put(store, b"a", lease=7)
+    assert list((await store.time_to_live(7, keys=True)).keys) == [b"a"]
+
+
+async def test_history_remembers_leases(store):
+    lease = await store.grant(LONG)
+    revision = await put(store, b"a", lease=lease.id)
+    await store.revoke(lease.id)
+    assert (await get(store, b"a", revision)).lease == lease.id
+
+
+@pytest.mark.slow
+async def test_an_expired_lease_takes_its_keys_in_one_revision(backend, store):
+    lease = await store.grant(SHORT)
+    await put(store, b"b", lease=lease.id)
+    await put(store, b"a", lease=lease.id)
+    newest = await put(store, b"c")
+    async with await watch_all(store) as watch:
+        await backend.let_expire(SHORT + 1)
+        events = events_of(await batches_until(watch, newest + 1))
+        assert summary(events) == [("DELETE", b"a", newest + 1), ("DELETE", b"b", newest + 1)]
+    assert keys_of(await read_all(store)) == [b"c"]
+    assert list(await store.leases()) == []
+    with pytest.raises(LeaseNotFound):
+        await store.keep_alive(lease.id)
+
+
+@pytest.mark.slow
+async def test_a_lease_kept_alive_outlives_one_that_is_not(backend, store):
+    kept, left = await store.grant(LONG), await store.grant(SHORT)
+    await put(store, b"kept", lease=kept.id)
+    newest = await put(store, b"left", lease=left.id)
+    async with await watch_all(store) as watch:
+        await backend.let_expire(SHORT + 1)
+        assert summary(events_of(await batches_until(watch, newest + 1))) == [("DELETE", b"left", newest + 1)]
+    renewed = await store.keep_alive(kept.id)
+    assert (renewed.id, renewed.ttl) == (kept.id, LONG)
+    assert LONG - 1 < renewed.remaining <= LONG
+    assert keys_of(await read_all(store)) == [b"kept"]
+
+
+@pytest.mark.slow
+async def test_leases_end_each_at_a_revision_of_its_own(backend, store):
+    first, second = await store.grant(SHORT), await store.grant(SHORT + 1)
+    for lease in (first, second):
+        newest = await put(store, b"%d" % lease.id, lease=lease.id)
+    async with await watch_all(store) as watch:
+        await backend.let_expire(SHORT + 2)
+        events = summary(events_of(await batches_until(watch, newest + 2)))
+        assert events == [("DELETE", b"%d" % first.id, newest + 1), ("DELETE", b"%d" % second.id, newest + 2)]
+
+
+async def test_what_a_lease_does_not_hold_stays(backend, store):
+    lease = await store.grant(LONG)
+    await put(store, b"a", lease=lease.id)
+    newest = await put_each(store, b"a", b"b")
+    await store.revoke(lease.id)
+    assert (keys_of(await read_all(store)), await head(store)) == ([b"a", b"b"], newest)

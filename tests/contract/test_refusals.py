@@ -1,0 +1,69 @@
+"""What means nothing is refused by name, and has changed nothing."""
+
+import pytest
+
+from etcd.errors import InvalidRequest, TooLarge
+from etcd.kv import Compare, Delete, Put, Range, Target, Txn
+from tests.support.calls import head, keys_of, put, read_all
+
+ABSENT = Compare(key=b"a", target=Target.VERSION, operand=0)
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        pytest.param(lambda store: store.range(Range(key=b"")), id="range"),
+        pytest.param(lambda store: store.range(Range(key=b"", range_end=b"z")), id="range to a key"),
+        pytest.param(lambda store: store.put(Put(key=b"", value=b"1")), id="put"),
+        pytest.param(lambda store: store.delete(Delete(key=b"")), id="delete"),
+        pytest.param(
+            lambda store: store.txn(Txn(then=[Put(key=b"", value=b"1")])), id="put in a transaction"
+        ),
+        pytest.param(
+            lambda store: store.txn(Txn(otherwise=[Range(key=b"")])), id="range in the branch not taken"
+        ),
+        pytest.param(
+            lambda store: store.txn(Txn(compare=[Compare(key=b"", target=Target.MOD, operand=0)])),
+            id="comparison",
+        ),
+    ],
+)
+async def test_an_empty_key_is_none(store, request_of):
+    revision = await put(store, b"a")
+    with pytest.raises(InvalidRequest):
+        await request_of(store)
+    assert await head(store) == revision
+
+
+@pytest.mark.parametrize("part", ["compare", "then", "otherwise"])
+async def test_a_transaction_has_a_most_of_operations(store, backend, part):
+    def parts(count):
+        return {
+            "compare": [ABSENT] * count,
+            "then": [Put(key=b"%d" % number, value=b"") for number in range(count)],
+            "otherwise": [Range(key=b"a")] * count,
+        }[part]
+
+    with pytest.raises(TooLarge):
+        await store.txn(Txn(**{part: parts(129)}))
+    assert await head(store) == backend.base
+    assert (await store.txn(Txn(**{part: parts(128)}))).succeeded
+
+
+async def test_a_request_has_a_most_of_bytes(store, backend):
+    value = bytes(2 * 1024 * 1024)
+    for request in (
+        store.put(Put(key=b"a", value=value)),
+        store.txn(Txn(then=[Put(key=b"%d" % number, value=value[: 1024 * 1024]) for number in range(2)])),
+    ):
+        with pytest.raises(TooLarge):
+            await request
+    assert keys_of(await read_all(store)) == []
+    assert await head(store) == backend.base
+
+
+async def test_a_store_serves_on_after_a_refusal(store):
+    with pytest.raises(InvalidRequest):
+        await store.put(Put(key=b"", value=b""))
+    await put(store, b"a")
+    assert keys_of(await read_all(store)) == [b"a"]

@@ -1,0 +1,215 @@
+"""The history checker on calls, case by case: what it must accept though it looks odd, and what it must not.
+
+`tests/contract/test_broken_stores.py` shows that it finds faults in a crowd; here each rule is alone.
+"""
+
+import pytest
+
+from etcd.errors import Compacted, FutureRevision
+from etcd.kv import (
+    Compare,
+    Delete,
+    DeleteResult,
+    Put,
+    PutResult,
+    Range,
+    Target,
+    Txn,
+    TxnResult,
+    WatchRequest,
+)
+from tests.support.checker import faults_of
+from tests.support.happenings import (
+    FIRST,
+    ONE,
+    SECOND,
+    TWO,
+    call,
+    deleted,
+    kinds_of,
+    kv,
+    put,
+    read,
+    stream,
+    written,
+)
+from tests.support.history import NEVER, Compact, History, Revoke
+
+SWAP = Txn(compare=[Compare(key=b"a", target=Target.MOD, operand=0)], then=[Put(key=b"a", value=b"2")])
+LOST = call(SWAP, 3, 4, TxnResult(revision=2, succeeded=False))
+WON = call(SWAP, 3, 4, TxnResult(revision=3, succeeded=True, results=[PutResult(revision=3)]))
+
+
+@pytest.mark.parametrize(
+    ("happened", "kinds"),
+    [
+        pytest.param([], set(), id="nothing"),
+        pytest.param([FIRST, read(3, 4, 2, ONE)], set(), id="a read sees the write before it"),
+        pytest.param([FIRST, read(3, 4, 1)], {"stale read"}, id="a read does not see the write before it"),
+        pytest.param([put(b"1", 1, 4, 2), read(2, 3, 1)], set(), id="a read may miss a write beside it"),
+        pytest.param([put(b"1", 1, 4, 2), read(2, 3, 2, ONE)], set(), id="a read may see a write beside it"),
+        pytest.param(
+            [read(1, 2, 2, ONE), put(b"1", 3, 4, 2)],
+            {"read from the future", "stale write"},
+            id="a read sees a later write",
+        ),
+        pytest.param([FIRST, read(3, 4, 2)], {"wrong answer"}, id="a read is not as its revision"),
+        pytest.param([FIRST, SECOND, read(5, 6, 3, ONE, at=2)], set(), id="a read of the past"),
+        pytest.param(
+            [FIRST, SECOND, read(5, 6, 3, TWO, at=2)],
+            {"wrong answer"},
+            id="a read of the past is not as it was",
+        ),
+        pytest.param(
+            [FIRST, put(b"2", 3, 4, 2)], {"revision reused", "stale write"}, id="two writes of one revision"
+        ),
+        pytest.param(
+            [put(b"2", 3, 4, 2), put(b"1", 1, 2, 3)], {"stale write"}, id="writes against the order of time"
+        ),
+        pytest.param(
+            [FIRST, put(b"2", 3, 4, 4)], {"revision from nowhere"}, id="a revision that nobody made"
+        ),
+        pytest.param([FIRST, LOST], set(), id="a swap lost for good reason"),
+        pytest.param([FIRST, WON], {"lost update"}, id="a swap won for none"),
+        pytest.param([LOST], {"wrong answer", "revision from nowhere"}, id="a swap lost for none"),
+        pytest.param(
+            [FIRST, call(Delete(key=b"a"), 3, 4, DeleteResult(revision=2, deleted=0))],
+            {"wrong answer"},
+            id="a deletion that did nothing, and should have",
+        ),
+    ],
+)
+def test_calls(happened, kinds):
+    assert kinds_of(*happened) == kinds
+
+
+@pytest.mark.parametrize(
+    ("happened", "kinds"),
+    [
+        pytest.param([put(b"1", 1, 2)], set(), id="never seen, so it need not have been"),
+        pytest.param([put(b"1", 1, 2), read(3, 4, 1)], set(), id="not done"),
+        pytest.param([put(b"1", 1, 2), read(3, 4, 2, ONE)], set(), id="done"),
+        pytest.param([put(b"1", 1, NEVER), read(2, 3, 1), read(4, 5, 2, ONE)], set(), id="done late"),
+        pytest.param(
+            [put(b"1", 3, 4), read(1, 2, 2, ONE)], {"read from the future"}, id="seen before it was called"
+        ),
+        pytest.param(
+            [put(b"1", 1, 2), read(3, 4, 2, kv(b"?", 2))],
+            {"revision from nowhere", "wrong answer"},
+            id="not its value",
+        ),
+        pytest.param(
+            [
+                put(b"1", 1, 2),
+                put(b"2", 3, 4),
+                stream((5, 3, written(TWO)), request=WatchRequest(key=b"a", start_revision=3)),
+            ],
+            {"undecided"},
+            id="two, of which one was not seen",
+        ),
+        pytest.param(
+            [put(b"1", 1, 2), put(b"2", 3, 4), stream((5, 3, written(ONE), written(TWO)))],
+            set(),
+            id="two, both watched",
+        ),
+        pytest.param(
+            [
+                put(b"1", 1, 2, 2, lease=5),
+                call(Revoke(lease=5), 3, 4),
+                stream((5, 3, written(kv(b"1", 2, lease=5)), deleted(3))),
+            ],
+            set(),
+            id="a lease ended",
+        ),
+        pytest.param(
+            [put(b"1", 1, 2, 2), stream((5, 3, written(ONE), deleted(3)))],
+            {"revision from nowhere", "event from nowhere"},
+            id="deleted by nobody",
+        ),
+    ],
+)
+def test_what_became_of_a_write_whose_answer_was_lost(happened, kinds):
+    assert kinds_of(*happened) == kinds
+
+
+@pytest.mark.parametrize(
+    ("happened", "kinds"),
+    [
+        pytest.param(
+            [call(Compact(revision=2), 5, 6), read(7, 8, 3, ONE, at=2)],
+            set(),
+            id="a read where history begins",
+        ),
+        pytest.param(
+            [call(Compact(revision=3), 5, 6), read(7, 8, 3, ONE, at=2)],
+            {"read of the forgotten"},
+            id="a read before it",
+        ),
+        pytest.param(
+            [call(Compact(revision=3), 5, 8), read(6, 7, 3, ONE, at=2)],
+            set(),
+            id="a read while it is forgotten",
+        ),
+        pytest.param(
+            [call(Compact(revision=3), 5, 6), call(Range(key=b"a", revision=2), 7, 8, error=Compacted(2, 3))],
+            set(),
+            id="refused",
+        ),
+        pytest.param(
+            [call(Compact(revision=2), 5, 6), call(Range(key=b"a", revision=2), 7, 8, error=Compacted(2, 2))],
+            {"unjustified refusal"},
+            id="refused where history begins",
+        ),
+        pytest.param(
+            [call(Range(key=b"a", revision=2), 7, 8, error=Compacted(2, 3))],
+            {"unjustified refusal"},
+            id="refused with no compaction",
+        ),
+        pytest.param(
+            [call(Compact(revision=2), 5, 6), call(Compact(revision=2), 7, 8, error=Compacted(2, 2))],
+            set(),
+            id="compacted again",
+        ),
+        pytest.param(
+            [call(Compact(revision=2), 7, 8, error=Compacted(2, 2))],
+            {"unjustified refusal"},
+            id="compacted again for the first time",
+        ),
+        pytest.param(
+            [call(Range(key=b"a", revision=4), 5, 6, error=FutureRevision(4, 3))], set(), id="the future"
+        ),
+        pytest.param(
+            [call(Range(key=b"a", revision=3), 5, 6, error=FutureRevision(3, 2))],
+            {"unjustified refusal"},
+            id="the present taken for the future",
+        ),
+        pytest.param(
+            [call(Compact(revision=3), 5, 6), stream(error=Compacted(2, 3), ended=7)],
+            set(),
+            id="a watch cut off",
+        ),
+        pytest.param(
+            [call(Compact(revision=2), 5, 6), stream(error=Compacted(2, 2), ended=7)],
+            {"unjustified cancellation"},
+            id="a watch cut off where history begins",
+        ),
+        pytest.param(
+            [
+                call(Compact(revision=3), 5, 6),
+                stream((4, 3, written(ONE), written(TWO)), error=Compacted(4, 3), ended=7),
+            ],
+            {"unjustified cancellation"},
+            id="a watch cut off that had seen all",
+        ),
+    ],
+)
+def test_compaction(happened, kinds):
+    assert kinds_of(FIRST, SECOND, *happened) == kinds
+
+
+def test_a_fault_is_a_sentence_for_people():
+    history = History(1)
+    history.calls = [FIRST, read(3, 4, 1)]
+    assert faults_of(history) == [
+        "stale read: c's range a (ticks 3 to 4) saw revision 1, and 2 was known before it was called"
+    ]

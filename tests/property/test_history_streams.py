@@ -1,0 +1,117 @@
+"""The history checker on watch streams, case by case."""
+
+import pytest
+
+from etcd.kv import (
+    FROM_KEY,
+    WatchRequest,
+)
+from tests.support.happenings import (
+    FIRST,
+    ONE,
+    SECOND,
+    TWO,
+    call,
+    deleted,
+    kinds_of,
+    kv,
+    put,
+    stream,
+    written,
+)
+from tests.support.history import Compact
+
+
+def watch(**options):
+    return WatchRequest(key=FROM_KEY, range_end=FROM_KEY, **options)
+
+
+@pytest.mark.parametrize(
+    ("watched", "kinds"),
+    [
+        pytest.param(stream((5, 3, written(ONE), written(TWO))), set(), id="both in one batch"),
+        pytest.param(stream((2, 2, written(ONE)), (5, 3, written(TWO))), set(), id="one after the other"),
+        pytest.param(stream((2, 2, written(ONE))), set(), id="not all yet"),
+        pytest.param(stream((2, 2, written(ONE)), (5, 2)), set(), id="progress"),
+        pytest.param(stream((5, 3, written(TWO))), {"missing event"}, id="a gap"),
+        pytest.param(stream((5, 3, written(ONE))), {"missing event"}, id="a gap at the end"),
+        pytest.param(stream((5, 3)), {"missing event"}, id="nothing but a promise"),
+        pytest.param(
+            stream((2, 2), (3, 2, written(ONE))), {"progress ahead"}, id="a promise before its event"
+        ),
+        pytest.param(
+            stream((2, 3, written(ONE)), (5, 3, written(TWO))),
+            {"progress ahead", "stale write"},
+            id="a promise of what is not written",
+        ),
+        pytest.param(stream((5, 3, written(TWO), written(ONE))), {"old event"}, id="the wrong way round"),
+        pytest.param(
+            stream((2, 2, written(ONE)), (5, 3, written(ONE), written(TWO))), {"repeated event"}, id="twice"
+        ),
+        pytest.param(
+            stream((5, 3, written(ONE), written(TWO)), (6, 2)),
+            {"progress backwards"},
+            id="a promise taken back",
+        ),
+        pytest.param(
+            stream((0.5, 2, written(ONE))),
+            {"event from nowhere", "progress ahead", "stale write"},
+            id="before it was written",
+        ),
+        pytest.param(
+            stream((5, 2, written(ONE), written(TWO))),
+            {"batch behind its events"},
+            id="a batch that is behind",
+        ),
+        pytest.param(
+            stream((5, 3, written(ONE), written(kv(b"?", 3, 2, 2)))), {"wrong event"}, id="another value"
+        ),
+        pytest.param(stream((5, 3, written(ONE), deleted(3))), {"wrong event"}, id="another kind"),
+        pytest.param(stream((5, 3, written(TWO)), request=watch(start_revision=3)), set(), id="resumed"),
+        pytest.param(
+            stream((5, 3, written(ONE), written(TWO)), request=watch(start_revision=3)),
+            {"event before the start"},
+            id="resumed too early",
+        ),
+        pytest.param(
+            stream((5, 3, written(TWO)), request=watch()),
+            {"missing event"},
+            id="from the head, which came later",
+        ),
+        pytest.param(
+            stream((5, 3, written(ONE), written(TWO, ONE)), request=watch(start_revision=2, previous=True)),
+            set(),
+            id="with what was before",
+        ),
+        pytest.param(
+            stream((5, 3, written(ONE), written(TWO)), request=watch(start_revision=2, previous=True)),
+            {"wrong previous value"},
+            id="without what was before",
+        ),
+        pytest.param(
+            stream((5, 3, written(ONE), written(TWO, ONE))),
+            {"wrong previous value"},
+            id="with what nobody asked for",
+        ),
+        pytest.param(
+            stream((5, 3, written(ONE)), request=WatchRequest(key=b"b", start_revision=2)),
+            {"foreign event"},
+            id="of another key",
+        ),
+    ],
+)
+def test_streams(watched, kinds):
+    assert kinds_of(FIRST, SECOND, watched) == kinds
+
+
+def test_a_start_at_the_head_may_fall_on_any_side_of_a_write_beside_it():
+    beside = put(b"1", 1, 4, 2)
+    for first in (written(ONE), None):
+        opened = stream((5, 2, *([first] if first else [])), request=watch())
+        opened.called, opened.opened = 2, 3
+        assert kinds_of(beside, opened) == set()
+
+
+def test_a_previous_value_may_be_missing_where_it_is_compacted():
+    told = stream((5, 3, written(ONE), written(TWO)), request=watch(start_revision=2, previous=True))
+    assert kinds_of(FIRST, SECOND, call(Compact(revision=3), 4, 5), told) == set()

@@ -1,0 +1,280 @@
+"""Any sequence of requests, to a store and to the model at once: both must answer the same, always."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from etcd.errors import Compacted, KVError, LeaseNotFound
+from etcd.kv import (
+    FROM_KEY,
+    KV,
+    Compare,
+    Delete,
+    Event,
+    Put,
+    Range,
+    Relation,
+    Revision,
+    Target,
+    Txn,
+    Watch,
+    WatchRequest,
+)
+from tests.support import backends
+from tests.support.backends import Backend
+from tests.support.calls import batches_so_far, events_of, head, read_all
+from tests.support.model import Model
+from tests.support.replay import same
+from tests.support.turns import PATIENCE, turn
+from tests.support.words import words
+
+KEYS = (b"a", b"a/1", b"a/2", b"a0", b"\xff")
+WATCHES = 3
+
+keys = st.sampled_from(KEYS)
+values = st.sampled_from((b"", b"1", b"2"))
+ends = st.sampled_from((None, None, b"a/2", b"a0", b"b"))
+offsets = st.integers(-1, 12)
+"""How many revisions ago; -1 is the future."""
+compares = st.builds(
+    Compare,
+    key=keys,
+    target=st.sampled_from([target for target in Target if target is not Target.VALUE]),
+    relation=st.sampled_from(Relation),
+    operand=st.integers(0, 3),
+) | st.builds(
+    Compare, key=keys, target=st.just(Target.VALUE), relation=st.sampled_from(Relation), operand=values
+)
+ranges = st.builds(
+    Range,
+    key=keys,
+    range_end=ends | st.just(FROM_KEY),
+    limit=st.integers(0, 3),
+    keys_only=st.booleans(),
+    count_only=st.booleans(),
+)
+puts = st.builds(Put, key=keys, value=values, previous=st.booleans())
+deletes = st.builds(Delete, key=keys, range_end=ends, previous=st.booleans())
+operations = st.lists(ranges | puts | puts | deletes, max_size=5)
+
+
+class Followed:
+    """A watch, and up to where its events were compared."""
+
+    def __init__(self, watch: Watch, request: WatchRequest, seen: Revision) -> None:
+        self.watch = watch
+        self.request = request
+        self.seen = seen
+
+
+class StoreMachine(RuleBasedStateMachine):
+    opened: Callable[[], AbstractAsyncContextManager[Backend]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.stack = AsyncExitStack()
+        self.backend = self.runner.run(self.stack.enter_async_context(self.opened()))
+        self.store = self.backend.store
+        self.model = Model(self.backend.base)
+        self.granted: list[int] = []
+        self.followed: list[Followed] = []
+
+    def teardown(self) -> None:
+        try:
+            for followed in list(self.followed):
+                self.compare_events(followed)
+            self.compare_history()
+        finally:
+            self.runner.run(self.stack.aclose())
+            self.runner.close()
+
+    # --- rules
+
+    @rule(compare=st.lists(compares, max_size=2), then=operations, otherwise=operations)
+    def txn(self, compare, then, otherwise):
+        self.both("txn", Txn(compare=compare, then=then, otherwise=otherwise))
+
+    @rule(operation=puts)
+    def put(self, operation):
+        self.both("put", operation)
+
+    @rule(operation=deletes, endless=st.booleans())
+    def delete(self, operation, endless):
+        self.both("delete", Delete(key=operation.key, range_end=FROM_KEY if endless else operation.range_end))
+
+    @rule(key=keys, offset=offsets, operation=ranges)
+    def range(self, key, offset, operation):
+        revision = max(self.backend.base, self.model.revision - offset)
+        self.both(
+            "range",
+            Range(
+                key=key,
+                range_end=operation.range_end,
+                revision=revision,
+                limit=operation.limit,
+                keys_only=operation.keys_only,
+                count_only=operation.count_only,
+            ),
+        )
+
+    @rule(offset=offsets)
+    def compact(self, offset):
+        revision = max(self.backend.base + 1, self.model.revision - offset)
+        expected = outcome(lambda: self.model.compact(revision))
+        assert self.outcome(self.store.compact(revision)) == expected
+
+    @rule()
+    def grant(self):
+        lease = self.runner.run(self.store.grant(600))
+        self.granted.append(lease.id)
+        self.model.leases.add(lease.id)
+
+    @precondition(lambda self: self.granted)
+    @rule(data=st.data(), key=keys)
+    def put_with_lease(self, data, key):
+        self.both("put", Put(key=key, value=b"leased", lease=data.draw(st.sampled_from(self.granted))))
+
+    @precondition(lambda self: self.granted)
+    @rule(data=st.data())
+    def revoke(self, data):
+        lease = data.draw(st.sampled_from(self.granted))
+        actual = self.outcome(self.store.revoke(lease))
+        assert actual == (None if lease in self.model.leases else LeaseNotFound)
+        self.end_lease(lease)
+
+    @precondition(lambda self: self.backend.pass_time and self.model.leases)
+    @rule()
+    def expire(self):
+        self.runner.run(self.backend.let_expire(601))
+        for lease in sorted(self.model.leases):
+            self.end_lease(lease)
+        self.runner.run(reach(self.store, self.model.revision))
+
+    @precondition(lambda self: len(self.followed) < WATCHES)
+    @rule(key=keys, range_end=st.sampled_from((None, b"b", FROM_KEY)), offset=offsets, previous=st.booleans())
+    def watch(self, key, range_end, offset, previous):
+        start = max(self.backend.base + 1, self.model.compacted, self.model.revision - offset)
+        if range_end == b"b" <= key:
+            range_end = None  # an interval that holds nothing cannot be watched
+        request = WatchRequest(key=key, range_end=range_end, start_revision=start, previous=previous)
+        followed = Followed(self.runner.run(self.store.watch(request)), request, start - 1)
+        self.followed.append(followed)
+        self.compare_events(followed)
+
+    @precondition(lambda self: self.followed)
+    @rule(data=st.data())
+    def read_watch(self, data):
+        self.compare_events(data.draw(st.sampled_from(self.followed)))
+
+    @precondition(lambda self: self.followed)
+    @rule(data=st.data())
+    def resume(self, data):
+        """Close a watch, and open it again after what it saw."""
+        followed = data.draw(st.sampled_from(self.followed))
+        self.runner.run(followed.watch.close())
+        request = WatchRequest(
+            key=followed.request.key,
+            range_end=followed.request.range_end,
+            start_revision=followed.seen + 1,
+            previous=followed.request.previous,
+        )
+        followed.watch = self.runner.run(self.store.watch(request))
+
+    @invariant()
+    def is_as_the_model(self):
+        found = self.runner.run(read_all(self.store))
+        assert found.revision == self.model.revision
+        assert list(found.kvs) == [kv for _, kv in sorted(self.model.states[self.model.revision].items())]
+
+    # --- comparing
+
+    def both(self, method: str, request: Any) -> None:
+        txn = request if isinstance(request, Txn) else Txn(then=[request])
+        expected = outcome(lambda: self.model.txn(txn))
+        if txn is not request and not isinstance(expected, type):
+            expected = expected.results[0]
+        actual = self.outcome(getattr(self.store, method)(request))
+        assert actual is expected or same(actual, expected), f"{words(actual)} is not {words(expected)}"
+
+    def outcome(self, call: Any) -> Any:
+        return outcome(lambda: self.runner.run(call))
+
+    def end_lease(self, lease: int) -> None:
+        if lease in self.model.leases:
+            self.model.leases.remove(lease)
+            events = self.model.end_lease(lease)
+            if events:
+                self.model.commit(events)
+
+    def compare_events(self, followed: Followed) -> None:
+        forgotten = followed.seen + 1 < self.model.compacted
+        try:
+            events = events_of(self.runner.run(batches_so_far(self.store, followed.watch)))
+        except Compacted:
+            assert forgotten
+            self.runner.run(followed.watch.close())
+            self.followed.remove(followed)
+            return
+        request, seen = followed.request, max(followed.seen, followed.request.start_revision - 1)
+        expected = self.model.watched(request.key, request.range_end, seen, self.model.revision)
+        expected = [each if request.previous else Event(kind=each.kind, kv=each.kv) for each in expected]
+        assert [(each.kind, each.kv) for each in events] == [(each.kind, each.kv) for each in expected]
+        for actual, truth in zip(events, expected, strict=True):
+            left_out = actual.previous is None and actual.kv.mod_revision <= self.model.compacted
+            assert left_out or actual.previous == truth.previous
+        followed.seen = max(followed.seen, self.model.revision)
+
+    def compare_history(self) -> None:
+        first = max(self.backend.base, self.model.compacted)
+        for revision in range(first, self.model.revision + 1):
+            found = self.runner.run(read_all(self.store, revision=revision))
+            assert list(found.kvs) == [kv for _, kv in sorted(self.model.states[revision].items())]
+
+
+async def reach(store: KV, revision: Revision) -> None:
+    """Wait until a store has done by itself what it has to do."""
+    async with asyncio.timeout(PATIENCE):
+        while await head(store) < revision:
+            await turn()
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call answers, or the kind of its error."""
+    try:
+        return call()
+    except KVError as error:
+        return type(error)
+
+
+def machine(opener: Callable[[], AbstractAsyncContextManager[Backend]]) -> type[StoreMachine]:
+    return type("Machine", (StoreMachine,), {"opened": staticmethod(opener)})
+
+
+def test_memory_is_as_the_model():
+    run_state_machine_as_test(machine(backends.memory))
+
+
+def test_durable_is_as_the_model(tmp_path_factory):
+    fewer = settings(max_examples=settings().max_examples // 4)
+    opener = lambda: backends.durable(tmp_path_factory.mktemp("durable"))  # noqa: E731
+    run_state_machine_as_test(machine(opener), settings=fewer)
+
+
+@pytest.mark.etcd
+@pytest.mark.slow
+def test_etcd_is_as_the_model(shared_etcd_url):
+    fewer = settings(max_examples=settings().max_examples // 4)
+    run_state_machine_as_test(machine(lambda: backends.etcd(shared_etcd_url)), settings=fewer)
