@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 from apimachinery.chance import Chance, SystemChance
 from apimachinery.clock import Clock, RealClock
+from apimachinery.groups import GroupResource
 from apimachinery.schema import builtin
 from apimachinery.schema.decode import Decoder
 from apiserver.admission.chain import Admission
@@ -33,6 +34,11 @@ from etcd.kv import KV
 def catalog() -> Mapping[tuple[str, str, str], Resource]:
     """Every resource by group, version and name."""
     return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
+
+
+def _stored_rows(rows: Iterable[Resource]) -> Mapping[GroupResource, Resource]:
+    """The rows of the versions that objects are stored in."""
+    return {row.group_resource: row for row in rows if row.storage_version in (None, row.group_version)}
 
 
 class ApiServer:
@@ -64,7 +70,7 @@ class ApiServer:
             admission=Admission(),
             rules=KindRules(Defaulter(schemas, clock=clock)),
             read_value=read_value,
-            namespaces=resources["", "v1", "namespaces"],
+            rows=_stored_rows(resources.values()),
             strategies=STRATEGIES,
         )
         self.handler = Handler(

@@ -3,37 +3,43 @@
 from apimachinery import status
 from apimachinery.groups import GroupResource
 from apimachinery.status import Cause
+from apimachinery.wellknown import (
+    CAUSE_NAMESPACE_TERMINATING,
+    NAMESPACE_DEFAULT,
+    NAMESPACE_PUBLIC,
+    NAMESPACE_SYSTEM,
+)
+from apiserver.admission.plugin import Plugin, forbidden
 from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.backend import Backend
 
-IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
+IMMORTAL = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
 NAMESPACES = GroupResource("", "namespaces")
 _ALLOWED_WHILE_ENDING = frozenset({GroupResource("authorization.k8s.io", "localsubjectaccessreviews")})
 
 
-class NamespaceLifecycle:
+class NamespaceLifecycle(Plugin):
     operations = frozenset({Operation.CREATE, Operation.DELETE})
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         resource = attributes.resource
         if attributes.operation is Operation.DELETE:
             if resource.group_resource == NAMESPACES and attributes.name in IMMORTAL:
-                raise status.forbidden(NAMESPACES, attributes.name, "this namespace may not be deleted")
-            return
-        if not resource.namespaced or resource.group_resource in _ALLOWED_WHILE_ENDING:
-            return
-        await self._check(backend, attributes)
+                raise forbidden(attributes, "this namespace may not be deleted")
+        elif resource.namespaced and resource.group_resource not in _ALLOWED_WHILE_ENDING:
+            _check(backend, attributes)
 
-    async def _check(self, backend: Backend, attributes: Attributes) -> None:
-        name = attributes.namespace
-        stored = await backend.find(backend.namespaces, "", name)
-        if stored is None:
-            raise status.not_found(NAMESPACES, name)
-        if b'"phase":"Terminating"' in stored.value and stored.tree()["status"]["phase"] == "Terminating":
-            cause = Cause(
-                reason="NamespaceTerminating",
-                message=f"namespace {name} is being terminated",
-                field="metadata.namespace",
-            )
-            problem = f"unable to create new content in namespace {name} because it is being terminated"
-            raise status.forbidden(attributes.resource.group_resource, attributes.name, problem, [cause])
+
+def _check(backend: Backend, attributes: Attributes) -> None:
+    name = attributes.namespace
+    stored = backend.seen(NAMESPACES, "", name)
+    if stored is None:
+        raise status.not_found(NAMESPACES, name)
+    if b'"phase":"Terminating"' in stored.value and stored.tree()["status"]["phase"] == "Terminating":
+        cause = Cause(
+            reason=CAUSE_NAMESPACE_TERMINATING,
+            message=f"namespace {name} is being terminated",
+            field="metadata.namespace",
+        )
+        problem = f"unable to create new content in namespace {name} because it is being terminated"
+        raise forbidden(attributes, problem, [cause])

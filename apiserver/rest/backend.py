@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from apimachinery import status
 from apimachinery.chance import Chance
@@ -15,7 +15,7 @@ from apimachinery.schema.model import Schemas
 from apiserver.resources.spec import Resource
 from apiserver.resources.strategy import DEFAULT, Request, Strategy
 from apiserver.rest.attributes import Attributes
-from apiserver.rest.call import Call
+from apiserver.rest.call import Call, User
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
 from apiserver.storage.stored import Stored, Tree
@@ -59,6 +59,14 @@ class Claimant(Protocol):
         """Fill in what the new object is given. `old` is None at its creation, `new` at its deletion."""
 
 
+Permits: TypeAlias = Callable[[User, str, GroupResource, str], bool]
+"""Whether a user may do what a verb says with a resource of a name, where the request's own check is not all."""
+
+
+def _everything(_user: User, _verb: str, _resource: GroupResource, _name: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
     """The store and all that is known of objects."""
@@ -74,9 +82,11 @@ class Backend:
     rules: Rules
     read_value: Callable[[bytes], bytes]
     """Canonical text of a stored value, whoever wrote it."""
-    namespaces: Resource
+    rows: Mapping[GroupResource, Resource]
+    """The built-in resources, each in the version that it is stored in."""
     strategies: Mapping[GroupResource, Strategy]
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
+    permits: Permits = _everything
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
     """For each resource and subresource that was written so far."""
 
@@ -90,6 +100,17 @@ class Backend:
     async def claims(self, resource: Resource, new: Tree | None, old: Tree | None) -> Claims:
         claimant = self.claimants.get(resource.group_resource)
         return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old)
+
+    def seen(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
+        """An object as the mirror shows it, which must be fresh."""
+        row = self.rows[resource]
+        shelf = self.mirror.shelf(self.layout.shelf(row))
+        return shelf.get(self.layout.object(row, namespace, name))
+
+    def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
+        """Every object of a resource, or those in a namespace, as the mirror shows them."""
+        row = self.rows[resource]
+        return self.mirror.shelf(self.layout.shelf(row)).select(self.layout.scope(row, namespace))
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """An object as it is now."""

@@ -1,0 +1,91 @@
+"""CertificateApproval, CertificateSigning, ClusterTrustBundleAttest and CertificateSubjectRestriction.
+
+Who approves, signs or vouches for certificates of a signer must be allowed to for this signer, or for all of its
+domain, beyond being allowed to write the object.
+"""
+
+import base64
+import binascii
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from apimachinery import gotext
+from apimachinery.groups import GroupResource
+from apiserver.admission.plugin import UPDATE, WRITE, Plugin, forbidden
+from apiserver.rest.attributes import Attributes
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+
+GROUP = "certificates.k8s.io"
+REQUESTS = "certificatesigningrequests"
+SIGNERS = GroupResource(GROUP, "signers")
+CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+MASTERS = "system:masters"
+
+
+def _check(backend: Backend, attributes: Attributes, verb: str, signer: str, refusal: str) -> None:
+    user, domain = attributes.call.user, signer.partition("/")[0]
+    if not any(backend.permits(user, verb, SIGNERS, name) for name in (signer, f"{domain}/*")):
+        raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
+
+
+def _signer(tree: Tree) -> str:
+    signer: str = tree["spec"].get("signerName", "")
+    return signer
+
+
+class CertificateApproval(Plugin):
+    operations = UPDATE
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        if attributes.old is not None and attributes.is_for(GROUP, REQUESTS, "approval"):
+            refusal = "user not permitted to approve requests with signerName"
+            _check(backend, attributes, "approve", _signer(attributes.old), refusal)
+
+
+class CertificateSigning(Plugin):
+    operations = UPDATE
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        new, old = attributes.object, attributes.old
+        if new is None or old is None or not attributes.is_for(GROUP, REQUESTS, "status"):
+            return
+        before, after = old.get("status", {}), new.get("status", {})
+        if any(before.get(field) != after.get(field) for field in ("certificate", "conditions")):
+            _check(
+                backend,
+                attributes,
+                "sign",
+                _signer(old),
+                "user not permitted to sign requests with signerName",
+            )
+
+
+class ClusterTrustBundleAttest(Plugin):
+    operations = WRITE
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        bundle = attributes.object
+        if bundle is None or not attributes.is_for(GROUP, "clustertrustbundles") or not _signer(bundle):
+            return
+        unchanged = attributes.old is not None and attributes.old["spec"] == bundle["spec"]
+        if not unchanged:
+            refusal = "user not permitted to attest for signerName"
+            _check(backend, attributes, "attest", _signer(bundle), refusal)
+
+
+class CertificateSubjectRestriction(Plugin):
+    """Nobody becomes a member of system:masters by a certificate that was asked for."""
+
+    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+        csr = attributes.object
+        if csr is None or not attributes.is_for(GROUP, REQUESTS) or _signer(csr) != CLIENT_SIGNER:
+            return
+        try:
+            request = x509.load_pem_x509_csr(base64.b64decode(csr["spec"].get("request", "")))
+        except (ValueError, binascii.Error) as error:
+            raise forbidden(attributes, f"failed to parse CSR: {error}") from error
+        organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        if any(organization.value == MASTERS for organization in organizations):
+            raise forbidden(attributes, f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed")

@@ -1,0 +1,52 @@
+"""DefaultStorageClass and DefaultIngressClass: who names no class gets the cluster's default, if there is one.
+
+Of several defaults the youngest counts, and of those made in one second the first by name.
+"""
+
+from collections.abc import Sequence
+
+from apimachinery import meta
+from apimachinery.groups import GroupResource
+from apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
+from apiserver.admission.plugin import Plugin
+from apiserver.rest.attributes import Attributes
+from apiserver.rest.backend import Backend
+
+STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
+INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
+BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+BETA_DEFAULT_STORAGE_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
+
+
+class DefaultStorageClass(Plugin):
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        claim = attributes.object
+        if claim is None or not attributes.is_for("", "persistentvolumeclaims"):
+            return
+        if "storageClassName" in claim["spec"] or BETA_STORAGE_CLASS in meta.annotations(claim):
+            return
+        marks = (ANNOTATION_DEFAULT_STORAGE_CLASS, BETA_DEFAULT_STORAGE_CLASS)
+        if name := _default(backend, STORAGE_CLASSES, marks):
+            claim["spec"] = claim["spec"] | {"storageClassName": name}
+
+
+class DefaultIngressClass(Plugin):
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        ingress = attributes.object
+        if ingress is None or not attributes.is_for("networking.k8s.io", "ingresses"):
+            return
+        spec = ingress.get("spec", {})
+        if "ingressClassName" in spec or OLD_INGRESS_CLASS in meta.annotations(ingress):
+            return
+        if name := _default(backend, INGRESS_CLASSES, (ANNOTATION_DEFAULT_INGRESS_CLASS,)):
+            ingress["spec"] = spec | {"ingressClassName": name}
+
+
+def _default(backend: Backend, classes: GroupResource, marks: Sequence[str]) -> str:
+    """The name of the default class, or ""."""
+    trees = [stored.tree() for stored in backend.all_seen(classes)]
+    defaults = [tree for tree in trees if any(meta.annotations(tree).get(mark) == "true" for mark in marks)]
+    defaults.sort(key=meta.name)
+    defaults.sort(key=lambda tree: meta.metadata(tree).get("creationTimestamp", ""), reverse=True)
+    return meta.name(defaults[0]) if defaults else ""

@@ -1,0 +1,31 @@
+"""DefaultTolerationSeconds: a pod stays a while on a node that is gone, unless it says for how long."""
+
+from apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE
+from apiserver.admission.plugin import WRITE, Plugin
+from apiserver.rest.attributes import Attributes
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+
+SECONDS = 300
+EFFECT = "NoExecute"
+
+
+class DefaultTolerationSeconds(Plugin):
+    operations = WRITE
+
+    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        if pod is None or not attributes.is_for("", "pods"):
+            return
+        tolerations = pod["spec"].get("tolerations", [])
+        added = [
+            {"key": taint, "operator": "Exists", "effect": EFFECT, "tolerationSeconds": SECONDS}
+            for taint in (TAINT_NOT_READY, TAINT_UNREACHABLE)
+            if not any(_tolerates(toleration, taint) for toleration in tolerations)
+        ]
+        if added:
+            pod["spec"] = pod["spec"] | {"tolerations": [*tolerations, *added]}
+
+
+def _tolerates(toleration: Tree, taint: str) -> bool:
+    return toleration.get("key", "") in ("", taint) and toleration.get("effect", "") in ("", EFFECT)

@@ -1,0 +1,49 @@
+"""PersistentVolumeClaimResize: a claim grows only where its storage class says that volumes can."""
+
+from apimachinery import meta, quantity
+from apimachinery.groups import GroupResource
+from apiserver.admission.default_classes import BETA_STORAGE_CLASS
+from apiserver.admission.plugin import UPDATE, Plugin, forbidden
+from apiserver.rest.attributes import Attributes
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+
+STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
+
+
+class PersistentVolumeClaimResize(Plugin):
+    operations = UPDATE
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        new, old = attributes.object, attributes.old
+        if new is None or old is None or not attributes.is_for("", "persistentvolumeclaims"):
+            return
+        if quantity.parse(_size(new)) <= quantity.parse(_size(old)):
+            return
+        if old.get("status", {}).get("phase") != "Bound":
+            raise forbidden(attributes, "Only bound persistent volume claims can be expanded")
+        if not await _can_grow(backend, new, old):
+            raise forbidden(
+                attributes,
+                "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc "
+                "must support resize",
+            )
+
+
+def _size(claim: Tree) -> str:
+    size: str = (claim["spec"].get("resources", {}).get("requests") or {}).get("storage", "0")
+    return size
+
+
+def _class(claim: Tree) -> str:
+    beta = meta.annotations(claim).get(BETA_STORAGE_CLASS, "")
+    name: str = beta or claim["spec"].get("storageClassName") or ""
+    return name
+
+
+async def _can_grow(backend: Backend, new: Tree, old: Tree) -> bool:
+    name = _class(new)
+    if not name or name != _class(old):
+        return False
+    stored = await backend.find(backend.rows[STORAGE_CLASSES], "", name)
+    return stored is not None and bool(stored.tree().get("allowVolumeExpansion"))

@@ -1,0 +1,97 @@
+"""Priority: how important a pod is follows from its PriorityClass, and from nothing that its client says."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from apimachinery import meta
+from apimachinery.groups import GroupResource
+from apiserver.admission.plugin import WRITE, Plugin, forbidden
+from apiserver.rest.attributes import Attributes, Operation
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+
+PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
+PREEMPT = "PreemptLowerPriority"
+
+
+class _Computed(NamedTuple):
+    name: str = ""
+    value: int = 0
+    preemption: str = PREEMPT
+
+
+class Priority(Plugin):
+    operations = WRITE
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        if pod is None or not attributes.is_for("", "pods"):
+            return
+        if attributes.operation is Operation.UPDATE:
+            _keep(pod, (attributes.old or {}).get("spec", {}))
+        else:
+            pod["spec"] = _with_priority(backend, attributes, pod["spec"])
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        """There is one default class at most."""
+        given = attributes.object
+        if given is None or not attributes.is_for(*PRIORITY_CLASSES) or not given.get("globalDefault"):
+            return
+        await backend.mirror.fresh()
+        default = _default_class(backend)
+        if default is not None and (
+            attributes.operation is Operation.CREATE or meta.name(default) != meta.name(given)
+        ):
+            problem = (
+                f"PriorityClass {meta.name(default)} is already marked as default. Only one default can exist"
+            )
+            raise forbidden(attributes, problem)
+
+
+def _keep(pod: Tree, old: Mapping[str, Any]) -> None:
+    """What was computed before stays if a client leaves it out."""
+    kept = {field: old[field] for field in ("priority", "preemptionPolicy") if field in old}
+    pod["spec"] = kept | pod["spec"]
+
+
+def _with_priority(backend: Backend, attributes: Attributes, spec: Tree) -> Tree:
+    computed = _computed(backend, attributes, spec.get("priorityClassName", ""))
+    given = spec.get("priority")
+    if given is not None and given != computed.value:
+        raise forbidden(attributes, _differs("integer value of priority", given, computed.value))
+    preemption = spec.get("preemptionPolicy")
+    if preemption is not None and preemption != computed.preemption:
+        raise forbidden(
+            attributes, _differs("string value of PreemptionPolicy", preemption, computed.preemption)
+        )
+    named = {"priorityClassName": computed.name} if computed.name else {}
+    return spec | named | {"priority": computed.value, "preemptionPolicy": computed.preemption}
+
+
+def _differs(what: str, given: object, computed: object) -> str:
+    return (
+        f"the {what} ({given}) must not be provided in pod spec; "
+        f"priority admission controller computed {computed} from the given PriorityClass name"
+    )
+
+
+def _computed(backend: Backend, attributes: Attributes, name: str) -> _Computed:
+    if not name:
+        default = _default_class(backend)
+        return _Computed() if default is None else _of_class(default)
+    stored = backend.seen(PRIORITY_CLASSES, "", name)
+    if stored is None:
+        raise forbidden(attributes, f"no PriorityClass with name {name} was found")
+    return _of_class(stored.tree())
+
+
+def _of_class(tree: Tree) -> _Computed:
+    return _Computed(meta.name(tree), tree.get("value", 0), tree.get("preemptionPolicy", PREEMPT))
+
+
+def _default_class(backend: Backend) -> Tree | None:
+    """Of several defaults, which only a race can make, the least important."""
+    trees = [stored.tree() for stored in backend.all_seen(PRIORITY_CLASSES)]
+    return min(
+        (tree for tree in trees if tree.get("globalDefault")), key=lambda tree: tree["value"], default=None
+    )

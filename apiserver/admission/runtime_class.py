@@ -1,0 +1,85 @@
+"""RuntimeClass: what a pod's runtime costs and where it can run is the class's to say."""
+
+from apimachinery import gotext, quantity
+from apimachinery.groups import GroupResource
+from apiserver.admission.plugin import Plugin, forbidden
+from apiserver.rest.attributes import Attributes
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+
+RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
+
+
+class RuntimeClass(Plugin):
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        if pod is None or not attributes.is_for("", "pods"):
+            return
+        runtime = _runtime_class(backend, attributes, pod)
+        if runtime is not None:
+            _set_overhead(attributes, pod, runtime)
+            _set_scheduling(attributes, pod, runtime)
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        if pod is None or not attributes.is_for("", "pods"):
+            return
+        given = pod["spec"].get("overhead")
+        runtime = _runtime_class(backend, attributes, pod)
+        fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
+        if fixed and not _is_same(given, fixed):
+            raise _other_overhead(attributes)
+        if given and not fixed:
+            raise forbidden(
+                attributes,
+                "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+            )
+
+
+def _runtime_class(backend: Backend, attributes: Attributes, pod: Tree) -> Tree | None:
+    name = pod["spec"].get("runtimeClassName")
+    if name is None:
+        return None
+    stored = backend.seen(RUNTIME_CLASSES, "", name) if name else None
+    if stored is None:
+        raise forbidden(attributes, f"pod rejected: RuntimeClass {gotext.quote(name)} not found")
+    return stored.tree()
+
+
+def _set_overhead(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
+    fixed = (runtime.get("overhead") or {}).get("podFixed")
+    if not fixed:
+        return
+    given = pod["spec"].get("overhead")
+    if given and not _is_same(given, fixed):
+        raise _other_overhead(attributes)
+    pod["spec"] = pod["spec"] | {"overhead": fixed}
+
+
+def _other_overhead(attributes: Attributes) -> Exception:
+    return forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+
+
+def _is_same(given: Tree | None, fixed: Tree) -> bool:
+    amounts = [
+        {name: quantity.parse(amount) for name, amount in (listed or {}).items()} for listed in (given, fixed)
+    ]
+    return amounts[0] == amounts[1]
+
+
+def _set_scheduling(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
+    scheduling, spec = runtime.get("scheduling") or {}, dict(pod["spec"])
+    if wanted := scheduling.get("nodeSelector"):
+        selector = spec.get("nodeSelector", {})
+        for label, value in wanted.items():
+            if selector.get(label, value) != value:
+                raise forbidden(
+                    attributes,
+                    f"conflict: runtimeClass.scheduling.nodeSelector[{label}] = {value}; "
+                    f"pod.spec.nodeSelector[{label}] = {selector[label]}",
+                )
+        spec["nodeSelector"] = selector | wanted
+    if added := scheduling.get("tolerations"):
+        tolerations = spec.get("tolerations", [])
+        spec["tolerations"] = [*tolerations, *(one for one in added if one not in tolerations)]
+    pod["spec"] = spec

@@ -1,0 +1,171 @@
+"""ServiceAccount: a pod runs as an account of its namespace, and is given a token to prove it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from apimachinery import chance, meta
+from apimachinery.chance import Chance
+from apimachinery.groups import GroupResource
+from apimachinery.wellknown import ANNOTATION_MIRROR_POD
+from apiserver.admission.plugin import Plugin, forbidden
+from apiserver.rest.attributes import Attributes
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+
+SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
+DEFAULT = "default"
+VOLUME_PREFIX = "kube-api-access-"
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+TOKEN_SECONDS = 3607
+"""An hour, and a few seconds by which it is told from an hour that a client asked for."""
+MODE = 0o644
+ENFORCE = "kubernetes.io/enforce-mountable-secrets"
+
+
+class ServiceAccount(Plugin):
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        if pod is None or not attributes.is_for("", "pods"):
+            return
+        if ANNOTATION_MIRROR_POD in meta.annotations(pod):
+            _check_mirror_pod(attributes, pod)
+            return
+        spec: Tree = dict(pod["spec"])
+        pod["spec"] = spec
+        name = spec.get("serviceAccountName") or DEFAULT
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+        account = _account(backend, attributes, name)
+        if _wants_token(spec, account):
+            _mount_token(spec, backend.chance)
+        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = account["imagePullSecrets"]
+        if meta.annotations(account).get(ENFORCE) in ("true", "True", "TRUE", "t", "T", "1"):
+            problem = next(_not_mountable(spec, account), "")
+            if problem:
+                raise forbidden(attributes, problem)
+
+
+def _account(backend: Backend, attributes: Attributes, name: str) -> Tree:
+    stored = backend.seen(SERVICE_ACCOUNTS, attributes.namespace, name)
+    if stored is None:
+        where = f"{attributes.namespace}/{name}"
+        raise forbidden(
+            attributes, f'error looking up service account {where}: serviceaccount "{name}" not found'
+        )
+    return stored.tree()
+
+
+def _check_mirror_pod(attributes: Attributes, pod: Tree) -> None:
+    """A mirror pod shows what a kubelet runs by itself: nobody gave it an account or a secret."""
+    spec = pod["spec"]
+    if spec.get("serviceAccountName"):
+        raise forbidden(attributes, "a mirror pod may not reference service accounts")
+    if any(_secret_names(spec)):
+        raise forbidden(attributes, "a mirror pod may not reference secrets")
+    for volume in spec.get("volumes", ()):
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if "serviceAccountToken" in source:
+                raise forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _wants_token(spec: Tree, account: Tree) -> bool:
+    """As the pod says, or else its account, or else yes."""
+    for wish in (spec, account):
+        if "automountServiceAccountToken" in wish:
+            return bool(wish["automountServiceAccountToken"])
+    return True
+
+
+def _mount_token(spec: Tree, source: Chance) -> None:
+    """A volume with a token, mounted in every container that has nothing at its place."""
+    volumes = spec.get("volumes", [])
+    present = next((volume["name"] for volume in volumes if volume["name"].startswith(VOLUME_PREFIX)), None)
+    name = present or VOLUME_PREFIX + chance.suffix(source)
+    mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
+    needed = False
+    for field in ("initContainers", "containers"):
+        if field not in spec:
+            continue
+        lacks = [not _mounts_at_path(container) for container in spec[field]]
+        needed = needed or any(lacks)
+        spec[field] = [
+            container | {"volumeMounts": [*container.get("volumeMounts", ()), dict(mount)]}
+            if lack
+            else container
+            for container, lack in zip(spec[field], lacks, strict=True)
+        ]
+    if needed and present is None:
+        spec["volumes"] = [*volumes, {"name": name, "projected": _projection()}]
+
+
+def _mounts_at_path(container: Tree) -> bool:
+    return any(mount.get("mountPath") == MOUNT_PATH for mount in container.get("volumeMounts", ()))
+
+
+def _projection() -> Tree:
+    namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+    sources: list[Any] = [
+        {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"downwardAPI": {"items": [namespace]}},
+    ]
+    return {"sources": sources, "defaultMode": MODE}
+
+
+def _secret_names(spec: Tree) -> Iterator[str]:
+    """The secrets that a pod refers to: to pull images, in volumes and in environments."""
+    for reference in spec.get("imagePullSecrets", ()):
+        yield reference.get("name", "")
+    for volume in spec.get("volumes", ()):
+        yield from _secrets_of_volume(volume)
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(field, ()):
+            for variable in (*container.get("env", ()), *container.get("envFrom", ())):
+                source = variable.get("valueFrom") or variable
+                for reference in ("secretKeyRef", "secretRef"):
+                    if reference in source:
+                        yield source[reference].get("name", "")
+
+
+_SECRET_REFERENCES = ("secretRef", "nodePublishSecretRef", "secretFile")
+
+
+def _secrets_of_volume(volume: Tree) -> Iterator[str]:
+    if "secret" in volume:
+        yield volume["secret"].get("secretName", "")
+    if "azureFile" in volume:
+        yield volume["azureFile"].get("secretName", "")
+    for source in volume.values():
+        if isinstance(source, dict):
+            for field in _SECRET_REFERENCES:
+                if isinstance(source.get(field), dict):
+                    yield source[field].get("name", "")
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        if "secret" in source:
+            yield source["secret"].get("name", "")
+
+
+def _not_mountable(spec: Tree, account: Tree) -> Iterator[str]:
+    """Where the account says that its pods may use its own secrets only: what is wrong."""
+    allowed = {secret.get("name") for secret in account.get("secrets", ())}
+    name, ending = meta.name(account), "does not reference that secret"
+    for volume in spec.get("volumes", ()):
+        secret = (volume.get("secret") or {}).get("secretName")
+        if secret is not None and secret not in allowed:
+            yield f'volume with secret.secretName="{secret}" is not allowed because service account {name} {ending}'
+    for field, kind in (("initContainers", "init container"), ("containers", "container")):
+        for container in spec.get(field, ()):
+            for variable in container.get("env", ()):
+                secret = ((variable.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name")
+                if secret is not None and secret not in allowed:
+                    yield (
+                        f"{kind} {container['name']} with envVar {variable['name']} referencing "
+                        f'secret.secretName="{secret}" is not allowed because service account {name} {ending}'
+                    )
+    pull = {secret.get("name") for secret in account.get("imagePullSecrets", ())}
+    for at, reference in enumerate(spec.get("imagePullSecrets", ())):
+        if reference.get("name") not in pull:
+            yield (
+                f'imagePullSecrets[{at}].name="{reference.get("name", "")}" is not allowed because service account '
+                f"{name} does not reference that imagePullSecret"
+            )

@@ -1,0 +1,19 @@
+"""TaintNodesByCondition: a new node gets no pods before it has said that it is ready."""
+
+from apimachinery.wellknown import TAINT_NOT_READY
+from apiserver.admission.plugin import Plugin
+from apiserver.rest.attributes import Attributes
+from apiserver.rest.backend import Backend
+
+EFFECT = "NoSchedule"
+
+
+class TaintNodesByCondition(Plugin):
+    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+        node = attributes.object
+        if node is None or not attributes.is_for("", "nodes"):
+            return
+        spec = node.get("spec", {})
+        taints = spec.get("taints", [])
+        if not any(taint.get("key") == TAINT_NOT_READY and taint.get("effect") == EFFECT for taint in taints):
+            node["spec"] = spec | {"taints": [*taints, {"key": TAINT_NOT_READY, "effect": EFFECT}]}
