@@ -15,7 +15,7 @@ def of(tree: Tree, version: str) -> Tree:
 
 
 def list_of(trees: Sequence[Tree], metadata: Mapping[str, Any], version: str) -> Tree:
-    items = [{"metadata": tree["metadata"]} for tree in trees]
+    items = [of(tree, version) for tree in trees]
     api_version = f"meta.k8s.io/{version}"
     return {
         "kind": "PartialObjectMetadataList",
