@@ -48,7 +48,6 @@ class MemberStatus(Struct, frozen=True, kw_only=True):
 
     revision: Revision
     version: str
-    has_leader: bool
     size: int
 
 
@@ -175,7 +174,6 @@ class _Leases(Struct):
 class _Status(Struct, rename={"size": "dbSize"}):
     header: _Header
     version: str
-    leader: int = 0
     size: int = 0
 
 
@@ -251,12 +249,7 @@ def decode_leases(body: bytes) -> list[LeaseId]:
 
 def decode_status(body: bytes) -> MemberStatus:
     status = _status(body)
-    return MemberStatus(
-        revision=status.header.revision,
-        version=status.version,
-        has_leader=status.leader != 0,
-        size=status.size,
-    )
+    return MemberStatus(revision=status.header.revision, version=status.version, size=status.size)
 
 
 def decode_done(body: bytes) -> None:

@@ -26,6 +26,9 @@ from etcd.remote.stream import LineStream, SocketStream, Stream
 
 T = TypeVar("T")
 
+NEEDS_LEADER = {"Grpc-Metadata-hasleader": "true"}
+"""Without a leader a member could only let a request wait; asked like this it refuses it before anything is done."""
+
 LARGE = 2**20
 """Bytes from which on aiohttp wants a body as a file, to send it bit by bit."""
 
@@ -64,13 +67,21 @@ class Gateway:
         url = urlsplit(endpoint)
         host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
         self.endpoint = endpoint
-        self.token: str | None = None
         self._client = _Client(host=host, port=url.port or 2379, protocol=url.scheme, pool_size=0)
         self._session: aiohttp.ClientSession = self._client.session
+        self._session.headers.update(NEEDS_LEADER)
         self._base = f"{self._client.baseurl}/v3"
         # etcd3-py's own context would take a certificate that was made out to another host.
         self._tls = tls or True
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout)
+
+    @property
+    def token(self) -> str | None:
+        return self._session.headers.get("Authorization")
+
+    @token.setter
+    def token(self, token: str) -> None:
+        self._session.headers["Authorization"] = token
 
     async def call(self, method: Method[T], body: bytes) -> T:
         with connection_to(self.endpoint):
@@ -118,7 +129,6 @@ class Gateway:
         return await self._session.post(
             self._base + path,
             data=body if len(body) < LARGE else BytesIO(body),
-            headers=None if self.token is None else {"Authorization": self.token},
             timeout=self._timeout,
             ssl=self._tls,
         )

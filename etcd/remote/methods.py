@@ -27,6 +27,8 @@ PUT: Final[Method[PutResult]] = Method("/kv/put", answers.decode_put, repeatable
 DELETE: Final[Method[DeleteResult]] = Method("/kv/deleterange", answers.decode_delete, repeatable=False)
 TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=False)
 READ_TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
+PING: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
+"""With `requests.NOTHING`: a transaction of nothing, which any member that has a leader answers to any user."""
 COMPACT: Final[Method[None]] = Method("/kv/compaction", answers.decode_done, repeatable=False)
 GRANT: Final[Method[Lease]] = Method("/lease/grant", answers.decode_grant, repeatable=False)
 KEEP_ALIVE: Final[Method[Lease]] = Method("/lease/keepalive", answers.decode_keep_alive, repeatable=True)

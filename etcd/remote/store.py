@@ -58,13 +58,13 @@ class RemoteStore:
         # A member that cannot be reached leaves time for all the others.
         connect_timeout = deadline / (len(endpoints) + 1)
         gateways = [Gateway(endpoint, tls=context, connect_timeout=connect_timeout) for endpoint in endpoints]
-        store = cls(Transport(gateways, credentials=credentials, deadline=deadline, clock=clock), clock)
+        transport = Transport(gateways, credentials=credentials, deadline=deadline, clock=clock)
         try:
-            await store.status()
+            await transport.call(methods.PING, requests.NOTHING)
         except BaseException:
-            await store.close()
+            await transport.close()
             raise
-        return store
+        return cls(transport, clock)
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
         self._transport = transport
@@ -150,7 +150,8 @@ class RemoteStore:
         try:
             return await call
         except RevisionInFuture:
-            raise FutureRevision(max(revisions), (await self.status()).revision) from None
+            current = (await self._transport.call(methods.PING, requests.NOTHING)).revision
+            raise FutureRevision(max(revisions), current) from None
         except RevisionCompacted:
             raise Compacted(min(revisions), await self._history_start(reads[0].key)) from None
 

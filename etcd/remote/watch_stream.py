@@ -1,20 +1,24 @@
 """A stream with one watch on it: its answers whole, and what must be known of the member behind it.
 
 A quiet stream is no proof that all is well: a member that is stopped, or cut off from its leader, hears of no change
-and still keeps its connections. etcd's own clients ask to be told (`hasleader`); the gateway's WebSocket cannot carry
-that, so after a time of silence the member is asked for its status.
+and still keeps its connections. etcd ends the streams of such a member for clients that ask for a leader, but its
+WebSockets cannot carry that wish. So a stream that was silent for a time has its member asked for a sign of life.
 """
+
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from etcd.errors import Timeout, Unavailable
+from etcd.errors import Timeout
 from etcd.kv import Event
-from etcd.remote.answers import MemberStatus, WatchAnswer, decode_watch
+from etcd.remote.answers import WatchAnswer, decode_watch
 from etcd.remote.clock import Clock, Deadline
 from etcd.remote.gateway import Gateway
-from etcd.remote.methods import STATUS
+from etcd.remote.methods import PING, STATUS, Method
 from etcd.remote.requests import NOTHING
 from etcd.remote.stream import Stream
+
+T = TypeVar("T")
 
 PROGRESS_IN_ORDER = {(3, 4): 31, (3, 5): 13}
 """By minor version the first release that is right; later minors are. See `WatchStream.answers_progress_in_order`."""
@@ -50,7 +54,7 @@ class WatchStream:
         Kubernetes draws the line at the same releases.
         """
         if self._in_order is None:
-            self._in_order = _is_in_order((await self._status()).version)
+            self._in_order = _is_in_order((await self._ask_member(STATUS)).version)
         return self._in_order
 
     async def close(self) -> None:
@@ -62,16 +66,12 @@ class WatchStream:
                 with Deadline(self._clock, self._patience):
                     return await self._stream.receive()
             except TimeoutError:
-                await self._check_member()
+                await self._ask_member(PING)
 
-    async def _check_member(self) -> None:
-        if not (await self._status()).has_leader:
-            raise Unavailable(f"{self.gateway.endpoint}: the member has no leader")
-
-    async def _status(self) -> MemberStatus:
+    async def _ask_member(self, method: Method[T]) -> T:
         try:
             with Deadline(self._clock, self._patience):
-                return await self.gateway.call(STATUS, NOTHING)
+                return await self.gateway.call(method, NOTHING)
         except TimeoutError as error:
             raise Timeout(f"{self.gateway.endpoint}: no answer in {self._patience} s") from error
 

@@ -81,13 +81,8 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
             answers.decode_status(
                 answer(4, b',"version":"3.5.1","dbSize":"28672","leader":"18446744073709551615"')
             ),
-            MemberStatus(revision=4, version="3.5.1", has_leader=True, size=28672),
+            MemberStatus(revision=4, version="3.5.1", size=28672),
             id="status",
-        ),
-        pytest.param(
-            answers.decode_status(answer(4, b',"version":"3.5.1","errors":["etcdserver: no leader"]')),
-            MemberStatus(revision=4, version="3.5.1", has_leader=False, size=0),
-            id="status without a leader",
         ),
     ],
 )

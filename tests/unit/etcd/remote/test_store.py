@@ -2,8 +2,7 @@ import pytest
 
 from apimachinery.clock import SteppedClock
 from etcd.errors import Compacted, FutureRevision, Interrupted, InvalidRequest, PermissionDenied
-from etcd.kv import Compare, Delete, Put, Range, RangeResult, Target, Txn, WatchRequest
-from etcd.remote.answers import MemberStatus
+from etcd.kv import Compare, Delete, Put, Range, RangeResult, Target, Txn, TxnResult, WatchRequest
 from etcd.remote.errors import RevisionCompacted, RevisionInFuture
 from etcd.remote.store import RemoteStore
 from etcd.remote.transport import Transport
@@ -47,7 +46,7 @@ async def test_what_is_asked_again_when_the_outcome_is_unknown(call, again):
         assert up.asked == []
 
 
-STATUS = MemberStatus(revision=40, version="3.5.1", has_leader=True, size=0)
+PONG = TxnResult(revision=40, succeeded=True)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ STATUS = MemberStatus(revision=40, version="3.5.1", has_leader=True, size=0)
 )
 async def test_which_revision_is_in_the_future_is_said(call, requested):
     with pytest.raises(FutureRevision) as raised:
-        await call(store_over(FakeGateway(RevisionInFuture(""), STATUS)))
+        await call(store_over(FakeGateway(RevisionInFuture(""), PONG)))
     assert (raised.value.requested, raised.value.current) == (requested, 40)
 
 

@@ -29,7 +29,7 @@ class FakeCluster:
         self.passed_over = []
         self.reads = []
         self._clock = clock
-        self._gateway = FakeGateway(MemberStatus(revision=1, version=version, has_leader=True, size=0))
+        self._gateway = FakeGateway(MemberStatus(revision=1, version=version, size=0))
         self._streams = asyncio.Queue()
 
     def add_stream(self, *messages):

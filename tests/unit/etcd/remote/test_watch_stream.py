@@ -5,14 +5,10 @@ import pytest
 from apimachinery.clock import SteppedClock
 from etcd.errors import Timeout, Unavailable
 from etcd.remote.answers import MemberStatus
-from etcd.remote.methods import STATUS
+from etcd.remote.methods import PING, STATUS
 from etcd.remote.watch_stream import WatchStream
 from tests.support.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import turns
-
-
-def status(*, version="3.5.1", has_leader=True):
-    return MemberStatus(revision=1, version=version, has_leader=has_leader, size=0)
 
 
 @pytest.fixture
@@ -38,7 +34,7 @@ async def test_fragments_are_put_together(clock):
 
 
 async def test_a_quiet_stream_of_a_sound_member_is_waited_for(clock):
-    raw, member = FakeStream(), FakeGateway(status())
+    raw, member = FakeStream(), FakeGateway("alive")
     receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, patience=5).receive())
     for _ in range(2):
         await turns(5)
@@ -46,13 +42,13 @@ async def test_a_quiet_stream_of_a_sound_member_is_waited_for(clock):
     await turns(5)
     raw.say(watch_message(2, (2, K)))
     assert revisions(await receiving) == [2]
-    assert member.asked == [(STATUS.path, None)] * 2
+    assert member.asked == [(PING.path, None)] * 2
 
 
 @pytest.mark.parametrize(
     ("outcome", "error"),
     [
-        pytest.param(status(has_leader=False), Unavailable, id="cut off from its leader"),
+        pytest.param(Unavailable("no leader"), Unavailable, id="cut off from its leader"),
         pytest.param(HANG, Timeout, id="stopped"),
     ],
 )
@@ -79,8 +75,8 @@ async def test_a_quiet_stream_of_a_member_that_hears_of_nothing_is_given_up(outc
     ],
 )
 async def test_which_releases_answer_progress_in_order(version, in_order, clock):
-    member = FakeGateway(status(version=version))
+    member = FakeGateway(MemberStatus(revision=1, version=version, size=0))
     stream = WatchStream(member, FakeStream(), clock=clock, patience=5)
     assert await stream.answers_progress_in_order() is in_order
     assert await stream.answers_progress_in_order() is in_order
-    assert len(member.asked) == 1
+    assert member.asked == [(STATUS.path, None)]
