@@ -10,8 +10,8 @@ from etcd.embedded.disk import Disk
 class FaultyDisk(Disk):
     """Fails the calls that a test names, as a disk does: with an error number, a full one after a part was written."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, *, fsync=True):
+        super().__init__(fsync=fsync)
         self.write_error = None
         self.sync_error = None
         self.cut_error = None

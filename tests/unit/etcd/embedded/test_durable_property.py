@@ -1,4 +1,4 @@
-"""Restarts change nothing: a durable store that is started again and again answers as a store in memory does."""
+"""Restarts and full disks change nothing: a durable store answers as a store in memory does that saw neither."""
 
 import asyncio
 import tempfile
@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apimachinery.clock import SteppedClock
-from etcd.embedded.disk import Disk
 from etcd.embedded.durable import DurableStore
 from etcd.embedded.memory import MemoryStore
 from etcd.kv import Compare, Delete, Put, Range, Target, Txn, WatchRequest
+from tests.support.disks import FaultyDisk
 from tests.support.durable import ALL, outcome
 from tests.support.turns import soon, until
 
@@ -27,14 +27,18 @@ TXNS = st.builds(
     then=st.lists(OPERATIONS, max_size=3),
     otherwise=st.lists(OPERATIONS, max_size=2),
 )
-RESTART = "restart"
-STEPS = st.one_of(
+CALLS = st.one_of(
     st.tuples(st.just("txn"), TXNS),
     st.tuples(st.just("put"), PUTS),
     st.tuples(st.just("grant"), st.integers(1, 99), LEASES),
     st.tuples(st.just("revoke"), LEASES),
     st.tuples(st.just("compact"), st.integers(1, 40)),
-    st.tuples(st.just(RESTART)),
+)
+STEPS = st.one_of(
+    CALLS,
+    CALLS,
+    st.tuples(st.just("restart")),
+    st.tuples(st.just("disk full"), st.lists(CALLS, min_size=1, max_size=6)),
 )
 
 
@@ -62,20 +66,34 @@ async def events(store, status):
     return seen
 
 
+async def fail_together(store, disk, calls):
+    """Calls that build on each other and of which none can be written: all are undone."""
+    before = (await store.status()).revision
+    disk.room = 3
+    await asyncio.gather(*(outcome(getattr(store, name)(*arguments)) for name, *arguments in calls))
+    disk.room = None
+    assert (await store.status()).revision == before
+
+
 async def compare(directory, steps, segment_bytes):
+    disk = FaultyDisk(fsync=False)
+
     async def start():
         return await DurableStore.open(
-            directory, clock=SteppedClock(), disk=Disk(fsync=False), segment_bytes=segment_bytes
+            directory, clock=SteppedClock(), disk=disk, segment_bytes=segment_bytes
         )
 
     durable, memory = await start(), MemoryStore(clock=SteppedClock())
     for name, *arguments in steps:
-        if name == RESTART:
-            await durable.close()
-            durable = await start()
-        else:
-            answers = [await outcome(getattr(store, name)(*arguments)) for store in (durable, memory)]
-            assert repr(answers[0]) == repr(answers[1])  # errors compare by what they say
+        match name:
+            case "restart":
+                await durable.close()
+                durable = await start()
+            case "disk full":
+                await fail_together(durable, disk, *arguments)
+            case _:
+                answers = [await outcome(getattr(store, name)(*arguments)) for store in (durable, memory)]
+                assert repr(answers[0]) == repr(answers[1])  # errors compare by what they say
     await until(lambda: not durable._in_checkpoint)
     assert await everything(durable) == await everything(memory)
     await durable.close()
@@ -87,6 +105,6 @@ async def compare(directory, steps, segment_bytes):
 
 @settings(deadline=None)
 @given(steps=st.lists(STEPS, max_size=40), segment_bytes=st.sampled_from([1, 100, 1 << 20]))
-def test_restarts_change_nothing(steps, segment_bytes):
+def test_restarts_and_full_disks_change_nothing(steps, segment_bytes):
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(compare(Path(directory), steps, segment_bytes))
