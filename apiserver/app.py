@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_network
 from typing import Self
 
 from apimachinery.chance import Chance, SystemChance
@@ -11,6 +12,7 @@ from apimachinery.groups import GroupResource
 from apimachinery.schema import builtin
 from apimachinery.schema.decode import Decoder
 from apiserver.admission.chain import Admission
+from apiserver.allocation.services import SERVICES, ServiceAllocator
 from apiserver.authn.chain import Authentication
 from apiserver.defaults.defaulter import Defaulter
 from apiserver.http.health import Check, ping
@@ -29,6 +31,9 @@ from apiserver.storage.mirror import Mirror
 from apiserver.storage.values import read_value
 from etcd.errors import KVError
 from etcd.kv import KV
+
+SERVICE_CLUSTER_IP_RANGES = (ip_network("10.0.0.0/16"),)
+SERVICE_NODE_PORTS = range(30000, 32768)
 
 
 def catalog() -> Mapping[tuple[str, str, str], Resource]:
@@ -56,6 +61,7 @@ class ApiServer:
     ) -> None:
         clock, schemas = clock or RealClock(), builtin.load()
         layout, resources = Layout(prefix), catalog()
+        services = ServiceAllocator(networks=SERVICE_CLUSTER_IP_RANGES, node_ports=SERVICE_NODE_PORTS)
         mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
         for row in resources.values():
             mirror.shelf(layout.shelf(row))
@@ -72,7 +78,11 @@ class ApiServer:
             read_value=read_value,
             rows=_stored_rows(resources.values()),
             strategies=STRATEGIES,
+            claimants={SERVICES: services},
         )
+        self.resources = resources
+        self.stopping = False
+        """Requests are still answered, but no new client should come."""
         self.handler = Handler(
             self.backend,
             resources=lambda group, version, name: resources.get((group, version, name)),
@@ -93,7 +103,10 @@ class ApiServer:
         async def mirror() -> str:
             return "" if self.backend.mirror.revision else "not synced"
 
-        return {"ping": ping, "etcd": store, "informer-sync": mirror}
+        async def shutdown() -> str:
+            return "process is shutting down" if self.stopping else ""
+
+        return {"ping": ping, "etcd": store, "informer-sync": mirror, "shutdown": shutdown}
 
     async def __aenter__(self) -> Self:
         self._mirroring = asyncio.create_task(self.backend.mirror.run(), name="mirror")

@@ -1,0 +1,76 @@
+"""Cluster IPs: which of a range is free, and the IPAddress object that says whose it is."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import TypeAlias
+
+from apimachinery import chance
+from apimachinery.chance import Chance
+from apimachinery.groups import GroupResource
+from apimachinery.timestamps import format_time
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+
+Network: TypeAlias = IPv4Network | IPv6Network
+Address: TypeAlias = IPv4Address | IPv6Address
+
+IP_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
+LEAST_STATIC, MOST_STATIC = 16, 256
+"""Addresses at the beginning of a range that are given out last, so that people can choose among them."""
+
+
+def family(network: Network) -> str:
+    return f"IPv{network.version}"
+
+
+def contains(network: Network, text: str) -> bool:
+    """Whether an address can be given out of a range: its first is the network's own, and IPv4's last is broadcast."""
+    address = ip_address(text)
+    if address not in network or address == network.network_address:
+        return False
+    return network.version == 6 or address != network.broadcast_address
+
+
+def free(backend: Backend, network: Network, source: Chance) -> str:
+    """An address that nobody has, as far as the mirror shows; "" if there is none."""
+    taken = len(backend.all_seen(IP_ADDRESSES))
+    for band in _bands(network):
+        for address in _candidates(network, band, taken + 1, source):
+            if backend.seen(IP_ADDRESSES, "", address) is None:
+                return address
+    return ""
+
+
+def _bands(network: Network) -> Sequence[range]:
+    """Offsets in the range: those for everybody first."""
+    size = network.num_addresses - (1 if network.version == 4 else 0)
+    static = min(max(LEAST_STATIC, size // 16), MOST_STATIC)
+    if size <= LEAST_STATIC:
+        static = 0
+    return range(static + 1, size), range(1, static + 1)
+
+
+def _candidates(network: Network, band: range, most: int, source: Chance) -> Iterator[str]:
+    """Addresses from a random one on, round and round; after as many as are taken there must have been a free one."""
+    start = int(chance.fraction(source) * len(band))
+    for step in range(min(most, len(band))):
+        yield str(network.network_address + band[(start + step) % len(band)])
+
+
+def record(address: str, *, namespace: str, name: str, uid: str, now: datetime) -> Tree:
+    """The IPAddress object of an address that a Service has."""
+    return {
+        "kind": "IPAddress",
+        "apiVersion": "networking.k8s.io/v1",
+        "metadata": {
+            "name": address,
+            "uid": uid,
+            "creationTimestamp": format_time(now),
+            "labels": {
+                "ipaddress.kubernetes.io/ip-family": f"IPv{ip_address(address).version}",
+                "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+            },
+        },
+        "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": name}},
+    }

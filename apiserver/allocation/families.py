@@ -1,0 +1,139 @@
+"""Which IP families a Service is of: as its client says, or as its addresses tell, or as the cluster is."""
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Any
+
+from apimachinery import errors
+from apimachinery.errors import FieldError
+from apimachinery.paths import ROOT
+from apiserver.resources.strategies.services import needs_cluster_ip
+from apiserver.storage.stored import Tree
+
+IPV4, IPV6 = "IPv4", "IPv6"
+OTHER = {IPV4: IPV6, IPV6: IPV4}
+NONE = "None"
+SINGLE, PREFER, REQUIRE = "SingleStack", "PreferDualStack", "RequireDualStack"
+
+_POLICY = ROOT.child("spec", "ipFamilyPolicy")
+
+
+def family_of(address: str) -> str:
+    return IPV6 if ":" in address else IPV4
+
+
+def is_headless(spec: Tree) -> bool:
+    return bool(spec.get("clusterIP") == NONE)
+
+
+def is_well_formed(spec: Tree) -> bool:
+    """Whether the fields make enough sense to work with; what is wrong with them is for validation to say."""
+    addresses, families = spec.get("clusterIPs", []), spec.get("ipFamilies", [])
+    if len(addresses) > 2 or len(families) > 2 or len({*families}) != len(families):
+        return False
+    if (spec.get("clusterIP") or "") != (addresses[0] if addresses else ""):
+        return False
+    if NONE in addresses:
+        return len(addresses) == 1 and {*families} <= {*OTHER}
+    if not ({*families} <= {*OTHER} and all(map(_is_address, addresses))):
+        return False
+    return all(family_of(address) == family for address, family in zip(addresses, families, strict=False))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def settle(spec: Tree, old: Tree | None, configured: Sequence[str]) -> Sequence[FieldError]:
+    """Fill in ipFamilies and ipFamilyPolicy, or say what cannot be. `configured` are the cluster's, the first one first."""
+    if not needs_cluster_ip(spec) or (old is not None and _stays_preferring_dual(spec, old)):
+        return ()
+    if not spec.get("ipFamilyPolicy"):
+        spec["ipFamilyPolicy"] = _usual_policy(spec, old)
+    if old is not None and spec["ipFamilyPolicy"] == SINGLE:
+        _reduce(spec, old)
+    wrong = [*_check_reduction(spec, old), *_check_count(spec), *_infer(spec, configured)]
+    if wrong:
+        return wrong
+    selectorless = is_headless(spec) and not spec.get("selector")
+    if not selectorless:
+        # Without a selector nobody knows where the endpoints are: then any families will do.
+        wrong = [*_check_configured(spec, configured)]
+        if wrong:
+            return wrong
+    families = spec.get("ipFamilies") or [configured[0]]
+    dual = spec["ipFamilyPolicy"] != SINGLE and (selectorless or len(configured) == 2)
+    spec["ipFamilies"] = [families[0], OTHER[families[0]]] if dual and len(families) == 1 else families
+    return ()
+
+
+def _stays_preferring_dual(spec: Tree, old: Tree) -> bool:
+    """A Service that prefers two stacks is neither given a second nor robbed of it unless its client asks."""
+    same = all(spec.get(field) == old.get(field) for field in ("type", "clusterIPs", "ipFamilies"))
+    return same and spec.get("ipFamilyPolicy") == PREFER and old.get("ipFamilyPolicy", PREFER) == PREFER
+
+
+def _usual_policy(spec: Tree, old: Tree | None) -> Any:
+    if old is not None and old.get("ipFamilyPolicy"):
+        return old["ipFamilyPolicy"]
+    return REQUIRE if is_headless(spec) and not spec.get("selector") else SINGLE
+
+
+def _reduce(spec: Tree, old: Tree) -> None:
+    """Who asks for a single stack and says no more gives up the second one."""
+    for field in ("clusterIPs", "ipFamilies"):
+        if spec.get(field) == old.get(field) and len(spec.get(field, ())) > 1:
+            spec[field] = spec[field][:1]
+
+
+def _check_reduction(spec: Tree, old: Tree | None) -> Sequence[FieldError]:
+    if old is None or spec["ipFamilyPolicy"] == SINGLE:
+        return ()
+    return [
+        errors.invalid(
+            _POLICY, spec["ipFamilyPolicy"], f"must be 'SingleStack' to release the secondary {what}"
+        )
+        for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
+        if 0 < len(spec.get(field, ())) < len(old.get(field, ()))
+    ]
+
+
+def _check_count(spec: Tree) -> Sequence[FieldError]:
+    if spec["ipFamilyPolicy"] != SINGLE:
+        return ()
+    needed = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
+    return [
+        errors.invalid(_POLICY, SINGLE, f"{needed} {what} are specified")
+        for field, what in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families"))
+        if len(spec.get(field, ())) == 2
+    ]
+
+
+def _infer(spec: Tree, configured: Sequence[str]) -> Sequence[FieldError]:
+    """Learn the families that the client did not name from the addresses that it did."""
+    addresses, families, wrong = spec.get("clusterIPs", []), [*spec.get("ipFamilies", [])], []
+    if addresses and not is_headless(spec):
+        for at, address in enumerate(addresses[len(families) :], start=len(families)):
+            family = family_of(address)
+            families.append(family)
+            if family not in configured:
+                path = ROOT.child("spec", "clusterIPs").index(at)
+                wrong.append(errors.invalid(path, addresses, f"{family} is not configured on this cluster"))
+        spec["ipFamilies"] = families
+    return wrong
+
+
+def _check_configured(spec: Tree, configured: Sequence[str]) -> Sequence[FieldError]:
+    wrong = []
+    if spec["ipFamilyPolicy"] == REQUIRE and len(configured) < 2:
+        problem = "this cluster is not configured for dual-stack services"
+        wrong.append(errors.invalid(_POLICY, REQUIRE, problem))
+    for at, family in enumerate(spec.get("ipFamilies", ())):
+        if family not in configured:
+            path = ROOT.child("spec", "ipFamilies").index(at)
+            wrong.append(errors.invalid(path, family, "not configured on this cluster"))
+    return wrong

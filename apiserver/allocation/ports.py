@@ -1,0 +1,117 @@
+"""Node ports: one bit for each, in a RangeAllocation object that every server over the store reads and writes."""
+
+import base64
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import orjson
+
+from apimachinery import chance
+from apimachinery.timestamps import format_time
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree, canonical
+from apiserver.wire.protobuf import envelope
+from etcd.kv import Compare, Put, Range, Target
+
+LEAST_STATIC, MOST_STATIC = 16, 128
+"""Ports at the beginning of the range that are given out last, so that people can choose among them."""
+ALLOCATED = "provided port is already allocated"
+FULL = "range is full"
+
+
+Held: TypeAlias = Callable[[], Awaitable[Iterable[int]]]
+
+
+def key(backend: Backend) -> bytes:
+    return backend.layout.root + b"ranges/servicenodeports"
+
+
+@dataclass(slots=True, kw_only=True)
+class NodePorts:
+    """The ports of a cluster as they were at one revision, and what one write does to them."""
+
+    ports: range
+    used: int
+    """A bit for each port, from the range's first on."""
+    revision: int
+    tree: Tree
+    draw: Callable[[], float]
+    """A number from 0 up to, but not, 1."""
+    taken: set[int] = field(default_factory=set)
+    freed: set[int] = field(default_factory=set)
+
+    def take(self, port: int) -> str:
+        """Take a port; answers with why it cannot be, if it cannot."""
+        if port not in self.ports:
+            valid = f"{self.ports[0]}-{self.ports[-1]}"
+            return f"provided port is not in the valid range. The range of valid ports is {valid}"
+        if self._is_used(port):
+            return ALLOCATED
+        self.taken.add(port)
+        return ""
+
+    def take_any(self) -> int:
+        """Take a port that nobody has; 0 if there is none."""
+        static = min(max(LEAST_STATIC, len(self.ports) // 32), MOST_STATIC)
+        if len(self.ports) <= LEAST_STATIC:
+            static = 0
+        for band in (self.ports[static:], self.ports[:static]):
+            free = [port for port in band if not self._is_used(port)]
+            if free:
+                port = free[int(self.draw() * len(free))]
+                self.taken.add(port)
+                return port
+        return 0
+
+    def free(self, ports: Iterable[int]) -> None:
+        self.freed |= {port for port in ports if port in self.ports}
+
+    def _is_used(self, port: int) -> bool:
+        return port in self.taken or bool(self.used >> self.ports.index(port) & 1)
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.taken or self.freed)
+
+    def compare(self, backend: Backend) -> Compare:
+        return Compare(key=key(backend), target=Target.MOD, operand=self.revision)
+
+    def put(self, backend: Backend) -> Put:
+        """The record as this write leaves it."""
+        bits = self.used
+        for port in self.freed:
+            bits &= ~(1 << self.ports.index(port))
+        for port in self.taken:
+            bits |= 1 << self.ports.index(port)
+        data = base64.b64encode(bits.to_bytes((bits.bit_length() + 7) // 8, "big")).decode()
+        return Put(key=key(backend), value=canonical(self.tree | {"data": data}))
+
+
+async def read(backend: Backend, ports: range, held: Held) -> NodePorts:
+    """The record as it is; where there is none, or one of another range, one is begun with what is `held`."""
+    kvs = (await backend.kv.range(Range(key=key(backend)))).kvs
+    tree = _decode(kvs[0].value) if kvs else {}
+    text = f"{ports[0]}-{ports[-1]}"
+    if tree.get("range") == text:
+        used = int.from_bytes(base64.b64decode(tree.get("data") or ""), "big")
+    else:
+        tree = _begin(backend, text)
+        used = sum(1 << ports.index(port) for port in {*await held()} if port in ports)
+    return NodePorts(
+        ports=ports,
+        used=used,
+        revision=kvs[0].mod_revision if kvs else 0,
+        tree=tree,
+        draw=lambda: chance.fraction(backend.chance),
+    )
+
+
+def _decode(value: bytes) -> Any:
+    return envelope.decode(value) if envelope.is_protobuf(value) else orjson.loads(value)
+
+
+def _begin(backend: Backend, text: str) -> Tree:
+    now, uid = format_time(backend.clock.now()), chance.uid(backend.chance)
+    metadata = {"uid": uid, "creationTimestamp": now}
+    return {"kind": "RangeAllocation", "apiVersion": "v1", "metadata": metadata, "range": text}

@@ -1,0 +1,159 @@
+"""What a Service is given when it is written, and gives back when it changes or goes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+from apimachinery import chance, conditions, errors, meta, status
+from apimachinery.groups import GroupKind, GroupResource
+from apimachinery.paths import ROOT
+from apiserver.allocation import addresses, ports
+from apiserver.allocation.addresses import IP_ADDRESSES, Network
+from apiserver.allocation.families import is_headless, is_well_formed, settle
+from apiserver.allocation.node_ports import held_node_ports, settle_node_ports
+from apiserver.resources.strategies.services import needs_cluster_ip, needs_node_port
+from apiserver.rest.backend import NO_CLAIMS, Backend, Claims
+from apiserver.storage.stored import Tree, canonical
+from etcd.kv import Compare, Delete, Put, Target
+
+SERVICES, ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
+SERVICE_CIDRS = GroupResource("networking.k8s.io", "servicecidrs")
+SERVICE = GroupKind("", "Service")
+"""As an error about one names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAllocator:
+    """The `Claimant` of Services. The first network is of the family that Services are of by default."""
+
+    networks: Sequence[Network]
+    node_ports: range
+
+    async def claim(self, backend: Backend, new: Tree | None, old: Tree | None) -> Claims:
+        if new is None:
+            return await self._release(backend, old or {})
+        if not is_well_formed(new["spec"]):
+            return NO_CLAIMS
+        new["spec"] = dict(new["spec"])
+        before = {} if old is None else old["spec"]
+        await self._settle_addresses(backend, new, before)
+        held, had = _held_addresses(new["spec"]), _held_addresses(before)
+        taken, freed = [one for one in held if one not in had], [one for one in had if one not in held]
+        record = await self._settle_ports(backend, new, before)
+        return Claims(
+            compare=[
+                *(Compare(key=_key(backend, one), target=Target.MOD, operand=0) for one in taken),
+                *([record.compare(backend)] if record else ()),
+            ],
+            then=[
+                *(_put(backend, one, new) for one in taken),
+                *(Delete(key=_key(backend, one)) for one in freed),
+                *([record.put(backend)] if record else ()),
+            ],
+        )
+
+    async def _release(self, backend: Backend, old: Tree) -> Claims:
+        """Everything goes with the Service, and its Endpoints go too, so that no other Service finds them."""
+        gone = [Delete(key=_key(backend, one)) for one in _held_addresses(old["spec"])]
+        endpoints = backend.layout.object(backend.rows[ENDPOINTS], meta.namespace(old), meta.name(old))
+        gone.append(Delete(key=endpoints))
+        held = held_node_ports(old["spec"])
+        if not held:
+            return Claims(then=gone)
+        record = await ports.read(backend, self.node_ports, _all_held(backend))
+        record.free(held)
+        return Claims(compare=[record.compare(backend)], then=[*gone, record.put(backend)])
+
+    async def _settle_addresses(self, backend: Backend, new: Tree, before: Tree) -> None:
+        """Fill in the families, and an address of each."""
+        spec = new["spec"]
+        configured = list(dict.fromkeys(map(addresses.family, self.networks)))
+        wrong = settle(spec, before or None, configured)
+        if wrong:
+            raise status.invalid(SERVICE, meta.name(new), wrong)
+        if not needs_cluster_ip(spec) or is_headless(spec):
+            return
+        networks = [*self.networks, *_more_networks(backend)]
+        given, had = spec.get("clusterIPs", []), _held_addresses(before)
+        for address in given:
+            if address not in had:
+                await _check_chosen(backend, new, address, networks)
+        lacking = spec["ipFamilies"][len(given) :]
+        found = [*given, *(_any(backend, family, networks) for family in lacking)]
+        spec["clusterIP"], spec["clusterIPs"] = found[0], found
+
+    async def _settle_ports(self, backend: Backend, new: Tree, before: Tree) -> ports.NodePorts | None:
+        """Fill in the node ports; answers with the record of them, if this write changes it."""
+        had = held_node_ports(before)
+        if not had and not needs_node_port(new["spec"]):
+            return None
+        record = await ports.read(backend, self.node_ports, _all_held(backend))
+        wrong = settle_node_ports(new["spec"], record, had, is_new=not before)
+        if wrong:
+            raise status.invalid(SERVICE, meta.name(new), wrong)
+        record.free(had - held_node_ports(new["spec"]))
+        return record if record.is_changed else None
+
+
+def _held_addresses(spec: Tree) -> Sequence[str]:
+    """The addresses that a Service has been given."""
+    if not spec or not needs_cluster_ip(spec) or is_headless(spec):
+        return ()
+    held: Sequence[str] = spec.get("clusterIPs", ())
+    return held
+
+
+def _all_held(backend: Backend) -> ports.Held:
+    """The node ports of every Service there is: what a record must begin with where there is none."""
+
+    async def held() -> Iterator[int]:
+        await backend.mirror.fresh()
+        services = backend.all_seen(SERVICES)
+        return (port for stored in services for port in held_node_ports(stored.tree()["spec"]))
+
+    return held
+
+
+def _more_networks(backend: Backend) -> Iterator[Network]:
+    """Those that ServiceCIDRs add to a running cluster."""
+    for stored in backend.all_seen(SERVICE_CIDRS):
+        tree = stored.tree()
+        if conditions.is_true(tree, "Ready") and not meta.is_deleting(tree):
+            yield from map(ip_network, tree["spec"].get("cidrs", ()))
+
+
+def _any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
+    for network in networks:
+        if addresses.family(network) == family:
+            found = addresses.free(backend, network, backend.chance)
+            if found:
+                return found
+    raise status.internal_error("failed to allocate a serviceIP: range is full")
+
+
+async def _check_chosen(backend: Backend, service: Tree, address: str, networks: Sequence[Network]) -> None:
+    """Refuse an address that a client chose and cannot have."""
+    if not any(addresses.contains(network, address) for network in networks):
+        problem = "the provided network does not match the current range"
+    elif await backend.find(backend.rows[IP_ADDRESSES], "", address) is not None:
+        problem = "provided IP is already allocated"
+    else:
+        return
+    path, given = ROOT.child("spec", "clusterIPs"), service["spec"]["clusterIPs"]
+    wrong = errors.invalid(path, given, f"failed to allocate IP {address}: {problem}")
+    raise status.invalid(SERVICE, meta.name(service), [wrong])
+
+
+def _key(backend: Backend, address: str) -> bytes:
+    return backend.layout.object(backend.rows[IP_ADDRESSES], "", address)
+
+
+def _put(backend: Backend, address: str, service: Tree) -> Put:
+    record = addresses.record(
+        address,
+        namespace=meta.namespace(service),
+        name=meta.name(service),
+        uid=chance.uid(backend.chance),
+        now=backend.clock.now(),
+    )
+    return Put(key=_key(backend, address), value=canonical(record))
