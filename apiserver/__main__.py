@@ -1,7 +1,33 @@
-"""`python -m apiserver`: cannot be started yet, and says so."""
+"""`python -m apiserver`: the API server as a process. `--help` says what can be set."""
 
+import logging
 import os
 import sys
 
-sys.stderr.write("apiserver: the API server cannot be started yet; `mockube up` shows what is.\n")
-sys.exit(os.EX_UNAVAILABLE)
+import uvloop
+
+from apiserver.authn.tokens import BadTokenFile
+from apiserver.config.command_line import parse
+from apiserver.observe import logs
+from apiserver.pki.folder import BadFolder
+from apiserver.serve import serve
+from etcd.errors import KVError
+
+LOG = logging.getLogger(__name__)
+
+
+def main() -> int:
+    config = parse(sys.argv[1:], os.environ)
+    logs.start(verbosity=config.logging.v, form=config.logging.logging_format)
+    for name in config.ignored:
+        LOG.warning("--%s is not built yet, and ignored", name)
+    try:
+        uvloop.run(serve(config))
+    except (OSError, KVError, BadFolder, BadTokenFile) as error:
+        LOG.critical("%s", error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

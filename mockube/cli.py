@@ -19,9 +19,10 @@ OPENING = (
 )
 
 CLOSING = """
-That is what there is so far: the API server and the controller manager cannot be started yet, so there is nothing that
-kubectl could connect to. What you can do next:
+That is the store. Above it runs the API server, which kubectl can connect to; the controller manager cannot be started
+yet. What you can do next:
 
+  python -m apiserver --write-kubeconfig kubeconfig    start the API server
   make test    run every test
   make bench   measure the store
   make help    see the rest"""

@@ -48,7 +48,7 @@ class Handler:
         self._pages = pages
         self._authentication = authentication
         self._renderer = renderer
-        self._watching = Watching(backend, renderer)
+        self.watching = Watching(backend, renderer)
         self.server = Server(self._handle, access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -73,7 +73,7 @@ class Handler:
         if wanted is None:
             raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
         if call.verb == "watch":
-            return await self._watching.serve(self.server, request, call, wanted)
+            return await self.watching.serve(self.server, request, call, wanted)
         return await self._carry_out(request, call, wanted)
 
     async def _call(

@@ -36,11 +36,18 @@ class Watching:
         self._backend = backend
         self._renderer = renderer
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
+        self._streams: set[Stream] = set()
+
+    def end_all(self) -> None:
+        """Let every client have what is due to it, and then the end of its watch."""
+        for stream in self._streams:
+            stream.end(None)
 
     async def serve(
         self, server: Server, request: web.BaseRequest, call: Call, wanted: Wanted
     ) -> web.StreamResponse:
         stream, options = await watch(self._backend, call)
+        self._streams.add(stream)
         seconds = self._seconds(options)
         reminder = _Reminder(self._backend, stream, seconds) if options.bookmarks else None
         deadline = self._backend.clock.call_later(seconds, lambda: stream.end(None))
@@ -54,6 +61,7 @@ class Watching:
             LOG.debug("the client of a watch is gone")
         finally:
             server.forget(request)
+            self._streams.discard(stream)
             stream.close()
             deadline.cancel()
             if reminder is not None:

@@ -32,14 +32,15 @@ class Answer:
 class Client:
     """`client.get(path)` and its like; a body that is no bytes is sent as JSON."""
 
-    def __init__(self, session, url):
+    def __init__(self, session, url, *, authorization="Bearer admin"):
         self.session = session
         self.url = url
+        self.credentials = {"Authorization": authorization} if authorization else {}
 
     async def send(self, method, path, body=None, **headers):
         data = body if isinstance(body, bytes | None) else orjson.dumps(body)
         data = data and io.BytesIO(data)
-        wanted = {"Content-Type": "application/json", "Authorization": "Bearer admin"}
+        wanted = {"Content-Type": "application/json"} | self.credentials
         wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
         async with self.session.request(
             method, URL(self.url + path, encoded=True), data=data, headers=wanted
@@ -64,9 +65,7 @@ class Client:
     @contextlib.asynccontextmanager
     async def watch(self, path, **headers):
         """The events of a watch, one at a time."""
-        wanted = {"Authorization": "Bearer admin"} | {
-            name.replace("_", "-"): v for name, v in headers.items()
-        }
+        wanted = self.credentials | {name.replace("_", "-"): v for name, v in headers.items()}
         async with self.session.get(self.url + path, headers=wanted) as answer:
             assert answer.status == 200, await answer.text()
 

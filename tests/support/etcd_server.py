@@ -77,13 +77,17 @@ class EtcdServer:
         self.spawn()
         self.wait_ready()
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def spawn(self):
-        """Start without waiting."""
+        """Start without waiting. The server ends with the thread that calls this."""
         self._serves.clear()
         self._process = subprocess.Popen(
             [etcd_binary(), *self._arguments()],
             stderr=subprocess.PIPE,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - it makes one system call and takes no lock
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - it makes one system call and takes no lock
         )
         self._reader = threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True)
         self._reader.start()
@@ -196,6 +200,6 @@ class EtcdPool:
         return server
 
 
-def _die_with_parent():
+def die_with_parent():
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

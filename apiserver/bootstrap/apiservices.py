@@ -1,0 +1,68 @@
+"""An APIService for each group and version that the server serves itself, which `kubectl get apiservices` shows as Local."""
+
+from collections.abc import Mapping, Sequence
+
+from apiserver.bootstrap.wanted import Wanted
+from apiserver.resources.spec import Group
+
+API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
+AUTOREGISTERED = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+
+GROUP_PRIORITY: Mapping[str, int] = {
+    "": 18000,
+    "apps": 17800,
+    "events.k8s.io": 17750,
+    "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600,
+    "autoscaling": 17500,
+    "batch": 17400,
+    "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200,
+    "policy": 17100,
+    "rbac.authorization.k8s.io": 17000,
+    "storage.k8s.io": 16800,
+    "apiextensions.k8s.io": 16700,
+    "admissionregistration.k8s.io": 16700,
+    "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500,
+    "node.k8s.io": 16300,
+    "discovery.k8s.io": 16200,
+    "resource.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100,
+}
+VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
+    ("", "v1"): 1,
+    ("autoscaling", "v2"): 30,
+    ("resource.k8s.io", "v1"): 21,
+    ("flowcontrol.apiserver.k8s.io", "v1"): 21,
+}
+USUAL_VERSION_PRIORITY = 15
+
+NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})
+"""The group that serves them all is not in the list itself."""
+
+
+def api_services(groups: Sequence[Group], now: str) -> Sequence[Wanted]:
+    served = [(group.name, version) for group in groups for version in group.versions]
+    return [_api_service(group, version, now) for group, version in served if group not in NOT_REGISTERED]
+
+
+def _api_service(group: str, version: str, now: str) -> Wanted:
+    spec = {
+        "groupPriorityMinimum": GROUP_PRIORITY[group],
+        "version": version,
+        "versionPriority": VERSION_PRIORITY.get((group, version), USUAL_VERSION_PRIORITY),
+    }
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return Wanted(
+        resource=API_SERVICES,
+        name=f"{version}.{group}",
+        content={"metadata": {"labels": AUTOREGISTERED}, "spec": ({"group": group} if group else {}) | spec},
+        status={"conditions": [available]},
+    )

@@ -1,0 +1,151 @@
+"""The namespaces of the system, its priority classes, and the service by which pods find the server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+
+from apimachinery import wellknown
+from apiserver.bootstrap.apiservices import api_services
+from apiserver.bootstrap.flowcontrol import flow_control
+from apiserver.bootstrap.wanted import Wanted
+from apiserver.resources.spec import Group
+
+CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
+SERVICES, ENDPOINTS = ("", "v1", "services"), ("", "v1", "endpoints")
+ENDPOINT_SLICES = ("discovery.k8s.io", "v1", "endpointslices")
+PRIORITY_CLASSES = ("scheduling.k8s.io", "v1", "priorityclasses")
+SERVICE_CIDRS, IP_ADDRESSES = (
+    ("networking.k8s.io", "v1", "servicecidrs"),
+    ("networking.k8s.io", "v1", "ipaddresses"),
+)
+
+SYSTEM_NAMESPACES = (
+    wellknown.NAMESPACE_SYSTEM,
+    wellknown.NAMESPACE_PUBLIC,
+    wellknown.NAMESPACE_NODE_LEASE,
+    wellknown.NAMESPACE_DEFAULT,
+)
+SERVICE = "kubernetes"
+SERVICE_PORT = 443
+CRITICAL = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the objects tell of the server. Without an address, nobody is told where the server is."""
+
+    address: str
+    port: int
+    service_range: str
+    client_ca: bytes
+    now: str
+
+
+def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[Wanted]:
+    """In the order in which they can be made."""
+    return (
+        *(Wanted(resource=NAMESPACES, name=name) for name in SYSTEM_NAMESPACES),
+        *_priority_classes(),
+        *_service(facts),
+        *(_whereabouts(facts) if facts.address else ()),
+        Wanted(
+            resource=CONFIG_MAPS,
+            name="extension-apiserver-authentication",
+            namespace=wellknown.NAMESPACE_SYSTEM,
+            content={"data": {"client-ca-file": facts.client_ca.decode()}},
+            follows=True,
+        ),
+        *flow_control(facts.now),
+        *api_services(groups, facts.now),
+    )
+
+
+def _priority_classes() -> Sequence[Wanted]:
+    rows = (
+        (
+            "system-node-critical",
+            CRITICAL + 1000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
+        (
+            "system-cluster-critical",
+            CRITICAL,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+    )
+    return [
+        Wanted(resource=PRIORITY_CLASSES, name=name, content={"value": value, "description": description})
+        for name, value, description in rows
+    ]
+
+
+def _service(facts: Facts) -> Sequence[Wanted]:
+    """The service, the range that its address is from, and the address."""
+    first = str(ip_network(facts.service_range)[1])
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": facts.now,
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }
+    port = {"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": facts.port}
+    spec = {"ports": [port], "clusterIP": first, "ipFamilyPolicy": "SingleStack", "sessionAffinity": "None"}
+    labels = {"component": "apiserver", "provider": SERVICE}
+    return (
+        Wanted(
+            resource=SERVICE_CIDRS,
+            name=SERVICE,
+            content={"spec": {"cidrs": [facts.service_range]}},
+            status={"conditions": [ready]},
+        ),
+        Wanted(
+            resource=SERVICES,
+            name=SERVICE,
+            namespace=wellknown.NAMESPACE_DEFAULT,
+            content={"metadata": {"labels": labels}, "spec": spec | {"type": "ClusterIP"}},
+        ),
+        Wanted(resource=IP_ADDRESSES, name=first, content=_ip_address(first)),
+    )
+
+
+def _ip_address(address: str) -> dict[str, object]:
+    labels = {
+        "ipaddress.kubernetes.io/ip-family": _family(address),
+        "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+    }
+    parent = {"group": "", "resource": "services", "namespace": wellknown.NAMESPACE_DEFAULT, "name": SERVICE}
+    return {"metadata": {"labels": labels}, "spec": {"parentRef": parent}}
+
+
+def _whereabouts(facts: Facts) -> Sequence[Wanted]:
+    """Where the service leads."""
+    port = {"name": "https", "protocol": "TCP", "port": facts.port}
+    return (
+        Wanted(
+            resource=ENDPOINTS,
+            name=SERVICE,
+            namespace=wellknown.NAMESPACE_DEFAULT,
+            content={
+                "metadata": {"labels": {wellknown.LABEL_ENDPOINT_SLICE_SKIP_MIRROR: "true"}},
+                "subsets": [{"addresses": [{"ip": facts.address}], "ports": [port]}],
+            },
+            follows=True,
+        ),
+        Wanted(
+            resource=ENDPOINT_SLICES,
+            name=SERVICE,
+            namespace=wellknown.NAMESPACE_DEFAULT,
+            content={
+                "metadata": {"labels": {wellknown.LABEL_SERVICE_NAME: SERVICE}},
+                "addressType": _family(facts.address),
+                "endpoints": [{"addresses": [facts.address], "conditions": {"ready": True}}],
+                "ports": [port],
+            },
+            follows=True,
+        ),
+    )
+
+
+def _family(address: str) -> str:
+    return f"IPv{ip_address(address).version}"

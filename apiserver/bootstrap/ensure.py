@@ -1,0 +1,54 @@
+"""Makes what is missing, by the same verbs that clients use."""
+
+from collections.abc import Callable, Iterable
+
+import orjson
+
+from apimachinery import status
+from apiserver.bootstrap.wanted import Name, Wanted
+from apiserver.discovery import version
+from apiserver.resources.spec import Resource
+from apiserver.rest.backend import Backend
+from apiserver.rest.call import Body, Call, User
+from apiserver.rest.create import create
+from apiserver.rest.update import update
+from apiserver.storage.stored import Tree
+
+SERVER = User(name="system:apiserver", groups=("system:masters", "system:authenticated"))
+USER_AGENT = f"kube-apiserver/{version.DOCUMENT['gitVersion']}"
+
+
+async def ensure(backend: Backend, resources: Callable[[Name], Resource], wanted: Iterable[Wanted]) -> int:
+    """Answers how many objects were made. Another server may be making the same ones at the same time."""
+    made = 0
+    for one in wanted:
+        resource = resources(one.resource)
+        if await backend.find(resource, one.namespace, one.name) is None:
+            made += await _create(backend, resource, one)
+        elif one.follows:
+            await update(backend, _call(resource, one, "update", one.tree()))
+    return made
+
+
+async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
+    try:
+        answer = await create(backend, _call(resource, wanted, "create", wanted.tree()))
+    except status.AlreadyExists:
+        return False
+    if wanted.status:
+        tree = answer.object() | {"status": wanted.status}
+        await update(backend, _call(resource, wanted, "update", tree, subresource="status"))
+    return True
+
+
+def _call(resource: Resource, wanted: Wanted, verb: str, tree: Tree, *, subresource: str = "") -> Call:
+    return Call(
+        verb=verb,
+        resource=resource,
+        subresource=resource.subresource(subresource) if subresource else None,
+        namespace=wanted.namespace,
+        name="" if verb == "create" else wanted.name,
+        body=Body(data=orjson.dumps(tree), media_type="application/json"),
+        user=SERVER,
+        user_agent=USER_AGENT,
+    )

@@ -1,0 +1,141 @@
+"""The priority levels and flow schemas that upstream suggests. They are shown to clients; nothing here enforces them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from apiserver.bootstrap.wanted import Wanted
+
+_GROUP = ("flowcontrol.apiserver.k8s.io", "v1")
+FLOW_SCHEMAS, PRIORITY_LEVELS = (*_GROUP, "flowschemas"), (*_GROUP, "prioritylevelconfigurations")
+AUTOUPDATE = {"apf.kubernetes.io/autoupdate-spec": "true"}
+
+REJECT: Mapping[str, Any] = {"type": "Reject"}
+
+
+def _queue(queues: int, hand: int) -> Mapping[str, Any]:
+    return {"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 50}}
+
+
+LIMITED: Mapping[str, tuple[int, int, Mapping[str, Any]]] = {
+    "catch-all": (5, 0, REJECT),
+    "system": (30, 33, _queue(64, 6)),
+    "node-high": (40, 25, _queue(64, 6)),
+    "leader-election": (10, 0, _queue(16, 4)),
+    "workload-high": (40, 50, _queue(128, 6)),
+    "workload-low": (100, 90, _queue(128, 6)),
+    "global-default": (20, 50, _queue(128, 6)),
+}
+"""By name: nominal concurrency shares, the percentage that may be lent, and what happens to who is over it."""
+
+_MANAGER = {"kind": "User", "user": {"name": "system:kube-controller-manager"}}
+_SCHEDULER = {"kind": "User", "user": {"name": "system:kube-scheduler"}}
+_SYSTEM_ACCOUNTS = {"kind": "ServiceAccount", "serviceAccount": {"name": "*", "namespace": "kube-system"}}
+
+
+def _of_group(name: str) -> Mapping[str, Any]:
+    return {"kind": "Group", "group": {"name": name}}
+
+
+_EVERYBODY = (_of_group("system:unauthenticated"), _of_group("system:authenticated"))
+
+
+def _resources(
+    verbs: Sequence[str], group: str, resources: Sequence[str], *, cluster: bool
+) -> Mapping[str, Any]:
+    scope = {"clusterScope": True} if cluster else {}
+    return {"verbs": verbs, "apiGroups": [group], "resources": resources, "namespaces": ["*"]} | scope
+
+
+_LEASES = ("coordination.k8s.io", ["leases"])
+_EVERYTHING = {
+    "resourceRules": [_resources(["*"], "*", ["*"], cluster=True)],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+}
+_PROBES = {"nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}]}
+_ELECTION = {"resourceRules": [_resources(["get", "create", "update"], *_LEASES, cluster=False)]}
+_NODES = {
+    "resourceRules": [
+        _resources(["*"], "", ["nodes", "nodes/status"], cluster=True),
+        _resources(["*"], *_LEASES, cluster=False),
+    ]
+}
+
+
+class Schema(NamedTuple):
+    name: str
+    level: str
+    precedence: int
+    distinguisher: str
+    """How the flows of its requests are told apart."""
+    subjects: Sequence[Mapping[str, Any]]
+    rules: Mapping[str, Any]
+
+
+SCHEMAS: Sequence[Schema] = (
+    Schema("exempt", "exempt", 1, "", (_of_group("system:masters"),), _EVERYTHING),
+    Schema("probes", "exempt", 2, "", _EVERYBODY, _PROBES),
+    Schema(
+        "system-leader-election",
+        "leader-election",
+        100,
+        "ByUser",
+        (_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS),
+        _ELECTION,
+    ),
+    Schema("system-node-high", "node-high", 400, "ByUser", (_of_group("system:nodes"),), _NODES),
+    Schema("system-nodes", "system", 500, "ByUser", (_of_group("system:nodes"),), _EVERYTHING),
+    Schema("kube-controller-manager", "workload-high", 800, "ByNamespace", (_MANAGER,), _EVERYTHING),
+    Schema("kube-scheduler", "workload-high", 800, "ByNamespace", (_SCHEDULER,), _EVERYTHING),
+    Schema(
+        "kube-system-service-accounts", "workload-high", 900, "ByNamespace", (_SYSTEM_ACCOUNTS,), _EVERYTHING
+    ),
+    Schema(
+        "service-accounts",
+        "workload-low",
+        9000,
+        "ByUser",
+        (_of_group("system:serviceaccounts"),),
+        _EVERYTHING,
+    ),
+    Schema("global-default", "global-default", 9900, "ByUser", _EVERYBODY, _EVERYTHING),
+    Schema("catch-all", "catch-all", 10000, "ByUser", _EVERYBODY, _EVERYTHING),
+)
+
+
+def flow_control(now: str) -> Sequence[Wanted]:
+    exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
+    levels = [_level("exempt", exempt), *(_limited(name, *row) for name, row in LIMITED.items())]
+    return [*levels, *(_schema(schema, now) for schema in SCHEMAS)]
+
+
+def _level(name: str, spec: Mapping[str, Any]) -> Wanted:
+    content = {"metadata": {"annotations": AUTOUPDATE}, "spec": spec}
+    return Wanted(resource=PRIORITY_LEVELS, name=name, content=content)
+
+
+def _limited(name: str, shares: int, lendable: int, response: Mapping[str, Any]) -> Wanted:
+    limited = {"nominalConcurrencyShares": shares, "lendablePercent": lendable, "limitResponse": response}
+    return _level(name, {"type": "Limited", "limited": limited})
+
+
+def _schema(schema: Schema, now: str) -> Wanted:
+    found = f'references the PriorityLevelConfiguration object named "{schema.level}" and it exists'
+    spec = {
+        "priorityLevelConfiguration": {"name": schema.level},
+        "matchingPrecedence": schema.precedence,
+        "rules": [{"subjects": schema.subjects, **schema.rules}],
+    }
+    distinguisher = {"distinguisherMethod": {"type": schema.distinguisher}} if schema.distinguisher else {}
+    dangling = {
+        "type": "Dangling",
+        "status": "False",
+        "lastTransitionTime": now,
+        "reason": "Found",
+        "message": f"This FlowSchema {found}",
+    }
+    return Wanted(
+        resource=FLOW_SCHEMAS,
+        name=schema.name,
+        content={"metadata": {"annotations": AUTOUPDATE}, "spec": {**spec, **distinguisher}},
+        status={"conditions": [dangling]},
+    )

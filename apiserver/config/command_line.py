@@ -1,0 +1,78 @@
+"""A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from apiserver.config.flags import Sections
+from apiserver.config.settings import Authentication, Authorization, Logging, Services, Serving, Store
+from apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED
+
+ENVIRONMENT = "MOCKUBE_APISERVER"
+BUILT_MODES = frozenset({"AlwaysAllow"})
+
+_SECTIONS = {
+    "serving": Serving,
+    "store": Store,
+    "authentication": Authentication,
+    "authorization": Authorization,
+    "services": Services,
+    "logging": Logging,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    serving: Serving
+    store: Store
+    authentication: Authentication
+    authorization: Authorization
+    services: Services
+    logging: Logging
+    ignored: tuple[str, ...] = ()
+    """Flags of kube-apiserver that were given and have no effect."""
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
+    sections = Sections(
+        _SECTIONS,
+        ignored=IGNORED,
+        prog="python -m apiserver",
+        description="mockube's API server.",
+        epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_SECURE_PORT is --secure-port.",
+    )
+    records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
+    config = Config(**records, ignored=tuple(ignored))
+    problem = _problem(config)
+    if problem:
+        sections.parser.error(problem)
+    return config
+
+
+def _problem(config: Config) -> str:
+    """What is wrong with flags that are each right on its own; "" if nothing is."""
+    serving, store = config.serving, config.store
+    if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
+        return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
+    if (store.etcd_certfile is None) != (store.etcd_keyfile is None):
+        return "--etcd-certfile and --etcd-keyfile go together: give both or neither"
+    if store.etcd_certfile is not None and store.etcd_cafile is None:
+        return "--etcd-certfile needs --etcd-cafile, to know etcd by"
+    if store.etcd_servers and store.data_dir is not None:
+        return "--etcd-servers and --data-dir exclude each other: what is stored is in etcd or here"
+    if (
+        config.authentication.service_account_key_file
+        and not config.authentication.service_account_signing_key_file
+    ):
+        return "--service-account-key-file needs --service-account-signing-key-file, to sign tokens with"
+    return _mode_problem(config.authorization.authorization_mode)
+
+
+def _mode_problem(modes: Sequence[str]) -> str:
+    for mode in modes:
+        if mode not in AUTHORIZATION_MODES:
+            return (
+                f'--authorization-mode: "{mode}" is not a valid mode: one of {", ".join(AUTHORIZATION_MODES)}'
+            )
+        if mode not in BUILT_MODES:
+            return f"--authorization-mode: {mode} is not built yet: leave the flag out, or give AlwaysAllow"
+    return ""

@@ -1,0 +1,183 @@
+"""Flags as Kubernetes' programs take them: `--flag value`, `--flag=value`, `--a_b` for `--a-b`, lists, durations.
+
+A flag is a field of a settings record, annotated with a `Flag`; `Sections` makes a parser of such records. Readers turn a
+flag's text into its value, or say what is wrong with it; argparse names the flag.
+"""
+
+import argparse
+import dataclasses
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from ipaddress import AddressValueError, NetmaskValueError, ip_address, ip_network
+from typing import Any, get_type_hints
+
+from apimachinery.durations import DurationError, parse_duration
+from apimachinery.gotext import quote
+
+_TRUE, _FALSE = (
+    frozenset({"1", "t", "T", "TRUE", "true", "True"}),
+    frozenset({"0", "f", "F", "FALSE", "false", "False"}),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flag:
+    """Annotates a field of a settings record that is set by the flag of its name."""
+
+    help: str
+    read: Callable[[str], Any] = str
+    _: dataclasses.KW_ONLY
+    metavar: str = ""
+    short: str = ""
+    repeats: bool = False
+    """May be given more than once; what was given is gathered."""
+
+
+# --- readers
+
+
+def boolean(text: str) -> bool:
+    if text not in _TRUE | _FALSE:
+        raise ArgumentTypeError(f"{quote(text)} is neither true nor false")
+    return text in _TRUE
+
+
+def port(text: str) -> int:
+    number = natural(text)
+    if number > 65535:
+        raise ArgumentTypeError(f"{number} is not a port: at most 65535")
+    return number
+
+
+def natural(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentTypeError(f"{quote(text)} is not a whole number, 0 or more")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A duration as Go writes it, which may not be negative."""
+    try:
+        span = parse_duration(text)
+    except DurationError as error:
+        raise ArgumentTypeError(str(error)) from error
+    if span < 0:
+        raise ArgumentTypeError(f"{text} is less than nothing")
+    return span / 1e9
+
+
+def address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{quote(text)} is not an IP address") from error
+
+
+def network(text: str) -> str:
+    """A range of addresses in CIDR notation. Of two, for both families of addresses, each must be one."""
+    try:
+        return str(ip_network(text))
+    except (AddressValueError, NetmaskValueError, ValueError) as error:
+        raise ArgumentTypeError(
+            f"{quote(text)} is not a range of addresses such as 10.0.0.0/24: {error}"
+        ) from error
+
+
+def words(text: str) -> tuple[str, ...]:
+    """A list with commas between its elements."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def choice(*allowed: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ArgumentTypeError(f"{quote(text)} is none of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+# --- the parser
+
+
+class Sections:
+    """Settings records by name, each a section of the help, titled with its docstring."""
+
+    def __init__(self, sections: Mapping[str, type[Any]], *, ignored: Iterable[str], **texts: str) -> None:
+        self._sections = sections
+        self._ignored = {name.replace("-", "_"): name for name in ignored}
+        self.parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False, **texts)  # type: ignore[arg-type]
+        for section, record in sections.items():
+            group = self.parser.add_argument_group(record.__doc__)
+            for name, flag in flags_of(record).items():
+                _add(group, section, name, flag)
+        self.parser.add_argument_group("Help").add_argument(
+            "-h", "--help", action="help", help="show this and end"
+        )
+        for dest, name in self._ignored.items():
+            self.parser.add_argument(
+                f"--{name}", dest=dest, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+            )
+
+    def parse(
+        self, arguments: Sequence[str], environment: Mapping[str, str], prefix: str
+    ) -> tuple[dict[str, Any], list[str]]:
+        """A record for each section, and the names of flags that were given and are ignored.
+
+        `PREFIX_A_B` in the environment stands for `--a-b`, which overrides it.
+        """
+        given = vars(self.parser.parse_args([*self._from(environment, prefix), *map(_dashed, arguments)]))
+        records = {
+            section: record(**_of_section(given, section)) for section, record in self._sections.items()
+        }
+        return records, [name for dest, name in self._ignored.items() if dest in given]
+
+    def _from(self, environment: Mapping[str, str], prefix: str) -> list[str]:
+        names = [name for record in self._sections.values() for name in flags_of(record)]
+        found = {name: environment.get(f"{prefix}_{name.upper()}") for name in names}
+        return [f"--{name.replace('_', '-')}={value}" for name, value in found.items() if value is not None]
+
+
+def flags_of(record: type[Any]) -> Mapping[str, Flag]:
+    """The flag of each field."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+def _add(group: Any, section: str, name: str, flag: Flag) -> None:
+    names = [f"-{flag.short}"] if flag.short else []
+    options: dict[str, Any] = {
+        "dest": f"{section}.{name}",
+        "type": flag.read,
+        "default": argparse.SUPPRESS,
+        "help": flag.help.replace("%", "%%"),
+        "metavar": flag.metavar or name.rpartition("_")[2].upper(),
+    }
+    if flag.read is boolean:
+        options |= {"nargs": "?", "const": True, "metavar": "true|false"}
+    if flag.repeats:
+        options["action"] = "append"
+    group.add_argument(*names, f"--{name.replace('_', '-')}", **options)
+
+
+def _of_section(given: Mapping[str, Any], section: str) -> dict[str, Any]:
+    mine = {
+        dest.removeprefix(f"{section}."): value
+        for dest, value in given.items()
+        if dest.startswith(f"{section}.")
+    }
+    return {name: _gathered(value) for name, value in mine.items()}
+
+
+def _gathered(value: Any) -> Any:
+    """What a flag gathered over its repetitions, as one tuple."""
+    if not isinstance(value, list):
+        return value
+    return tuple(part for given in value for part in (given if isinstance(given, tuple) else (given,)))
+
+
+def _dashed(argument: str) -> str:
+    if not argument.startswith("--"):
+        return argument
+    name, equals, value = argument.partition("=")
+    return name.replace("_", "-") + equals + value

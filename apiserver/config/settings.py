@@ -1,0 +1,147 @@
+"""What can be set, a record for each section of the help. Names and defaults are kube-apiserver's where it has them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from apiserver.config.flags import Flag, address, boolean, choice, natural, network, port, seconds, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Serving"""
+
+    bind_address: Annotated[str, Flag("the address to listen on (127.0.0.1)", address)] = "127.0.0.1"
+    secure_port: Annotated[int, Flag("the port for HTTPS; 0 picks a free one and prints it (6443)", port)] = (
+        6443
+    )
+    http_port: Annotated[
+        int | None,
+        Flag("a port for HTTP without encryption, on 127.0.0.1 only; 0 picks a free one (none)", port),
+    ] = None
+    advertise_address: Annotated[
+        str, Flag("the address at which pods find the server (the machine's own)", address)
+    ] = ""
+    cert_dir: Annotated[
+        Path | None,
+        Flag("where generated certificates and keys are kept (DATA_DIR/pki, or else nowhere)", Path),
+    ] = None
+    tls_cert_file: Annotated[
+        Path | None, Flag("the server's certificate, with its chain (generated)", Path)
+    ] = None
+    tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
+    write_kubeconfig: Annotated[Path | None, Flag("write a kubeconfig for an administrator there", Path)] = (
+        None
+    )
+    max_requests_inflight: Annotated[
+        int, Flag("how many reads are served at a time; 0: no limit (400)", natural, metavar="N")
+    ] = 400
+    max_mutating_requests_inflight: Annotated[
+        int, Flag("how many writes are served at a time; 0: no limit (200)", natural, metavar="N")
+    ] = 200
+    request_timeout: Annotated[
+        float, Flag("how long a request that is no watch may take (1m0s)", seconds)
+    ] = 60.0
+    shutdown_delay_duration: Annotated[
+        float, Flag("how long everything is still served once /readyz tells of the end (0s)", seconds)
+    ] = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Store"""
+
+    etcd_servers: Annotated[
+        tuple[str, ...],
+        Flag(
+            "endpoints of an etcd, such as http://127.0.0.1:2379 (a store in this process)",
+            words,
+            repeats=True,
+        ),
+    ] = ()
+    etcd_prefix: Annotated[str, Flag("what all keys begin with (/registry)")] = "/registry"
+    etcd_cafile: Annotated[
+        Path | None, Flag("who must have signed etcd's certificate", Path, metavar="FILE")
+    ] = None
+    etcd_certfile: Annotated[Path | None, Flag("the certificate to show to etcd", Path, metavar="FILE")] = (
+        None
+    )
+    etcd_keyfile: Annotated[Path | None, Flag("the key of --etcd-certfile", Path, metavar="FILE")] = None
+    etcd_compaction_interval: Annotated[
+        float, Flag("how often old versions are forgotten; 0s: never (5m0s)", seconds)
+    ] = 300.0
+    data_dir: Annotated[
+        Path | None, Flag("keep the store in this process on disk there (memory only)", Path)
+    ] = None
+    fsync: Annotated[
+        bool, Flag("with --data-dir: wait for the disk before a write is answered (true)", boolean)
+    ] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authentication:
+    """Authentication"""
+
+    anonymous_auth: Annotated[
+        bool, Flag("let everybody ask for health and version without credentials (true)", boolean)
+    ] = True
+    client_ca_file: Annotated[
+        Path | None,
+        Flag("who signs certificates of clients: CN is the user, O the groups (the generated CA)", Path),
+    ] = None
+    token_auth_file: Annotated[
+        Path | None, Flag('users by token: lines of token,user,uid,"group,group"', Path)
+    ] = None
+    service_account_issuer: Annotated[
+        tuple[str, ...],
+        Flag(
+            "who signs tokens of service accounts; of several the first signs (https://kubernetes.default.svc.cluster.local)",
+            repeats=True,
+        ),
+    ] = ("https://kubernetes.default.svc.cluster.local",)
+    service_account_key_file: Annotated[
+        tuple[Path, ...],
+        Flag(
+            "keys, public or private, that tokens of service accounts may be signed with", Path, repeats=True
+        ),
+    ] = ()
+    service_account_signing_key_file: Annotated[
+        Path | None, Flag("the key to sign tokens of service accounts with (generated)", Path)
+    ] = None
+    api_audiences: Annotated[
+        tuple[str, ...], Flag("whom tokens are for (the issuer)", words, repeats=True)
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorization:
+    """Authorization"""
+
+    authorization_mode: Annotated[
+        tuple[str, ...],
+        Flag("who may do what; only AlwaysAllow is built so far (AlwaysAllow)", words, repeats=True),
+    ] = ("AlwaysAllow",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Services"""
+
+    service_cluster_ip_range: Annotated[
+        str, Flag("where addresses of services are taken from (10.0.0.0/24)", network)
+    ] = "10.0.0.0/24"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logging:
+    """Logging"""
+
+    v: Annotated[
+        int,
+        Flag(
+            "how much to log: 4 and more also what is for those who look for a fault (0)", natural, short="v"
+        ),
+    ] = 0
+    logging_format: Annotated[
+        str, Flag("text, as klog writes it, or json (text)", choice("text", "json"))
+    ] = "text"

@@ -1,0 +1,79 @@
+"""What the server shows of itself and whom it trusts: what the command line names, and what is generated for the rest."""
+
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from apimachinery.chance import Chance
+from apiserver.authn import tokens
+from apiserver.config.command_line import Config
+from apiserver.pki import folder
+from apiserver.pki.issue import Pair
+from apiserver.rest.call import User
+
+TOKEN_BYTES = 32
+FOLDER = "pki"
+"""Below --data-dir, where no --cert-dir is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    tls: ssl.SSLContext
+    server_ca: bytes
+    """Whom a client must trust to know the server."""
+    client_ca: bytes
+    """Who signs certificates of clients."""
+    users: Mapping[str, User]
+    """By bearer token."""
+    admin: Pair
+    admin_token: str
+
+
+def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Credentials:
+    serving, authentication = config.serving, config.authentication
+    with _folder(config) as path:
+        hosts = [host for host in (serving.bind_address, address) if host]
+        server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
+        made = folder.prepare(path, server, now=now, chance=chance)
+        authority = made.certificate(folder.AUTHORITY)
+        shown = serving.tls_cert_file or made.certificate(folder.SERVER)
+        key = serving.tls_private_key_file or made.key(folder.SERVER)
+        client_ca = authentication.client_ca_file or authority
+        token = chance.bytes(TOKEN_BYTES).hex()
+        admin = {token: User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))}
+        given = authentication.token_auth_file
+        return Credentials(
+            tls=_tls(shown, key, client_ca),
+            server_ca=(serving.tls_cert_file or authority).read_bytes(),
+            client_ca=client_ca.read_bytes(),
+            users={**admin, **(tokens.read(given) if given is not None else {})},
+            admin=made.pair(folder.CLIENT),
+            admin_token=token,
+        )
+
+
+@contextmanager
+def _folder(config: Config) -> Iterator[Path]:
+    """Where generated files are kept; with no place for them, they are gone once they are read."""
+    if config.serving.cert_dir is not None:
+        yield config.serving.cert_dir
+    elif config.store.data_dir is not None:
+        yield config.store.data_dir / FOLDER
+    else:
+        with tempfile.TemporaryDirectory(prefix="mockube-") as path:
+            yield Path(path)
+
+
+def _tls(certificate: Path, key: Path, client_ca: Path) -> ssl.SSLContext:
+    """A client may show a certificate; one that is not signed as it should be is turned away at the door."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(client_ca)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context

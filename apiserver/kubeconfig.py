@@ -1,0 +1,43 @@
+"""A kubeconfig for an administrator: where the server is, who has signed it, and what to show it."""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from apiserver.pki.folder import write_private
+from apiserver.pki.issue import Pair
+
+NAME = "mockube"
+"""Of the cluster and of the context."""
+USER = "kubernetes-admin"
+
+
+def write(path: Path, *, server: str, authority: bytes, client: Pair, token: str) -> None:
+    """Nobody but its owner may read it, for whoever can is the administrator."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tree = document(server=server, authority=authority, client=client, token=token)
+    write_private(path, yaml.safe_dump(tree, sort_keys=False).encode())
+
+
+def document(*, server: str, authority: bytes, client: Pair, token: str) -> Mapping[str, Any]:
+    credentials = {
+        "client-certificate-data": _encoded(client.certificate),
+        "client-key-data": _encoded(client.key),
+        "token": token,
+    }
+    cluster = {"server": server, "certificate-authority-data": _encoded(authority)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": cluster}],
+        "users": [{"name": USER, "user": credentials}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": USER}}],
+        "current-context": NAME,
+    }
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()

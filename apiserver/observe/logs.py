@@ -1,0 +1,59 @@
+"""Logs on stderr, as klog writes them: `I1231 23:59:59.000000   42 serve.py:30] words`, or one JSON object a line."""
+
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TextIO
+
+import orjson
+
+DEBUG_FROM = 4
+"""The verbosity from which on what is for those who look for a fault is logged, too."""
+_LETTERS: Mapping[int, str] = {
+    logging.DEBUG: "I",
+    logging.INFO: "I",
+    logging.WARNING: "W",
+    logging.ERROR: "E",
+    logging.CRITICAL: "F",
+}
+
+
+def start(*, verbosity: int, form: str, stream: TextIO = sys.stderr) -> None:
+    """Send all logs of this process to a stream."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_FORMATTERS[form]())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.DEBUG if verbosity >= DEBUG_FROM else logging.INFO)
+
+
+class KlogFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC)
+        letter = _LETTERS.get(record.levelno, "I")
+        where = f"{record.filename}:{record.lineno}"
+        head = f"{letter}{moment:%m%d %H:%M:%S.%f} {record.process:7d} {where}]"
+        return f"{head} {_words(self, record)}"
+
+
+class JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "ts": round(record.created * 1000, 3),
+            "caller": f"{record.filename}:{record.lineno}",
+            "msg": _words(self, record),
+        }
+        if record.levelno < logging.WARNING:
+            line["v"] = DEBUG_FROM if record.levelno < logging.INFO else 0
+        return orjson.dumps(line).decode()
+
+
+def _words(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    words = record.getMessage()
+    if record.exc_info:
+        words += "\n" + formatter.formatException(record.exc_info)
+    return words
+
+
+_FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": KlogFormatter, "json": JsonFormatter}

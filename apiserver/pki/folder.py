@@ -1,0 +1,116 @@
+"""The folder of keys and certificates: made if they are not there, used again if they are good.
+
+The folder is 0700 and every file 0600. Servers that share a folder share an authority: whoever comes first makes it,
+under a lock.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import ip_network
+from pathlib import Path
+
+from apimachinery.chance import Chance
+from apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
+
+ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+SERVICE_HOSTS = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+
+
+class BadFolder(Exception):
+    """What is in the folder cannot be used, and must not be replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """Where each file is."""
+
+    path: Path
+
+    def certificate(self, name: str) -> Path:
+        return self.path / f"{name}.crt"
+
+    def key(self, name: str) -> Path:
+        return self.path / f"{name}.key"
+
+    def pair(self, name: str) -> Pair:
+        return Pair(certificate=self.certificate(name).read_bytes(), key=self.key(name).read_bytes())
+
+
+AUTHORITY, SERVER, CLIENT, ACCOUNTS = "ca", "apiserver", "admin", "sa"
+"""Names of files: NAME.crt and NAME.key; service accounts have a key only."""
+
+
+def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
+    """The server as its clients name it: from this machine, at its addresses, and from pods."""
+    first = str(ip_network(service_range)[1])
+    hosts = (*LOCAL_HOSTS, *SERVICE_HOSTS, first, *addresses)
+    return Subject(name="kube-apiserver", hosts=tuple(dict.fromkeys(hosts)))
+
+
+def prepare(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Folder:
+    """See to it that everything is there and good."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Folder(path=path)
+    with _locked(path):
+        authority = _authority(folder, now, chance)
+        issuer = Issuer(authority, now=now, chance=chance)
+        for name, subject in ((SERVER, server), (CLIENT, ADMIN)):
+            if not _is_good(folder, name, subject, issuer):
+                _keep(folder, name, issuer.issue(subject))
+        if not folder.key(ACCOUNTS).exists():
+            write_private(folder.key(ACCOUNTS), make_key())
+    return folder
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file for nobody else's eyes; a reader finds the old one or the new one, whole."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    temporary.replace(path)
+
+
+def _authority(folder: Folder, now: datetime, chance: Chance) -> Pair:
+    certificate, key = folder.certificate(AUTHORITY), folder.key(AUTHORITY)
+    if not certificate.exists() and not key.exists():
+        _keep(folder, AUTHORITY, make_authority("kubernetes", now=now, chance=chance))
+    try:
+        pair = folder.pair(AUTHORITY)
+        end = ends(pair.certificate)
+    except (OSError, ValueError) as error:
+        raise BadFolder(f"{certificate} and its key cannot be read: {error}") from error
+    if end <= now:
+        raise BadFolder(f"{certificate} has expired at {end}: remove the folder to have everything made anew")
+    return pair
+
+
+def _is_good(folder: Folder, name: str, subject: Subject, issuer: Issuer) -> bool:
+    if not (folder.certificate(name).exists() and folder.key(name).exists()):
+        return False
+    return issuer.is_usable(folder.certificate(name).read_bytes(), subject)
+
+
+def _keep(folder: Folder, name: str, pair: Pair) -> None:
+    write_private(folder.key(name), pair.key)
+    write_private(folder.certificate(name), pair.certificate)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    descriptor = os.open(path / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,169 @@
+"""Keys and certificates, made: ECDSA P-256, as PEM. Knows no file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from apimachinery.chance import Chance
+
+AUTHORITY_YEARS, LEAF_YEARS = 10, 1
+RENEW_BEFORE = timedelta(days=30)
+"""A certificate that ends sooner is made anew rather than used again."""
+BACKDATED = timedelta(minutes=5)
+"""So that a client whose clock is a little behind takes the certificate too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A certificate and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Whom a certificate stands for: a server by its hosts, names or addresses; a client by user and groups."""
+
+    name: str
+    groups: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+
+
+class Issuer:
+    """Signs with an authority's key, at one time."""
+
+    def __init__(self, authority: Pair, *, now: datetime, chance: Chance) -> None:
+        self._certificate = x509.load_pem_x509_certificate(authority.certificate)
+        self._key = _load_key(authority.key)
+        self._now = now
+        self._chance = chance
+
+    def issue(self, subject: Subject) -> Pair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        usage = ExtendedKeyUsageOID.SERVER_AUTH if subject.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+        builder = _builder(
+            _name(subject), self._certificate.subject, key, self._now, LEAF_YEARS, self._chance
+        )
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(_usage(signs=False), critical=True)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+        )
+        if subject.hosts:
+            names = x509.SubjectAlternativeName(list(map(_general_name, subject.hosts)))
+            builder = builder.add_extension(names, critical=False)
+        return _signed(builder, key, self._key)
+
+    def is_usable(self, certificate: bytes, subject: Subject) -> bool:
+        """Whether a certificate is this authority's, for the subject, and good for a while."""
+        try:
+            found = x509.load_pem_x509_certificate(certificate)
+            found.verify_directly_issued_by(self._certificate)
+        except (ValueError, InvalidSignature):
+            return False
+        return found.not_valid_after_utc - self._now > RENEW_BEFORE and (
+            found.subject == _name(subject) and _hosts(found) >= set(map(_general_name, subject.hosts))
+        )
+
+
+def make_authority(name: str, *, now: datetime, chance: Chance) -> Pair:
+    """One that has signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    own = _name(Subject(name=name))
+    builder = _builder(own, own, key, now, AUTHORITY_YEARS, chance)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = builder.add_extension(_usage(signs=True), critical=True)
+    builder = builder.add_extension(
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+    )
+    return _signed(builder, key, key)
+
+
+def make_key() -> bytes:
+    return _pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def ends(certificate: bytes) -> datetime:
+    """Until when a certificate is good."""
+    return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    years: int,
+    chance: Chance,
+) -> x509.CertificateBuilder:
+    serial = int.from_bytes(chance.bytes(16)) | 1
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
+    builder = builder.public_key(key.public_key()).serial_number(serial)
+    return builder.not_valid_before(now - BACKDATED).not_valid_after(now + timedelta(days=365 * years))
+
+
+def _signed(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, by: ec.EllipticCurvePrivateKey
+) -> Pair:
+    certificate = builder.sign(by, hashes.SHA256())
+    return Pair(certificate=certificate.public_bytes(serialization.Encoding.PEM), key=_pem(key))
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(pem, password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError("the authority's key is not an ECDSA key")
+    return key
+
+
+def _name(subject: Subject) -> x509.Name:
+    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in subject.groups]
+    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, subject.name)])
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    found = _address(host)
+    return x509.DNSName(host) if found is None else x509.IPAddress(found)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _hosts(certificate: x509.Certificate) -> set[x509.GeneralName]:
+    try:
+        return set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+    except x509.ExtensionNotFound:
+        return set()
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )

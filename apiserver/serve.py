@@ -1,0 +1,141 @@
+"""One server's life: the store is opened, the first objects are made, doors open, and at a signal all ends in order."""
+
+import asyncio
+import logging
+import signal
+import socket
+from contextlib import AsyncExitStack
+from ipaddress import ip_address
+
+from apimachinery.chance import SystemChance
+from apimachinery.clock import Clock, RealClock
+from apimachinery.timestamps import format_time
+from apiserver import kubeconfig
+from apiserver.app import ApiServer
+from apiserver.bootstrap.cluster import Facts, cluster
+from apiserver.bootstrap.ensure import ensure
+from apiserver.config.command_line import Config
+from apiserver.config.settings import Serving
+from apiserver.credentials import Credentials, gather
+from apiserver.http.listen import Door, bind, listening
+from apiserver.resources.catalog import GROUPS
+from apiserver.store import opened
+
+LOG = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+ELSEWHERE = ("192.0.2.1", 9)
+"""An address of no machine: only to learn by which of its own addresses this one would go there."""
+
+
+async def serve(config: Config) -> None:
+    """Serve until a signal says stop."""
+    clock, chance = RealClock(), SystemChance()
+    stopping = _signalled()
+    serving, address = config.serving, _advertised(config.serving)
+    credentials = gather(config, address, now=clock.now(), chance=chance)
+    async with AsyncExitStack() as stack:
+        doors = _bind(serving, credentials)
+        kv = await stack.enter_async_context(opened(config.store, clock))
+        status = await kv.status()
+        LOG.info("Store: %s %s at revision %d", status.backend, status.version, status.revision)
+        server = ApiServer(
+            kv,
+            tokens=credentials.users,
+            clock=clock,
+            chance=chance,
+            prefix=config.store.etcd_prefix,
+            address=f"{address or serving.bind_address}:{doors[0].port}",
+        )
+        await stack.enter_async_context(server)
+        facts = _facts(config, credentials, address, doors[0].port, clock)
+        made = await ensure(server.backend, server.resources.__getitem__, cluster(facts, GROUPS))
+        LOG.info("Objects of the system: %d made", made)
+        door = listening(
+            server.handler.server,
+            doors,
+            drain_seconds=serving.request_timeout,
+            before_drain=server.handler.watching.end_all,
+        )
+        await stack.enter_async_context(door)
+        _announce(serving, doors, credentials)
+        await stopping.wait()
+        LOG.info("Stopping: /readyz says so, requests end, a second signal ends them at once")
+        server.stopping = True
+        await clock.sleep(serving.shutdown_delay_duration)
+    LOG.info("Stopped")
+
+
+def _signalled() -> asyncio.Event:
+    """Set by the first signal to stop; the second one ends the process as if nobody handled it."""
+    stopping = asyncio.Event()
+    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+
+    def stop() -> None:
+        stopping.set()
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+    for number in signals:
+        loop.add_signal_handler(number, stop)
+    return stopping
+
+
+def _bind(serving: Serving, credentials: Credentials) -> list[Door]:
+    """The port for HTTPS first."""
+    doors = [Door(socket=bind(serving.bind_address, serving.secure_port), tls=credentials.tls)]
+    if serving.http_port is not None:
+        doors.append(Door(socket=bind(LOOPBACK, serving.http_port)))
+    return doors
+
+
+def _advertised(serving: Serving) -> str:
+    """Where others find this machine: never at an address that means their own; "" if nothing is known."""
+    bound = ip_address(serving.bind_address)
+    if serving.advertise_address:
+        return serving.advertise_address
+    if not (bound.is_unspecified or bound.is_loopback):
+        return serving.bind_address
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(ELSEWHERE)
+        except OSError as error:
+            LOG.warning(
+                "This machine has no address that others could use: give --advertise-address: %s", error
+            )
+            return ""
+        found: str = probe.getsockname()[0]
+    return found
+
+
+def _facts(config: Config, credentials: Credentials, address: str, port: int, clock: Clock) -> Facts:
+    return Facts(
+        address=address,
+        port=port,
+        service_range=config.services.service_cluster_ip_range,
+        client_ca=credentials.client_ca,
+        now=format_time(clock.now()),
+    )
+
+
+def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> None:
+    bound = ip_address(serving.bind_address)
+    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - it is compared, not bound
+    url = f"https://{f'[{host}]' if bound.version == 6 else host}:{doors[0].port}"
+    path = serving.write_kubeconfig
+    if path is not None:
+        kubeconfig.write(
+            path,
+            server=url,
+            authority=credentials.server_ca,
+            client=credentials.admin,
+            token=credentials.admin_token,
+        )
+        LOG.info("Kubeconfig: %s", path)
+    for door in doors[1:]:
+        LOG.warning(
+            "Serving without encryption on http://%s:%d: anybody on this machine can listen",
+            LOOPBACK,
+            door.port,
+        )
+    LOG.info("Serving securely on %s", url)

@@ -1,0 +1,130 @@
+"""The API server as its users start it: a process, TLS, a kubeconfig, signals, and a store that outlives it."""
+
+import asyncio
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from tests.support.process import ApiServerProcess, client
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def server(tmp_path):
+    with ApiServerProcess(tmp_path) as server:
+        yield server
+
+
+def config(name, **data):
+    return {"metadata": {"name": name}, "data": data}
+
+
+async def test_it_is_ready_once_it_says_that_it_serves(server):
+    async with client(server, token_="") as anybody:
+        for path in ("/readyz", "/livez", "/healthz", "/version"):
+            assert (await anybody.get(path)).status == 200
+
+
+async def test_a_new_cluster_has_what_the_system_needs(server):
+    async with client(server) as admin:
+        names = {
+            path: {item["metadata"]["name"] for item in (await admin.get(path)).body["items"]}
+            for path in (
+                "/api/v1/namespaces",
+                "/api/v1/services",
+                "/apis/scheduling.k8s.io/v1/priorityclasses",
+                "/apis/networking.k8s.io/v1/servicecidrs",
+            )
+        }
+    assert list(names.values()) == [
+        {"default", "kube-system", "kube-public", "kube-node-lease"},
+        {"kubernetes"},
+        {"system-node-critical", "system-cluster-critical"},
+        {"kubernetes"},
+    ]
+
+
+def test_kubectl_finds_its_way(server):
+    kubectl = shutil.which("kubectl")
+    assert kubectl, "this test needs kubectl, as real users have it"
+    asked = [kubectl, "--kubeconfig", server.kubeconfig, "get"]
+    namespaces = subprocess.run([*asked, "namespaces"], capture_output=True, text=True, check=True)
+    assert "kube-system" in namespaces.stdout
+    services = subprocess.run([*asked, "apiservices"], capture_output=True, text=True, check=True)
+    assert services.stdout.count("Local") == services.stdout.count("True") > 15
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_in_order(server, number):
+    async with client(server) as admin, admin.watch(f"{MAPS}?watch=true") as events:
+        await admin.post(MAPS, config("a"))
+        assert (await anext(events))["object"]["metadata"]["name"] == "a"
+        server.signal(number)
+        assert [event async for event in events] == []
+    assert await asyncio.to_thread(server.wait) == 0
+    assert "Stopped" in server.log[-1]
+
+
+async def test_readiness_is_withdrawn_before_anything_else_ends(tmp_path):
+    with ApiServerProcess(tmp_path, "--shutdown-delay-duration=1h") as server:
+        async with client(server) as admin:
+            server.signal(signal.SIGTERM)
+            while (await admin.get("/readyz")).status == 200:
+                assert (await admin.get(MAPS)).status == 200
+            assert (await admin.get("/readyz/shutdown")).status == 500
+            assert (await admin.get("/livez")).status == 200
+            assert (await admin.post(MAPS, config("late"))).status == 201
+        server.signal(signal.SIGTERM)
+        assert await asyncio.to_thread(server.wait) == -signal.SIGTERM
+
+
+async def test_what_was_stored_on_disk_is_there_after_a_restart(tmp_path):
+    arguments = (tmp_path, f"--data-dir={tmp_path / 'data'}")
+    with ApiServerProcess(*arguments) as server:
+        async with client(server) as admin:
+            created = await admin.post(MAPS, config("a", k="v"))
+            namespace = (await admin.get("/api/v1/namespaces/default")).body
+        assert server.stop() == 0
+    before = server.kubeconfig.read_text()
+    with ApiServerProcess(*arguments) as server:
+        async with client(server) as admin:
+            assert (await admin.get(f"{MAPS}/a")).body == created.body
+            assert (await admin.get("/api/v1/namespaces/default")).body == namespace
+    authority = next(line for line in before.splitlines() if "certificate-authority-data" in line)
+    assert authority in server.kubeconfig.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["--bind-address=192.0.2.1"], "cannot assign", id="an address of another machine"),
+        pytest.param(["--token-auth-file=/nowhere"], "/nowhere", id="a file that is not there"),
+    ],
+)
+def test_what_cannot_be_started_says_why(tmp_path, arguments, says):
+    server = ApiServerProcess(tmp_path, *arguments)
+    with pytest.raises(Exception, match="(?i)" + says), server:
+        pass
+    assert server.wait() == 1
+
+
+@pytest.mark.etcd
+async def test_servers_over_one_etcd_see_each_others_writes(tmp_path, etcd_url):
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+    processes = [ApiServerProcess(folder, f"--etcd-servers={etcd_url}") for folder in folders]
+    with processes[0] as one, processes[1] as two, processes[2] as three:
+        async with (
+            client(one) as writer,
+            client(two) as watcher,
+            client(three) as reader,
+            watcher.watch(f"{MAPS}?watch=true") as events,
+        ):
+            created = (await writer.post(MAPS, config("a"))).body
+            listed = (await reader.get(MAPS)).body["items"]
+            assert [item["metadata"]["uid"] for item in listed] == [created["metadata"]["uid"]]
+            assert (await anext(events))["object"] == created

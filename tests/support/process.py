@@ -1,0 +1,123 @@
+"""The API server as a real process, on a free port, with a client that uses the kubeconfig it wrote.
+
+Nothing is waited for by time: it serves when its log says so.
+"""
+
+import base64
+import contextlib
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import aiohttp
+import yaml
+
+from tests.support.apiserver import Client
+from tests.support.etcd_server import die_with_parent
+
+ROOT = Path(__file__).parents[2]
+START_TIMEOUT = 60.0
+_SERVES = re.compile(r"Serving securely on (https://\S+)")
+_ENVIRONMENT = "MOCKUBE_APISERVER_"
+
+
+class ProcessFailed(Exception):
+    pass
+
+
+class ApiServerProcess:
+    """One server. `start` returns when it serves; `stop` ends it with SIGTERM and answers with its exit code."""
+
+    def __init__(self, folder, *arguments):
+        self.kubeconfig = Path(folder) / "kubeconfig"
+        self.log = []
+        self.url = ""
+        self._arguments = ["--secure-port=0", f"--write-kubeconfig={self.kubeconfig}", *arguments]
+        self._known = threading.Event()
+
+    def start(self):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(_ENVIRONMENT)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "apiserver", *map(str, self._arguments)],
+            cwd=ROOT,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - it makes one system call and takes no lock
+        )
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+        if not self._known.wait(START_TIMEOUT) or not self.url:
+            raise ProcessFailed("".join(self.log))
+        return self
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def signal(self, number):
+        self._process.send_signal(number)
+
+    def wait(self):
+        code = self._process.wait(START_TIMEOUT)
+        self._reader.join()
+        return code
+
+    def stop(self):
+        if self._process.poll() is None:
+            self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exc):
+        if self._process.poll() is None:
+            self._process.kill()
+        self.wait()
+
+    def _read_log(self):
+        with self._process.stderr as lines:
+            for line in lines:
+                self.log.append(line)
+                if found := _SERVES.search(line):
+                    self.url = found[1]
+                    self._known.set()
+        self._known.set()  # it ended, and never will
+
+
+def tls(kubeconfig, *, certificate=True):
+    """What a client of a kubeconfig trusts and shows."""
+    tree = yaml.safe_load(Path(kubeconfig).read_text())
+    decoded = {
+        name: base64.b64decode(value)
+        for part in (tree["clusters"][0]["cluster"], tree["users"][0]["user"])
+        for name, value in part.items()
+        if name.endswith("-data")
+    }
+    context = ssl.create_default_context(cadata=decoded["certificate-authority-data"].decode())
+    if certificate:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(decoded["client-certificate-data"] + decoded["client-key-data"])
+            file.flush()
+            context.load_cert_chain(file.name)
+    return context
+
+
+def token(kubeconfig):
+    return yaml.safe_load(Path(kubeconfig).read_text())["users"][0]["user"]["token"]
+
+
+@contextlib.asynccontextmanager
+async def client(server, *, certificate=False, token_=None):
+    """A client with the kubeconfig's token, another one, or ("") none."""
+    connector = aiohttp.TCPConnector(ssl=tls(server.kubeconfig, certificate=certificate))
+    async with aiohttp.ClientSession(connector=connector, read_bufsize=1 << 22) as session:
+        bearer = token(server.kubeconfig) if token_ is None else token_
+        yield Client(session, server.url, authorization=f"Bearer {bearer}" if bearer else "")
