@@ -60,6 +60,11 @@ class _Client(AioClient):  # type: ignore[misc]  # etcd3 has no types
     _verify_version = _get_prefix = _retrieve_version
 
 
+def is_endpoint(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
 class Gateway:
     """One member, by the URL it serves clients at."""
 
@@ -110,14 +115,16 @@ class Gateway:
 
     async def _open_socket(self, path: str, body: bytes) -> SocketStream:
         answer = await self._session.ws_connect(
-            self._base + path,
-            ssl=self._tls,
-            max_msg_size=0,
-            decode_text=False,
+            self._base + path, ssl=self._tls, max_msg_size=0, decode_text=False
         )
-        await answer.send_frame(body, aiohttp.WSMsgType.TEXT)
         # Nothing public leads from a WebSocket to its transport.
-        return SocketStream(self.endpoint, answer, _keep_alive(answer._response))  # noqa: SLF001
+        stream = SocketStream(self.endpoint, answer, _keep_alive(answer._response))  # noqa: SLF001
+        try:
+            await stream.send(body)
+        except BaseException:
+            await stream.close()
+            raise
+        return stream
 
     async def _open_lines(self, path: str, body: bytes) -> LineStream:
         answer = await self._post(path, body)

@@ -26,7 +26,7 @@ from etcd.kv import (
 from etcd.remote import methods, requests
 from etcd.remote.clock import Clock
 from etcd.remote.errors import RevisionCompacted, RevisionInFuture
-from etcd.remote.gateway import TLS, Gateway
+from etcd.remote.gateway import TLS, Gateway, is_endpoint
 from etcd.remote.transport import Credentials, Transport
 from etcd.remote.watch import RemoteWatch
 
@@ -52,8 +52,8 @@ class RemoteStore:
 
         `deadline` is how many seconds any call may take, with all that is tried again.
         """
-        if not endpoints:
-            raise InvalidRequest("no endpoints")
+        if not endpoints or not all(map(is_endpoint, endpoints)):
+            raise InvalidRequest(f"endpoints must be http or https URLs, at least one, not {endpoints!r}")
         context = tls.context() if tls is not None else None
         # A member that cannot be reached leaves time for all the others.
         connect_timeout = deadline / (len(endpoints) + 1)

@@ -11,7 +11,6 @@ import aiohttp
 
 from etcd.errors import Interrupted, Unsupported
 from etcd.remote.connection import connection_to
-from etcd.remote.requests import PROGRESS
 
 Socket: TypeAlias = "aiohttp.ClientWebSocketResponse[Literal[False]]"
 
@@ -19,7 +18,7 @@ Socket: TypeAlias = "aiohttp.ClientWebSocketResponse[Literal[False]]"
 class Stream(Protocol):
     async def receive(self) -> bytes: ...
 
-    async def ask_progress(self) -> None: ...
+    async def send(self, message: bytes, /) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -38,9 +37,9 @@ class SocketStream:
         text: bytes = message.data
         return text
 
-    async def ask_progress(self) -> None:
+    async def send(self, message: bytes, /) -> None:
         with connection_to(self._endpoint):
-            await self._socket.send_frame(PROGRESS, aiohttp.WSMsgType.TEXT)
+            await self._socket.send_frame(message, aiohttp.WSMsgType.TEXT)
 
     async def close(self) -> None:
         self._transport.abort()  # a connection with TLS would wait for a farewell
@@ -68,10 +67,8 @@ class LineStream:
         self._searched = 0
         return line
 
-    async def ask_progress(self) -> None:
-        raise Unsupported(
-            "nothing can be asked of a stream that was opened with a token: etcd's gateway cannot"
-        )
+    async def send(self, _message: bytes, /) -> None:
+        raise Unsupported("etcd's gateway takes no further request on a stream that was opened with a token")
 
     async def close(self) -> None:
         self._transport.abort()

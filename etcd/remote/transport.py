@@ -139,9 +139,9 @@ class Transport:
             try:
                 return await self._attempt(request, gateway, share)
             except (Unavailable, Interrupted, Timeout) as error:
+                self.pass_over(gateway)
                 if error.outcome_unknown and not repeatable:
                     raise
-                self.pass_over(gateway)
                 tries += 1
                 if isinstance(error, NotTrusted) and tries >= len(self._gateways):
                     raise

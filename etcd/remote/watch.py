@@ -34,6 +34,9 @@ BACKLOG = 16
 ASK_AGAIN = 0.1
 """Seconds after which a request for progress is repeated: as often etcd synchronises watches."""
 
+RESUME_AGAIN = 1.0
+"""Seconds between two tries to find a member to watch on. Each tries all of them until its deadline."""
+
 EVERYTHING = b"\x00"
 
 _BROKEN = (Unavailable, Interrupted, Timeout)
@@ -122,10 +125,12 @@ class RemoteWatch:
         await self._stream.close()
         self._transport.pass_over(self._stream.gateway)
         while True:
-            # Each try asks every member until its deadline; a watch waits for its cluster as long as it takes.
-            with suppress(*_BROKEN):
+            try:
                 create = encode_watch(self._request, self._order.position + 1)
                 self._stream = await self._transport.open_watch(create)
+            except _BROKEN:
+                await self._clock.sleep(RESUME_AGAIN)
+            else:
                 return
 
     async def _take(self, answer: WatchAnswer) -> None:

@@ -5,23 +5,25 @@ and still keeps its connections. etcd ends the streams of such a member for clie
 WebSockets cannot carry that wish. So a stream that was silent for a time has its member asked for a sign of life.
 """
 
+import re
+from contextlib import suppress
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from etcd.errors import Timeout
+from etcd.errors import PermissionDenied, Timeout
 from etcd.kv import Event
 from etcd.remote.answers import WatchAnswer, decode_watch
 from etcd.remote.clock import Clock, Deadline
 from etcd.remote.gateway import Gateway
 from etcd.remote.methods import PING, STATUS, Method
-from etcd.remote.requests import NOTHING
+from etcd.remote.requests import NOTHING, PROGRESS
 from etcd.remote.stream import Stream
 
 T = TypeVar("T")
 
 PROGRESS_IN_ORDER = {(3, 4): 31, (3, 5): 13}
-"""By minor version the first release that is right; later minors are. See `WatchStream.answers_progress_in_order`."""
+"""The first release of a minor version that does; those of later minor versions all do."""
 
 
 class WatchStream:
@@ -45,7 +47,7 @@ class WatchStream:
                 return replace(answer, events=events)
 
     async def ask_progress(self) -> None:
-        await self._stream.ask_progress()
+        await self._stream.send(PROGRESS)
 
     async def answers_progress_in_order(self) -> bool:
         """Whether the answer to `ask_progress` means that every earlier event is on this stream before it.
@@ -66,7 +68,8 @@ class WatchStream:
                 with Deadline(self._clock, self._patience):
                     return await self._stream.receive()
             except TimeoutError:
-                await self._ask_member(PING)
+                with suppress(PermissionDenied):  # which is a sign of life, too
+                    await self._ask_member(PING)
 
     async def _ask_member(self, method: Method[T]) -> T:
         try:
@@ -77,5 +80,8 @@ class WatchStream:
 
 
 def _is_in_order(version: str) -> bool:
-    major, minor, patch = (int(part) for part in version.partition("-")[0].split("."))
+    parts = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if parts is None:
+        return False
+    major, minor, patch = map(int, parts.groups())
     return patch >= PROGRESS_IN_ORDER.get((major, minor), 0)

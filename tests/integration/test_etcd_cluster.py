@@ -167,7 +167,10 @@ async def test_a_cluster_that_comes_back_is_taken_up_again(cluster, connect):
         await store.put(Put(key=PREFIX + b"lost", value=b""))
     with pytest.raises(Unavailable):
         await store.range(Range(**UNDER_PREFIX))
-    await asyncio.to_thread(lambda: [member.start() for member in others])
+    for member in others:
+        member.spawn()
+    for member in others:
+        await asyncio.to_thread(member.wait_ready)
     patient = await connect(deadline=20.0)
     revision = (await patient.put(Put(key=PREFIX + b"again", value=b""))).revision
     seen = []

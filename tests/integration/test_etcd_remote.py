@@ -62,7 +62,8 @@ async def collect(watch, count):
 async def restart(server):
     """While our side goes on, and so hears that its connections are gone."""
     server.kill()
-    await asyncio.to_thread(server.start)
+    server.spawn()
+    await asyncio.to_thread(server.wait_ready)
 
 
 @pytest.fixture(scope="module")

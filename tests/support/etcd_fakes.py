@@ -48,7 +48,7 @@ class FakeStream:
 
     def __init__(self, *messages):
         self.closed = False
-        self.progress_asked = 0
+        self.sent = []
         self._messages = asyncio.Queue()
         self.say(*messages)
 
@@ -67,8 +67,8 @@ class FakeStream:
             raise message
         return message
 
-    async def ask_progress(self):
-        self.progress_asked += 1
+    async def send(self, message):
+        self.sent.append(message)
 
     async def close(self):
         self.closed = True

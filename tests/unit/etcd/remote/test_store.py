@@ -110,3 +110,9 @@ async def test_a_watch_is_refused_before_it_begins():
         await store_over(FakeGateway(streams=[FakeStream(denied)])).watch(
             WatchRequest(key=b"k", start_revision=3)
         )
+
+
+@pytest.mark.parametrize("endpoints", [[], ["localhost:2379"], ["http://a:2379", "unix://b"]])
+async def test_what_is_not_an_endpoint_is_refused(endpoints):
+    with pytest.raises(InvalidRequest, match="endpoints must be"):
+        await RemoteStore.connect(endpoints, clock=SteppedClock())

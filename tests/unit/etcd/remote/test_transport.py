@@ -68,6 +68,14 @@ async def test_the_member_that_answered_last_is_asked_first(clock):
     assert (asked(down), asked(up)) == (1, 2)
 
 
+async def test_a_member_that_failed_a_write_is_not_asked_first_again(clock):
+    broken, up = FakeGateway(Interrupted("cut")), FakeGateway("answer")
+    transport = over(broken, up, clock=clock)
+    with pytest.raises(Interrupted):
+        await transport.call(PUT, b"")
+    assert await transport.call(PUT, b"") == "answer"
+
+
 async def test_a_read_leaves_time_for_every_member(clock):
     silent, up = FakeGateway(HANG), FakeGateway("answer")
     transport = over(silent, silent, up, clock=clock, deadline=6.0)

@@ -10,8 +10,9 @@ from etcd.errors import Closed, Compacted, Interrupted, PermissionDenied, Unavai
 from etcd.kv import RangeResult, WatchRequest
 from etcd.remote.answers import MemberStatus
 from etcd.remote.methods import RANGE
+from etcd.remote.requests import PROGRESS
 from etcd.remote.stream import LineStream
-from etcd.remote.watch import ASK_AGAIN, BACKLOG, RemoteWatch
+from etcd.remote.watch import ASK_AGAIN, BACKLOG, RESUME_AGAIN, RemoteWatch
 from etcd.remote.watch_stream import WatchStream
 from tests.support.etcd_fakes import OTHER, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import soon, turns, until
@@ -110,12 +111,16 @@ class TestResuming:
         assert [revisions(await soon(watch)) for _ in range(2)] == [(3, [3]), (51, [51])]
         assert cluster.starts() == [2, 51]
 
-    async def test_waits_for_a_cluster_as_long_as_it_takes(self, cluster, watching):
+    async def test_waits_for_a_cluster_as_long_as_it_takes(self, cluster, watching, clock):
         cluster.add_stream(Interrupted("cut"))
         for _ in range(3):
             cluster.refuse(Unavailable("still down"))
         cluster.add_stream(watch_message(2, (2, K)))
-        assert revisions(await soon(await watching())) == (2, [2])
+        watch = await watching()
+        for tried in (2, 3, 4):
+            await until(lambda tried=tried: len(cluster.opened) == tried and clock.next_due())
+            clock.advance(RESUME_AGAIN)
+        assert revisions(await soon(watch)) == (2, [2])
 
     async def test_half_of_an_answer_is_not_delivered(self, cluster, watching):
         cluster.add_stream(watch_message(3, (2, K), fragment=True), Interrupted("cut"))
@@ -173,7 +178,7 @@ class TestProgressInOrder:
         cluster.head = 9
         await watch.request_progress()
         assert cluster.reads == [(RANGE, {"key": K, "count_only": True})]
-        assert stream.progress_asked == 1
+        assert stream.sent == [PROGRESS]
         stream.say(watch_message(5, (5, K)), watch_message(9, watch_id="-1"))
         assert [revisions(await soon(watch)) for _ in range(2)] == [(5, [5]), (9, [])]
 
@@ -186,7 +191,7 @@ class TestProgressInOrder:
         for asked in (2, 3):
             await until(lambda: clock.next_due() == ASK_AGAIN)
             clock.advance(ASK_AGAIN)
-            await until(lambda asked=asked: stream.progress_asked == asked)
+            await until(lambda asked=asked: len(stream.sent) == asked)
         stream.say(watch_message(9, watch_id="-1"))
         assert revisions(await soon(watch)) == (9, [])
 
@@ -196,7 +201,7 @@ class TestProgressInOrder:
         following = cluster.add_stream()
         watch = await watching()
         await watch.request_progress()
-        while not following.progress_asked:
+        while not following.sent:
             await turns(5)
             clock.advance(ASK_AGAIN)
         following.say(watch_message(9, watch_id="-1"))
@@ -294,7 +299,7 @@ class TestTheEnd:
 
 async def test_progress_cannot_be_asked_for_over_a_stream_with_a_token(clock):
     class FakeLines(FakeStream):
-        ask_progress = LineStream.ask_progress
+        send = LineStream.send
 
     cluster = FakeCluster(clock)
     cluster._streams.put_nowait(FakeLines(watch_message(3, (3, K)), watch_message(9)))

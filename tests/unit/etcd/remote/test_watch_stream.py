@@ -5,6 +5,7 @@ import pytest
 from apimachinery.clock import SteppedClock
 from etcd.errors import Timeout, Unavailable
 from etcd.remote.answers import MemberStatus
+from etcd.remote.errors import TokenRejected
 from etcd.remote.methods import PING, STATUS
 from etcd.remote.watch_stream import WatchStream
 from tests.support.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
@@ -33,8 +34,11 @@ async def test_fragments_are_put_together(clock):
     assert revisions(alone) == [10]
 
 
-async def test_a_quiet_stream_of_a_sound_member_is_waited_for(clock):
-    raw, member = FakeStream(), FakeGateway("alive")
+@pytest.mark.parametrize(
+    "outcome", ["alive", TokenRejected("too old")], ids=["answers", "does not know the token any more"]
+)
+async def test_a_quiet_stream_of_a_sound_member_is_waited_for(outcome, clock):
+    raw, member = FakeStream(), FakeGateway(outcome)
     receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, patience=5).receive())
     for _ in range(2):
         await turns(5)
@@ -72,6 +76,7 @@ async def test_a_quiet_stream_of_a_member_that_hears_of_nothing_is_given_up(outc
         ("3.5.13", True),
         ("3.6.0-rc.1", True),
         ("3.7.0", True),
+        ("unheard of", False),
     ],
 )
 async def test_which_releases_answer_progress_in_order(version, in_order, clock):

@@ -1,0 +1,68 @@
+"""The servers that tests are given: fresh, able to come back, and never left behind."""
+
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from apimachinery.clock import RealClock
+from etcd.kv import Put, Range
+from etcd.remote.store import RemoteStore
+from tests.support.etcd_server import START_TIMEOUT
+
+pytestmark = pytest.mark.etcd
+
+ROOT = Path(__file__).parents[2]
+
+START_ONE = """
+from tests.support.etcd_server import QUICK, EtcdServer
+server = EtcdServer(options=QUICK)
+server.start()
+print(server.pid, flush=True)
+input()
+"""
+
+
+async def connected(server):
+    return await RemoteStore.connect([server.url], clock=RealClock())
+
+
+async def test_each_is_empty(etcd_pool):
+    for _ in range(2):
+        server = etcd_pool.take()
+        store = await connected(server)
+        assert (await store.put(Put(key=b"k", value=b"v"))).revision == 2
+        await store.close()
+        server.stop()
+
+
+async def test_one_that_was_killed_comes_back_with_what_it_had(fresh_etcd):
+    store = await connected(fresh_etcd)
+    await store.put(Put(key=b"k", value=b"v"))
+    await store.close()
+    fresh_etcd.kill()
+    fresh_etcd.start()
+    store = await connected(fresh_etcd)
+    assert (await store.range(Range(key=b"k"))).count == 1
+    await store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_one_ends_with_the_process_that_started_it(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", START_ONE],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as parent:
+        server = os.pidfd_open(int(parent.stdout.readline()))
+        try:
+            parent.kill()
+            ended, _, _ = select.select([server], [], [], START_TIMEOUT)
+        finally:
+            os.close(server)
+    assert ended == [server]
