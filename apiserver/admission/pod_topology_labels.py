@@ -19,7 +19,7 @@ class PodTopologyLabels(Plugin):
             return
         if attributes.is_for("", "pods"):
             node = written["spec"].get("nodeName", "")
-        elif attributes.is_for("", "pods", "binding") or attributes.is_for("", "bindings"):
+        elif attributes.is_for("", "pods", "binding"):
             node = written.get("target", {}).get("name", "")
         else:
             return

@@ -115,7 +115,9 @@ class Handler:
         return resource
 
     async def _carry_out(self, request: web.BaseRequest, call: Call, wanted: Wanted) -> web.Response:
-        carry_out = verb(call.subresource.name if call.subresource else "", call.verb)
+        carry_out = verb(
+            call.resource.group_resource, call.subresource.name if call.subresource else "", call.verb
+        )
         if carry_out is None:
             raise MethodNotSupported(_NOT_ALLOWED, Details())
         answer = await carry_out(self._backend, call)

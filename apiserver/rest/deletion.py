@@ -31,7 +31,11 @@ class DeleteOptions:
 
 
 def delete_options(backend: Backend, call: Call) -> DeleteOptions:
-    tree = _from_body(backend, call) if call.body.data else _from_query(call)
+    return options_of(_from_body(backend, call) if call.body.data else _from_query(call))
+
+
+def options_of(tree: Tree) -> DeleteOptions:
+    """The options that a `DeleteOptions` object tells of, checked."""
     dry_run = tree.get("dryRun", [])
     wrong = [*_check(tree)]
     if dry_run and set(dry_run) != {"All"}:

@@ -58,7 +58,9 @@ def _updated(
     new: Tree,
     options: WriteOptions,
 ) -> Tree:
-    name, time = manager_name(call, options), metadata.timestamp(backend.clock.now())
+    name, now = manager_name(call, options), metadata.timestamp(backend.clock.now())
+    # Upstream does not say when, if what was written was shown as something else, such as a Scale.
+    time = None if call.subresource and call.subresource.kind else now
     updated: Tree = manager.update(old, new, manager=name, time=time)
     if not updated["metadata"].get("managedFields"):
         updated["metadata"].pop("managedFields", None)

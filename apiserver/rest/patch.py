@@ -23,6 +23,7 @@ from apiserver.rest.apply import APPLY_TYPES, apply
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
 from apiserver.rest.call import Call, ObjectAnswer
+from apiserver.rest.face import ITSELF, Face
 from apiserver.rest.options import WriteOptions, check_not_apply, write_options
 from apiserver.rest.update import change
 from apiserver.storage.stored import Tree
@@ -49,7 +50,7 @@ LANGUAGES: Mapping[str, Language] = {
 }
 
 
-async def patch(backend: Backend, call: Call) -> ObjectAnswer:
+async def patch(backend: Backend, call: Call, face: Face = ITSELF) -> ObjectAnswer:
     media_type = sent(call.body.media_type)[0]
     if media_type in APPLY_TYPES:
         return await apply(backend, call)
@@ -61,11 +62,13 @@ async def patch(backend: Backend, call: Call) -> ObjectAnswer:
     given, complaints = _read(call, language, options)
 
     async def transform(old: Tree) -> Tree:
-        patched = _carry_out(backend, language, old, given)
-        new = _patched(backend, call, options, patched, old, complaints)
+        seen = face.show(old)
+        patched = _carry_out(backend, language, seen, given)
+        new = face.take(old, _patched(backend, call, options, patched, seen, complaints))
         return managed.on_update(backend, call, new, old, options)
 
-    return await change(backend, call, options, transform)
+    answer = await change(backend, call, options, transform)
+    return answer if face is ITSELF else face.shown(answer)
 
 
 def _read(call: Call, language: Language, options: WriteOptions) -> tuple[Any, Sequence[str]]:

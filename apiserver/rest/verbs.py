@@ -3,12 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
+from apimachinery.groups import GroupResource
 from apiserver.rest.backend import Backend
 from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
 from apiserver.rest.create import create
 from apiserver.rest.delete import delete, delete_collection
 from apiserver.rest.patch import patch
 from apiserver.rest.read import get, list_objects
+from apiserver.rest.subresources import binding, eviction, scale
 from apiserver.rest.update import update
 
 Verb: TypeAlias = Callable[[Backend, Call], Awaitable[ObjectAnswer | ListAnswer]]
@@ -30,8 +32,17 @@ SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
     "resize": WHOLE,
     "approval": WHOLE,
     "finalize": WHOLE,
+    "binding": {"create": binding.create},
+    "eviction": {"create": eviction.create},
+    "scale": {"get": scale.get, "patch": scale.patch, "update": scale.update},
 }
+RESOURCES: Mapping[GroupResource, Mapping[str, Verb]] = {
+    GroupResource("", "bindings"): {"create": binding.create},
+}
+"""Of resources that are not objects that are stored."""
 
 
-def verb(subresource: str, name: str) -> Verb | None:
-    return (SUBRESOURCES.get(subresource, {}) if subresource else MAIN).get(name)
+def verb(resource: GroupResource, subresource: str, name: str) -> Verb | None:
+    if subresource:
+        return SUBRESOURCES.get(subresource, {}).get(name)
+    return RESOURCES.get(resource, MAIN).get(name)

@@ -16,7 +16,7 @@ class Write:
     """Who writes, and when."""
 
     owner: Manager
-    time: str
+    time: str | None
     force: bool = True
 
 

@@ -1,0 +1,26 @@
+"""How a subresource shows an object as something else, and what becomes of the object when that is written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from apiserver.rest.call import ObjectAnswer
+from apiserver.storage.stored import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """What a client sees and writes in place of an object."""
+
+    show: Callable[[Tree], Tree]
+    take: Callable[[Tree, Tree], Tree]
+    """The new object, of the old one and what was written; may refuse what was written."""
+
+    def shown(self, answer: ObjectAnswer) -> ObjectAnswer:
+        return replace(answer, stored=None, tree=self.show(answer.object()))
+
+
+def _as_written(_old: Tree, written: Tree) -> Tree:
+    return written
+
+
+ITSELF = Face(show=lambda tree: tree, take=_as_written)

@@ -1,0 +1,98 @@
+"""/scale: of everything that has replicas, how many there are and how many there should be, in one form for all."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from apimachinery import errors, labels, meta, status
+from apimachinery.groups import GroupKind, GroupResource
+from apimachinery.labels import Selector
+from apimachinery.paths import ROOT
+from apimachinery.status import Details, UnsupportedMediaType
+from apiserver.resources.spec import Resource
+from apiserver.rest import managed, metadata, read
+from apiserver.rest import patch as patches
+from apiserver.rest.apply import APPLY_TYPES
+from apiserver.rest.backend import Backend
+from apiserver.rest.body import read_object
+from apiserver.rest.call import Call, ObjectAnswer
+from apiserver.rest.face import Face
+from apiserver.rest.options import write_options
+from apiserver.rest.update import change
+from apiserver.storage.stored import Tree
+from apiserver.wire.negotiate import sent
+
+SCALE = GroupKind("autoscaling", "Scale")
+REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
+_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def face(resource: Resource) -> Face:
+    """A resource's objects as Scales."""
+    is_plain = resource.group_resource == REPLICATION_CONTROLLERS
+    select = labels.from_set if is_plain else labels.from_label_selector
+
+    def show(tree: Tree) -> Tree:
+        selector: Selector = select(tree["spec"].get("selector") or {})
+        return _scale(tree, str(selector))
+
+    def take(old: Tree, scale: Tree) -> Tree:
+        return _scaled(resource, old, scale)
+
+    return Face(show=show, take=take)
+
+
+def _scale(tree: Tree, selector: str) -> Tree:
+    replicas = tree["spec"].get("replicas", 0)
+    has = tree.get("status", {}).get("replicas", 0)
+    return {
+        "kind": SCALE.kind,
+        "apiVersion": "autoscaling/v1",
+        "metadata": {field: tree["metadata"][field] for field in _SHOWN if field in tree["metadata"]},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": has, "selector": selector} if selector else {"replicas": has},
+    }
+
+
+def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
+    """The object with the replicas of a Scale, if it is a Scale of this object."""
+    name, replicas = meta.name(old), _replicas(scale)
+    if replicas < 0:
+        wrong = errors.invalid(ROOT.child("spec", "replicas"), replicas, "must be greater than or equal to 0")
+        raise status.invalid(SCALE, name, [wrong])
+    if meta.uid(scale) not in ("", meta.uid(old)):
+        about = GroupResource(resource.group, f"{resource.name}/scale")
+        problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
+        raise status.conflict(about, name, problem)
+    seen = {"resourceVersion": meta.resource_version(scale)}
+    return old | {"metadata": old["metadata"] | seen, "spec": old["spec"] | {"replicas": replicas}}
+
+
+def _replicas(scale: Mapping[str, Any]) -> int:
+    replicas: int = (scale.get("spec") or {}).get("replicas", 0)
+    return replicas
+
+
+async def get(backend: Backend, call: Call) -> ObjectAnswer:
+    return face(call.resource).shown(await read.get(backend, call))
+
+
+async def update(backend: Backend, call: Call) -> ObjectAnswer:
+    options, shown = write_options(call, "UpdateOptions"), face(call.resource)
+    scale = read_object(backend, call, options)
+    metadata.match_namespace(scale, call)
+    metadata.match_name(scale, call.name)
+    untouched = orjson.dumps(scale)
+
+    async def replace(old: Tree) -> Tree:
+        new = shown.take(old, orjson.loads(untouched))
+        return managed.on_update(backend, call, new, old, options)
+
+    return shown.shown(await change(backend, call, options, replace))
+
+
+async def patch(backend: Backend, call: Call) -> ObjectAnswer:
+    if sent(call.body.media_type)[0] in APPLY_TYPES:
+        raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+    return await patches.patch(backend, call, face(call.resource))
