@@ -15,7 +15,9 @@ from apiserver.admission.chain import Admission
 from apiserver.allocation.services import SERVICES, ServiceAllocator
 from apiserver.authn.chain import Authentication
 from apiserver.defaults.defaulter import Defaulter
+from apiserver.discovery.openapi.documents import Documents
 from apiserver.http.health import Check, ping
+from apiserver.http.openapi import openapi_pages
 from apiserver.http.pages import all_pages
 from apiserver.http.render import Renderer
 from apiserver.http.server import Handler
@@ -86,7 +88,10 @@ class ApiServer:
         self.handler = Handler(
             self.backend,
             resources=lambda group, version, name: resources.get((group, version, name)),
-            pages=all_pages(GROUPS, self._checks(), address=address),
+            pages={
+                **all_pages(GROUPS, self._checks(), address=address),
+                **openapi_pages(Documents(resources.values())),
+            },
             authentication=Authentication(tokens),
             renderer=Renderer(printer),
         )

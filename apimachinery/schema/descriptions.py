@@ -45,9 +45,14 @@ class Descriptions:
 
     @cached_property
     def _definitions(self) -> Mapping[str, Raw]:
-        # Finding the package is a hundred times quicker than importing it, and its files are all that is wanted.
-        package = find_spec("kubernetes_validate")
-        origin = package and package.origin
-        assert origin, "kubernetes-validate is a dependency"
-        folder = Path(origin).parent / "kubernetes-json-schema" / f"v{self._release}.0-local"
-        return decode((folder / "_definitions.json").read_bytes(), type=_Document).definitions
+        return openapi_definitions(self._release)
+
+
+def openapi_definitions(release: str) -> Mapping[str, Raw]:
+    """Every definition of a release by its name, each still JSON text."""
+    # Finding the package is a hundred times quicker than importing it, and its files are all that is wanted.
+    package = find_spec("kubernetes_validate")
+    origin = package and package.origin
+    assert origin, "kubernetes-validate is a dependency"
+    folder = Path(origin).parent / "kubernetes-json-schema" / f"v{release}.0-local"
+    return decode((folder / "_definitions.json").read_bytes(), type=_Document).definitions

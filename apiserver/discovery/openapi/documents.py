@@ -1,0 +1,79 @@
+"""Whole documents: one for each group and version in OpenAPI 3 with an index of them, one for all in OpenAPI 2."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from apiserver.discovery.openapi.paths import Writer
+from apiserver.discovery.openapi.schemas import V2, V3, Definitions
+from apiserver.discovery.version import DOCUMENT
+from apiserver.resources.spec import Resource
+
+Tree: TypeAlias = dict[str, Any]
+
+_INFO: Final = {"title": "Kubernetes", "version": DOCUMENT["gitVersion"]}
+_ALWAYS: Final = tuple(
+    f"io.k8s.apimachinery.pkg.apis.meta.v1.{name}"
+    for name in ("DeleteOptions", "Status", "APIResourceList", "WatchEvent")
+)
+"""What every group answers with or takes, whatever its kinds."""
+
+
+class Documents:
+    """The documents of a set of resources, each made when it is first asked for, and kept as text."""
+
+    def __init__(self, rows: Iterable[Resource]) -> None:
+        self._rows: dict[str, list[Resource]] = {}
+        for row in rows:
+            folder = f"apis/{row.group}/{row.version}" if row.group else f"api/{row.version}"
+            self._rows.setdefault(folder, []).append(row)
+        self.v3 = cache(self._make_v3)
+        self.folders: Sequence[str] = tuple(self._rows)
+
+    @cached_property
+    def index(self) -> bytes:
+        """Where each document of version 3 is, and the hash of what it says."""
+        paths = {
+            folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self.hash(folder)}"}
+            for folder in self._rows
+        }
+        return orjson.dumps({"paths": paths})
+
+    def hash(self, folder: str) -> str:
+        return hashlib.sha512(self.v3(folder)).hexdigest().upper()
+
+    @cached_property
+    def v2(self) -> bytes:
+        rows = [row for rows in self._rows.values() for row in rows]
+        definitions = self._definitions
+        written = {name: definitions.schema(name, V2) for name in definitions.needed(self._names(rows))}
+        document = {"swagger": "2.0", "info": _INFO, "paths": Writer(self._kinds, V2).paths(rows)}
+        return orjson.dumps(document | {"definitions": written})
+
+    def _make_v3(self, folder: str) -> bytes:
+        rows, definitions = self._rows[folder], self._definitions
+        written = {name: definitions.schema(name, V3) for name in definitions.needed(self._names(rows))}
+        document = {"openapi": "3.0.0", "info": _INFO, "paths": Writer(self._kinds, V3).paths(rows)}
+        return orjson.dumps(document | {"components": {"schemas": written}})
+
+    def _names(self, rows: Iterable[Resource]) -> list[str]:
+        kinds = self._kinds
+        wanted = [(row.group, row.version, kind) for row in rows for kind in (row.kind, row.list_kind)]
+        wanted += [
+            (*(sub.group_version or row.group_version), sub.kind)
+            for row in rows
+            for sub in row.subresources
+            if sub.kind
+        ]
+        return [*_ALWAYS, *(kinds[gvk] for gvk in wanted if gvk in kinds)]
+
+    @cached_property
+    def _definitions(self) -> Definitions:
+        return Definitions()
+
+    @cached_property
+    def _kinds(self) -> Any:
+        return self._definitions.of_kinds()
