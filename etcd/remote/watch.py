@@ -77,7 +77,7 @@ class RemoteWatch:
         return self
 
     async def __anext__(self) -> WatchBatch:
-        batch = None if self._closed else await self._inbox.get()
+        batch = await self._inbox.get()
         if batch is not None and not self._closed:
             self._room.set()
             return batch
