@@ -87,8 +87,8 @@ def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
     return FieldError(type=ErrorType.TYPE_INVALID, field=str(path), value=value, detail=detail)
 
 
-def duplicate(path: Path, value: Any) -> FieldError:
-    return FieldError(type=ErrorType.DUPLICATE, field=str(path), value=value)
+def duplicate(path: Path, value: Any, detail: str = "") -> FieldError:
+    return FieldError(type=ErrorType.DUPLICATE, field=str(path), value=value, detail=detail)
 
 
 def not_found(path: Path, value: Any) -> FieldError:
