@@ -23,6 +23,7 @@ from apiserver.http.render import Renderer
 from apiserver.http.server import Handler
 from apiserver.resources.catalog import GROUPS
 from apiserver.resources.columns.lookup import printer
+from apiserver.resources.conversion.lookup import CONVERSIONS
 from apiserver.resources.spec import Resource
 from apiserver.resources.strategies.lookup import STRATEGIES
 from apiserver.rest.backend import Backend
@@ -80,6 +81,7 @@ class ApiServer:
             read_value=read_value,
             rows=_stored_rows(resources.values()),
             strategies=STRATEGIES,
+            conversions=CONVERSIONS,
             claimants={SERVICES: services},
         )
         self.resources = resources

@@ -12,6 +12,7 @@ from apimachinery.groups import GroupResource
 from apimachinery.patch.apply import FieldManager
 from apimachinery.schema.decode import Decoder
 from apimachinery.schema.model import Schemas
+from apiserver.resources.conversion.lookup import Conversion, Conversions
 from apiserver.resources.spec import Resource
 from apiserver.resources.strategy import DEFAULT, Request, Strategy
 from apiserver.rest.attributes import Attributes
@@ -87,11 +88,22 @@ class Backend:
     strategies: Mapping[GroupResource, Strategy]
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
     permits: Permits = _everything
+    conversions: Conversions = field(default_factory=dict)
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
     """For each resource and subresource that was written so far."""
 
     def strategy(self, resource: Resource) -> Strategy:
         return self.strategies.get(resource.group_resource, DEFAULT)
+
+    def stored_row(self, resource: Resource) -> Resource:
+        """The resource in the version that its objects are stored in."""
+        group, version = resource.storage_version or resource.group_version
+        if (group, version) == resource.group_version:
+            return resource
+        return self.rows[GroupResource(group, resource.name)]
+
+    def conversion(self, resource: Resource) -> Conversion | None:
+        return self.conversions.get((resource.group_version, resource.name))
 
     def request(self, call: Call) -> Request:
         """What a strategy may know of a call."""

@@ -12,6 +12,7 @@ from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.backend import Backend, Claims
 from apiserver.rest.body import read_object
 from apiserver.rest.call import Call, ObjectAnswer
+from apiserver.rest.convert import to_stored
 from apiserver.rest.options import WriteOptions, write_options
 from apiserver.rest.take import keep_paths
 from apiserver.storage.stored import Stored, Tree, canonical
@@ -36,6 +37,7 @@ async def create_tree(
     metadata.begin(tree, call, now=backend.clock.now(), chance=backend.chance)
     if manage:
         tree = managed.on_create(backend, call, tree, options)
+    tree = to_stored(backend, call.resource, tree)
     name = metadata.of(tree).get("name", "")
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
@@ -67,7 +69,7 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
 
 async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
     """Prepare, check and store an object; None if it claimed what somebody else got first."""
-    call, resource = attributes.call, attributes.resource
+    call, resource = attributes.call, backend.stored_row(attributes.resource)
     strategy, name = backend.strategy(resource), metadata.of(tree).get("name", "")
     empty = managed.field_manager(backend, resource, MAIN).empty
     tree = attributes.object = keep_paths(tree, empty, strategy.cleared)

@@ -19,6 +19,7 @@ from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.backend import Backend, Claims
 from apiserver.rest.body import read_object
 from apiserver.rest.call import Call, ObjectAnswer
+from apiserver.rest.convert import from_stored, to_stored
 from apiserver.rest.create import create_tree
 from apiserver.rest.options import WriteOptions, integer, write_options
 from apiserver.rest.take import is_changed, keep_paths, only_paths
@@ -53,7 +54,8 @@ async def change(backend: Backend, call: Call, options: WriteOptions, transform:
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
         old = stored.tree()
-        new = await transform(old)
+        new = await transform(from_stored(backend, call.resource, old))
+        new = to_stored(backend, call.resource, new)
         _check_preconditions(backend, call, stored, new, old)
         new, claims = await _prepare(backend, call, options, new, old)
         old["metadata"].pop("resourceVersion")
@@ -101,7 +103,8 @@ async def _prepare(
     backend: Backend, call: Call, options: WriteOptions, new: Tree, old: Tree
 ) -> tuple[Tree, Claims]:
     """All that happens to an object between its being sent and its being stored."""
-    resource, strategy = call.resource, backend.strategy(call.resource)
+    resource = backend.stored_row(call.resource)
+    strategy = backend.strategy(resource)
     subresource = call.subresource.name if call.subresource else ""
     attributes = Attributes(
         operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run

@@ -5,12 +5,13 @@ off, and starts again from the last version seen.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from apimachinery.status import ApiError, Expired
 from apiserver.rest.backend import Backend
 from apiserver.rest.call import Call
+from apiserver.rest.convert import shower
 from apiserver.rest.options import ListOptions, list_options
 from apiserver.rest.selection import Selection, selection
 from apiserver.rest.versions import list_version, wait_for
@@ -37,12 +38,20 @@ class Event(NamedTuple):
 class Stream:
     """One client's watch. `take` answers with the events since it was asked last."""
 
-    def __init__(self, prefix: bytes, shelf: Shelf, chosen: Selection) -> None:
+    def __init__(
+        self,
+        prefix: bytes,
+        shelf: Shelf,
+        chosen: Selection,
+        show: Callable[[Stored], Stored] | None = None,
+    ) -> None:
         self.prefix = prefix
         self.version = 0
         """Nothing at or before it is sent any more."""
         self._shelf = shelf
         self._matches = chosen.matches
+        self._show = show
+        """What shows objects as this client wants them, if not as they are stored."""
         self._queue: list[Event] = []
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
@@ -84,7 +93,7 @@ class Stream:
             finally:
                 self._waiter = None
         taken, self._queue = self._queue, []
-        return taken
+        return taken if self._show is None else [_converted(event, self._show) for event in taken]
 
     def end(self, error: ApiError | None) -> None:
         """Let the reader have what is queued, then the error if there is one, then the end."""
@@ -120,13 +129,19 @@ class Stream:
         return None
 
 
+def _converted(event: Event, show: Callable[[Stored], Stored]) -> Event:
+    """The event without its change, whose encoded form is for those who see what is stored."""
+    return event if event.stored is None else event._replace(stored=show(event.stored), change=None)
+
+
 async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
     options = list_options(call)
     chosen = selection(call.resource, options.label_selector, options.field_selector)
     version = list_version(options.resource_version)
     await _reach(backend, options, version)
     shelf = backend.mirror.shelf(backend.layout.shelf(call.resource))
-    stream = Stream(_prefix(backend, call, chosen), shelf, chosen)
+    show = shower(backend, call.resource)
+    stream = Stream(_prefix(backend, call, chosen), shelf, chosen, show)
     if options.initial_events is False:
         stream.resume(version or backend.mirror.revision)
     elif options.initial_events or not version:
