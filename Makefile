@@ -33,7 +33,7 @@ test: environment ## Run every test
 	@$(PYTEST) -n auto $(ARGS)
 
 conformance: environment ## Replay what a real cluster answered; CONFORMANCE_DIR names the folder of the recordings
-	@$(PYTEST) -n auto tests/conformance $(ARGS)
+	@$(PYTEST) -n auto -rP tests/conformance $(ARGS)
 
 cov: environment ## Run every test and show what was not run
 	@"$(BIN)/coverage" erase
