@@ -6,6 +6,7 @@ import sys
 
 import uvloop
 
+from apiserver.authn.serviceaccount.keys import BadKey
 from apiserver.authn.tokens import BadTokenFile
 from apiserver.config.command_line import parse
 from apiserver.observe import logs
@@ -23,7 +24,7 @@ def main() -> int:
         LOG.warning("--%s is not built yet, and ignored", name)
     try:
         uvloop.run(serve(config))
-    except (OSError, KVError, BadFolder, BadTokenFile) as error:
+    except (OSError, KVError, BadFolder, BadKey, BadTokenFile) as error:
         LOG.critical("%s", error)
         return 1
     return 0

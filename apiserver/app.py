@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_network
 from typing import Self
 
 from apimachinery.chance import Chance, SystemChance
@@ -13,30 +12,32 @@ from apimachinery.schema import builtin
 from apimachinery.schema.decode import Decoder
 from apiserver.admission.chain import Admission
 from apiserver.allocation.services import SERVICES, ServiceAllocator
-from apiserver.authn.chain import Authentication
+from apiserver.authn.wiring import Trust, authenticators
+from apiserver.authz.chain import Authorization
 from apiserver.defaults.defaulter import Defaulter
 from apiserver.discovery.openapi.documents import Documents
 from apiserver.http.health import Check, ping
 from apiserver.http.openapi import openapi_pages
+from apiserver.http.openid import openid_pages
 from apiserver.http.pages import all_pages
 from apiserver.http.render import Renderer
-from apiserver.http.server import Handler
+from apiserver.http.senders import Senders
+from apiserver.http.server import Handler, Routes
 from apiserver.resources.catalog import GROUPS
 from apiserver.resources.columns.lookup import printer
 from apiserver.resources.conversion.lookup import CONVERSIONS
 from apiserver.resources.spec import Resource
 from apiserver.resources.strategies.lookup import STRATEGIES
 from apiserver.rest.backend import Backend
-from apiserver.rest.call import User
+from apiserver.rest.reviews.lookup import with_reviews
 from apiserver.rules import KindRules
+from apiserver.settings import Settings
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
+from apiserver.storage.stored import Tree
 from apiserver.storage.values import read_value
 from etcd.errors import KVError
 from etcd.kv import KV
-
-SERVICE_CLUSTER_IP_RANGES = (ip_network("10.0.0.0/16"),)
-SERVICE_NODE_PORTS = range(30000, 32768)
 
 
 def catalog() -> Mapping[tuple[str, str, str], Resource]:
@@ -56,15 +57,16 @@ class ApiServer:
         self,
         kv: KV,
         *,
-        tokens: Mapping[str, User],
+        trust: Trust,
+        settings: Settings | None = None,
         clock: Clock | None = None,
         chance: Chance | None = None,
-        prefix: str = "/registry",
-        address: str = "127.0.0.1:6443",
     ) -> None:
-        clock, schemas = clock or RealClock(), builtin.load()
-        layout, resources = Layout(prefix), catalog()
-        services = ServiceAllocator(networks=SERVICE_CLUSTER_IP_RANGES, node_ports=SERVICE_NODE_PORTS)
+        clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
+        schemas, layout, resources = builtin.load(), Layout(settings.prefix), catalog()
+        services = ServiceAllocator(
+            networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
+        )
         mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
         for row in resources.values():
             mirror.shelf(layout.shelf(row))
@@ -75,7 +77,7 @@ class ApiServer:
             schemas=schemas,
             decoder=Decoder(),
             clock=clock,
-            chance=chance or SystemChance(),
+            chance=chance,
             admission=Admission(),
             rules=KindRules(Defaulter(schemas, clock=clock)),
             read_value=read_value,
@@ -87,17 +89,29 @@ class ApiServer:
         self.resources = resources
         self.stopping = False
         """Requests are still answered, but no new client should come."""
+        authorization = Authorization()
+        known = authenticators(trust, self._find_core, clock=clock, chance=chance)
+        routes = Routes(
+            resources=lambda group, version, name: resources.get((group, version, name)),
+            verbs=with_reviews(known.bearer, authorization, known.accounts),
+            pages={
+                **all_pages(GROUPS, self._checks(), address=settings.address),
+                **openapi_pages(Documents(resources.values())),
+                **openid_pages(known.accounts, address=settings.address),
+            },
+        )
         self.handler = Handler(
             self.backend,
-            resources=lambda group, version, name: resources.get((group, version, name)),
-            pages={
-                **all_pages(GROUPS, self._checks(), address=address),
-                **openapi_pages(Documents(resources.values())),
-            },
-            authentication=Authentication(tokens),
+            routes,
+            senders=Senders(known.chain, authorization),
             renderer=Renderer(printer),
+            budget=settings.budget,
         )
         self._mirroring: asyncio.Task[None] | None = None
+
+    async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
+        found = await self.backend.find(self.resources["", "v1", resource], namespace, name)
+        return None if found is None else found.tree()
 
     def _checks(self) -> Mapping[str, Check]:
         async def store() -> str:

@@ -2,7 +2,7 @@
 
 import ssl
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,10 @@ from pathlib import Path
 
 from apimachinery.chance import Chance
 from apiserver.authn import tokens
+from apiserver.authn.serviceaccount import keys
+from apiserver.authn.wiring import Trust
 from apiserver.config.command_line import Config
+from apiserver.config.settings import Authentication
 from apiserver.pki import folder
 from apiserver.pki.issue import Pair
 from apiserver.rest.call import User
@@ -27,8 +30,7 @@ class Credentials:
     """Whom a client must trust to know the server."""
     client_ca: bytes
     """Who signs certificates of clients."""
-    users: Mapping[str, User]
-    """By bearer token."""
+    trust: Trust
     admin: Pair
     admin_token: str
 
@@ -44,16 +46,28 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
         key = serving.tls_private_key_file or made.key(folder.SERVER)
         client_ca = authentication.client_ca_file or authority
         token = chance.bytes(TOKEN_BYTES).hex()
-        admin = {token: User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))}
-        given = authentication.token_auth_file
         return Credentials(
             tls=_tls(shown, key, client_ca),
             server_ca=(serving.tls_cert_file or authority).read_bytes(),
             client_ca=client_ca.read_bytes(),
-            users={**admin, **(tokens.read(given) if given is not None else {})},
+            trust=_trust(authentication, token, made.key(folder.ACCOUNTS)),
             admin=made.pair(folder.CLIENT),
             admin_token=token,
         )
+
+
+def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust:
+    admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))
+    given = settings.token_auth_file
+    signing = settings.service_account_signing_key_file or generated
+    others = settings.service_account_key_file
+    return Trust(
+        tokens={admin_token: admin, **(tokens.read(given) if given is not None else {})},
+        keys=keys.load(signing.read_bytes(), [path.read_bytes() for path in others]),
+        issuers=settings.service_account_issuer,
+        audiences=settings.api_audiences,
+        anonymous=settings.anonymous_auth,
+    )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 from contextlib import AsyncExitStack
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 from apimachinery.chance import SystemChance
 from apimachinery.clock import Clock, RealClock
@@ -17,8 +17,10 @@ from apiserver.bootstrap.ensure import ensure
 from apiserver.config.command_line import Config
 from apiserver.config.settings import Serving
 from apiserver.credentials import Credentials, gather
+from apiserver.http.budget import Budget
 from apiserver.http.listen import Door, bind, listening
 from apiserver.resources.catalog import GROUPS
+from apiserver.settings import Settings
 from apiserver.store import opened
 
 LOG = logging.getLogger(__name__)
@@ -41,11 +43,10 @@ async def serve(config: Config) -> None:
         LOG.info("Store: %s %s at revision %d", status.backend, status.version, status.revision)
         server = ApiServer(
             kv,
-            tokens=credentials.users,
+            trust=credentials.trust,
+            settings=_settings(config, f"{address or serving.bind_address}:{doors[0].port}"),
             clock=clock,
             chance=chance,
-            prefix=config.store.etcd_prefix,
-            address=f"{address or serving.bind_address}:{doors[0].port}",
         )
         await stack.enter_async_context(server)
         facts = _facts(config, credentials, address, doors[0].port, clock)
@@ -106,6 +107,21 @@ def _advertised(serving: Serving) -> str:
             return ""
         found: str = probe.getsockname()[0]
     return found
+
+
+def _settings(config: Config, address: str) -> Settings:
+    serving, services = config.serving, config.services
+    return Settings(
+        prefix=config.store.etcd_prefix,
+        address=address,
+        service_cluster_ip_ranges=(ip_network(services.service_cluster_ip_range),),
+        service_node_ports=services.service_node_port_range,
+        budget=Budget(
+            reads=serving.max_requests_inflight,
+            writes=serving.max_mutating_requests_inflight,
+            seconds=serving.request_timeout,
+        ),
+    )
 
 
 def _facts(config: Config, credentials: Credentials, address: str, port: int, clock: Clock) -> Facts:

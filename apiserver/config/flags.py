@@ -49,6 +49,14 @@ def port(text: str) -> int:
     return number
 
 
+def port_range(text: str) -> range:
+    """Two ports and all between them: `30000-32767`."""
+    low, dash, high = text.partition("-")
+    if not dash or port(low) > port(high):
+        raise ArgumentTypeError(f"{quote(text)} is not a range of ports such as 30000-32767")
+    return range(port(low), port(high) + 1)
+
+
 def natural(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ArgumentTypeError(f"{quote(text)} is not a whole number, 0 or more")

@@ -4,7 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from apiserver.config.flags import Flag, address, boolean, choice, natural, network, port, seconds, words
+from apiserver.config.flags import (
+    Flag,
+    address,
+    boolean,
+    choice,
+    natural,
+    network,
+    port,
+    port_range,
+    seconds,
+    words,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +141,9 @@ class Services:
     service_cluster_ip_range: Annotated[
         str, Flag("where addresses of services are taken from (10.0.0.0/24)", network)
     ] = "10.0.0.0/24"
+    service_node_port_range: Annotated[
+        range, Flag("ports that services of type NodePort are given (30000-32767)", port_range)
+    ] = range(30000, 32768)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ _NAMES = """
     requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
     requestheader-username-headers runtime-config runtime-config-emulation-forward-compatible
     service-account-extend-token-expiration service-account-jwks-uri service-account-lookup
-    service-account-max-token-expiration service-account-signing-endpoint service-node-port-range
+    service-account-max-token-expiration service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
     storage-backend storage-initialization-timeout storage-media-type strict-transport-security-directives
     tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule watch-cache

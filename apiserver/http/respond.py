@@ -64,6 +64,13 @@ def _known(error: Exception) -> ApiError:
     return status.internal_error("this is a fault of the server, see its log")
 
 
+def too_many_requests() -> web.Response:
+    """To somebody who may come again in a second; in plain text, so that it costs nothing."""
+    answer = text_response("Too many requests, please try again later.\n", 429)
+    answer.headers["Retry-After"] = "1"
+    return answer
+
+
 def text_response(text: str, code: int = 200) -> web.Response:
     headers = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
     return web.Response(text=text, status=code, content_type="text/plain", headers=headers)

@@ -1,29 +1,32 @@
 """Requests in, responses out: the way of every request through the server, at one glance.
 
-    parse the URL → who asks → find the resource → carry the verb out → render the answer
+    parse the URL → who asks → is there room and time → may he → find the resource → carry the verb out → render
 
 Errors anywhere on the way are raised as what they are and become responses here.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from aiohttp import web
 
 from apimachinery import status
 from apimachinery.status import Details, MethodNotSupported, NotFound
-from apiserver.authn.chain import Authentication
 from apiserver.http import respond
+from apiserver.http.budget import Budget, InFlight, allotted, is_long_running, within
 from apiserver.http.connections import Server
 from apiserver.http.pages import Pages
 from apiserver.http.render import Renderer
 from apiserver.http.requestinfo import RequestInfo, parse
+from apiserver.http.senders import Senders
 from apiserver.http.watching import Watching
 from apiserver.resources.spec import Resource
 from apiserver.rest.backend import Backend
 from apiserver.rest.call import Body, Call, ListAnswer, User
-from apiserver.rest.verbs import verb
+from apiserver.rest.convert import shown
+from apiserver.rest.verbs import Verbs
 from apiserver.wire import negotiate
 from apiserver.wire.negotiate import FORMATS, Wanted
 
@@ -31,22 +34,27 @@ MAX_BODY = 3 * 1024 * 1024
 _BAD_PATH = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routes:
+    """What can be asked for."""
+
+    resources: Callable[[str, str, str], Resource | None]
+    """By group, version and name."""
+    verbs: Verbs
+    pages: Pages
+
+
 class Handler:
     """Answers every request."""
 
     def __init__(
-        self,
-        backend: Backend,
-        *,
-        resources: Callable[[str, str, str], Resource | None],
-        pages: Pages,
-        authentication: Authentication,
-        renderer: Renderer,
+        self, backend: Backend, routes: Routes, *, senders: Senders, renderer: Renderer, budget: Budget
     ) -> None:
         self._backend = backend
-        self._resources = resources
-        self._pages = pages
-        self._authentication = authentication
+        self._routes = routes
+        self._senders = senders
+        self._seconds = budget.seconds
+        self._in_flight = InFlight(budget)
         self._renderer = renderer
         self.watching = Watching(backend, renderer)
         self.server = Server(self._handle, access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
@@ -63,13 +71,26 @@ class Handler:
             parse_qs(query_string, keep_blank_values=True) if query_string else {}
         )
         watch = query.get("watch", ("",))[0] not in ("", "0", "false")
-        headers, path = request.headers, request.path
-        info = parse(request.method, path, watch=watch)
-        user = self._authentication.authenticate(headers.get("Authorization", ""), path)
+        info = parse(request.method, request.path, watch=watch)
+        user = await self._senders.sender(request)
+        if is_long_running(info):
+            return await self._serve(request, info, query, user)
+        seconds = allotted(query.get("timeout", ()), self._seconds)
+        if not self._in_flight.enter(info.verb, user):
+            return respond.too_many_requests()
+        try:
+            return await within(self._backend.clock, seconds, self._serve(request, info, query, user))
+        finally:
+            self._in_flight.leave(info.verb)
+
+    async def _serve(
+        self, request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
+    ) -> web.StreamResponse:
+        await self._senders.require(user, info)
         if not info.is_resource:
-            return await self._page(request, path)
+            return await self._page(request, info.path)
         call = await self._call(request, info, query, user)
-        wanted = negotiate.wanted(headers.get("Accept", ""))
+        wanted = negotiate.wanted(request.headers.get("Accept", ""))
         if wanted is None:
             raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
         if call.verb == "watch":
@@ -97,7 +118,7 @@ class Handler:
         )
 
     def _find(self, info: RequestInfo) -> Resource:
-        resource = self._resources(info.group, info.version, info.resource)
+        resource = self._routes.resources(info.group, info.version, info.resource)
         if resource is None or _BAD_PATH.search(info.path):
             raise _no_such_resource()
         if info.namespace and not resource.namespaced and info.resource != "namespaces":
@@ -115,12 +136,12 @@ class Handler:
         return resource
 
     async def _carry_out(self, request: web.BaseRequest, call: Call, wanted: Wanted) -> web.Response:
-        carry_out = verb(
-            call.resource.group_resource, call.subresource.name if call.subresource else "", call.verb
-        )
+        subresource = call.subresource.name if call.subresource else ""
+        carry_out = self._routes.verbs(call.resource.group_resource, subresource, call.verb)
         if carry_out is None:
             raise MethodNotSupported(_NOT_ALLOWED, Details())
         answer = await carry_out(self._backend, call)
+        answer = shown(self._backend, call.resource, answer)
         now = self._backend.clock.now()
         if isinstance(answer, ListAnswer):
             body, code = self._renderer.collection(call, answer, wanted, now), 200
@@ -131,7 +152,7 @@ class Handler:
         )
 
     async def _page(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
-        page = self._pages.get(path.rstrip("/") or "/")
+        page = self._routes.pages.get(path.rstrip("/") or "/")
         if page is None:
             if path.startswith(("/api/", "/apis/")):
                 raise _no_such_resource()

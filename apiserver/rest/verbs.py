@@ -14,6 +14,8 @@ from apiserver.rest.subresources import binding, eviction, scale
 from apiserver.rest.update import update
 
 Verb: TypeAlias = Callable[[Backend, Call], Awaitable[ObjectAnswer | ListAnswer]]
+Verbs: TypeAlias = Callable[[GroupResource, str, str], Verb | None]
+"""Finds a verb by resource, subresource ("" for the resource itself) and name."""
 
 MAIN: Mapping[str, Verb] = {
     "create": create,

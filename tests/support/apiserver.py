@@ -12,6 +12,7 @@ from yarl import URL
 from apimachinery.chance import SeededChance
 from apimachinery.clock import RealClock
 from apiserver.app import ApiServer
+from apiserver.authn.wiring import Trust
 from apiserver.rest.call import User
 from etcd.embedded.memory import MemoryStore
 
@@ -81,7 +82,9 @@ async def running(*, clock=None, kv=None):
     """A client of a server that has a namespace `default`."""
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
-    async with ApiServer(store, tokens={"admin": ADMIN}, clock=clock, chance=SeededChance()) as server:
+    async with ApiServer(
+        store, trust=Trust(tokens={"admin": ADMIN}), clock=clock, chance=SeededChance()
+    ) as server:
         runner = web.ServerRunner(server.handler.server, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -1,0 +1,120 @@
+"""Service accounts' tokens, given out and read: good as long as the account, and what the token is bound to, is there."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from apimachinery import chance as chances
+from apimachinery import gotext
+from apimachinery.chance import Chance
+from apimachinery.clock import Clock
+from apimachinery.timestamps import parse_time
+from apiserver.authn.bearer import BadToken, Known
+from apiserver.authn.serviceaccount import jwt
+from apiserver.authn.serviceaccount.claims import (
+    LEEWAY_SECONDS,
+    Account,
+    Reference,
+    audiences,
+    time_problem,
+)
+from apiserver.authn.serviceaccount.keys import Keys
+from apiserver.storage.stored import Tree
+
+Find: TypeAlias = Callable[[str, str, str], Awaitable[Tree | None]]
+"""Finds an object of the core group as it is now, by resource, namespace and name."""
+INVALIDATED = "service account token has been invalidated"
+
+
+class ServiceAccounts:
+    """`issuers`: the first signs, the others are taken too. `audiences` are the server's own."""
+
+    def __init__(
+        self,
+        keys: Keys,
+        *,
+        issuers: Sequence[str],
+        audiences: Sequence[str],
+        find: Find,
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        self.keys = keys
+        self.issuer = issuers[0]
+        self.audiences = audiences
+        self._issuers = frozenset(issuers)
+        self.find = find
+        self._clock = clock
+        self._chance = chance
+
+    def give(self, account: Account, *, audiences: Sequence[str], seconds: int) -> str:
+        now = int(self._clock.now().timestamp())
+        claims = {
+            "aud": list(audiences),
+            "exp": now + seconds,
+            "iat": now,
+            "iss": self.issuer,
+            "jti": chances.uid(self._chance),
+            "kubernetes.io": account.claim(),
+            "nbf": now,
+            "sub": account.username,
+        }
+        return jwt.sign(self.keys, claims)
+
+    async def read(self, token: str, audiences_: Sequence[str]) -> Known | None:
+        if jwt.issuer(token) not in self._issuers:
+            return None
+        claims = jwt.verify(self.keys, token)
+        meant = audiences(claims)
+        shared = [audience for audience in meant if audience in audiences_]
+        if not shared:
+            raise BadToken(
+                f"token audiences {_list(meant)} is invalid for the target audiences {_list(audiences_)}"
+            )
+        now = self._clock.now()
+        if problem := time_problem(claims, now):
+            raise BadToken(problem)
+        account = Account.read(claims)
+        await self._check(account, now)
+        return Known(account.user(str(claims.get("jti", ""))), shared)
+
+    async def _check(self, account: Account, now: datetime) -> None:
+        """Refuse a token if what it names is gone, or is another object of the same name."""
+        namespace, name = account.namespace, account.account.name
+        found = await self.find("serviceaccounts", namespace, name)
+        if found is None:
+            raise BadToken(f"serviceaccounts {gotext.quote(name)} not found")
+        uid = found["metadata"]["uid"]
+        if uid != account.account.uid:
+            raise BadToken(f"service account UID ({uid}) does not match claim ({account.account.uid})")
+        if _is_gone(found, now):
+            raise BadToken(f"service account {namespace}/{name} has been deleted")
+        await self._check_bound("secret", namespace, account.secret, now)
+        await self._check_bound("pod", namespace, account.pod, now)
+        if account.pod is None:
+            await self._check_bound("node", "", account.node, now)
+
+    async def _check_bound(
+        self, what: str, namespace: str, reference: Reference | None, now: datetime
+    ) -> None:
+        if reference is None:
+            return
+        found = await self.find(f"{what}s", namespace, reference.name)
+        if found is None:
+            raise BadToken(INVALIDATED)
+        uid = found["metadata"]["uid"]
+        if uid != reference.uid:
+            claim = f"service account {what} ref claim ({reference.uid})"
+            raise BadToken(f"{what.capitalize()} UID ({uid}) does not match {claim}")
+        if _is_gone(found, now):
+            raise BadToken(INVALIDATED)
+
+
+def _is_gone(tree: Tree, now: datetime) -> bool:
+    """Whether an object's end was due longer ago than clocks may differ."""
+    marked = tree["metadata"].get("deletionTimestamp")
+    return marked is not None and parse_time(marked) < now - timedelta(seconds=LEEWAY_SECONDS)
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{' '.join(map(gotext.quote, texts))}]"

@@ -1,0 +1,32 @@
+"""A question that was sent as an object, read and admitted like one that is going to be stored."""
+
+from apiserver.rest.attributes import Attributes, Operation
+from apiserver.rest.backend import Backend
+from apiserver.rest.body import read_object
+from apiserver.rest.call import Call, ObjectAnswer
+from apiserver.rest.options import write_options
+from apiserver.storage.stored import Tree
+
+
+async def read(backend: Backend, call: Call) -> Tree:
+    """The object, with its metadata and spec."""
+    options = write_options(call, "CreateOptions")
+    tree = read_object(backend, call, options)
+    tree.setdefault("metadata", {})
+    attributes = Attributes(
+        operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    await backend.admission.validate(backend, attributes)
+    return tree
+
+
+def answer(tree: Tree, status: Tree) -> ObjectAnswer:
+    """The question with its answer, and nothing that nobody set."""
+    spec = {"spec": tree["spec"]} if tree.get("spec") is not None else {}
+    head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": tree["metadata"]}
+    return ObjectAnswer(code=201, tree={**head, **spec, "status": status})
+
+
+def present(fields: Tree) -> Tree:
+    return {name: value for name, value in fields.items() if value not in ("", None, False, [], {})}

@@ -1,0 +1,19 @@
+"""What the wiring of a server is told, besides its store and whom it trusts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+
+from apiserver.allocation.addresses import Network
+from apiserver.http.budget import Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    prefix: str = "/registry"
+    """What all keys begin with."""
+    address: str = "127.0.0.1:6443"
+    """Where clients find the server."""
+    service_cluster_ip_ranges: Sequence[Network] = (IPv4Network("10.0.0.0/16"),)
+    service_node_ports: range = range(30000, 32768)
+    budget: Budget = field(default_factory=Budget)
