@@ -6,7 +6,7 @@ together, or else for its limit.
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from apimachinery import quantity
 from apimachinery.quantity import Quantity
@@ -18,7 +18,7 @@ _OVERCOMMITTABLE: Final = frozenset({"cpu", "memory"})
 _HUGE_PAGES: Final = "hugepages-"
 
 
-def containers(spec: Tree) -> Iterator[Tree]:
+def containers(spec: Mapping[str, Any]) -> Iterator[Tree]:
     """Those that run when the pod does and those before; none that are added later."""
     return chain(spec["containers"] or (), spec.get("initContainers", ()))
 
@@ -42,7 +42,7 @@ def _fill_pod_level(spec: Tree, resources: Tree) -> None:
     requests = resources.get("requests", {})
     summed = {
         name: amount
-        for name, amount in _aggregate(spec, "limits").items()
+        for name, amount in aggregate(spec, "limits").items()
         if name.startswith(_HUGE_PAGES) and name not in requests
     }
     limits = summed | resources.get("limits", {})
@@ -52,7 +52,7 @@ def _fill_pod_level(spec: Tree, resources: Tree) -> None:
 
 
 def _pod_level_requests(spec: Tree, limits: Mapping[str, str]) -> dict[str, str]:
-    summed = _aggregate(spec, "requests")
+    summed = aggregate(spec, "requests")
     limited = {name: amount for name, amount in limits.items() if _is_pod_level(name)}
     return limited | {name: amount for name, amount in summed.items() if name in _OVERCOMMITTABLE}
 
@@ -66,7 +66,7 @@ def _set(resources: Tree, field: str, amounts: Mapping[str, str]) -> None:
         resources[field] = dict(sorted(amounts.items()))
 
 
-def _aggregate(spec: Tree, field: str) -> dict[str, str]:
+def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
     """The most that the containers take at any one time: while one initialises, and then all together.
 
     An init container that is always restarted, a sidecar, runs on beside those after it.

@@ -11,6 +11,8 @@ from apiserver.validation.rules import Check, Tree, each, every, field, valid
 check_label_name: Final = valid(names.check_label_key)
 _check_label_value: Final = valid(names.check_label_value)
 
+NO_OPERATOR: Final = "not a valid selector operator"
+
 _WITH_VALUES: Final = frozenset({"In", "NotIn"})
 _WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
 
@@ -21,7 +23,8 @@ def check_labels(labels: Tree | None, path: Path) -> Iterator[FieldError]:
         yield from _check_label_value(value, path)
 
 
-def _check_operator(requirement: Tree, path: Path) -> Iterable[FieldError]:
+def check_operator(requirement: Tree, path: Path) -> Iterable[FieldError]:
+    """Refuse an operator that there is none of, or that does not go with the values."""
     operator, values = requirement.get("operator", ""), requirement.get("values")
     if operator in _WITH_VALUES:
         detail = "must be specified when `operator` is 'In' or 'NotIn'"
@@ -29,11 +32,11 @@ def _check_operator(requirement: Tree, path: Path) -> Iterable[FieldError]:
     if operator in _WITHOUT_VALUES:
         detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
         return (errors.forbidden(path.child("values"), detail),) if values else ()
-    return (errors.invalid(path.child("operator"), operator, "not a valid selector operator"),)
+    return (errors.invalid(path.child("operator"), operator, NO_OPERATOR),)
 
 
 def _selector(*of_values: Check) -> Check:
-    requirement = every(_check_operator, field("key", check_label_name, absent=""), *of_values)
+    requirement = every(check_operator, field("key", check_label_name, absent=""), *of_values)
     return every(field("matchLabels", check_labels), field("matchExpressions", each(requirement)))
 
 

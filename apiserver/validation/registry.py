@@ -8,10 +8,25 @@ from apimachinery.errors import FieldError
 from apimachinery.groups import GroupKind
 from apiserver.resources.spec import Resource
 from apiserver.validation import objectmeta
+from apiserver.validation.core import configs, events, limit_ranges, namespaces, nodes, quotas
 from apiserver.validation.kind import Validation
+from apiserver.validation.pods import kinds as pods
 from apiserver.validation.rules import Tree
+from apiserver.validation.volumes import persistent, persistent_claims
 
-VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType({})
+VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
+    {
+        **configs.VALIDATIONS,
+        **events.VALIDATIONS,
+        **limit_ranges.VALIDATIONS,
+        **namespaces.VALIDATIONS,
+        **nodes.VALIDATIONS,
+        **persistent.VALIDATIONS,
+        **persistent_claims.VALIDATIONS,
+        **pods.VALIDATIONS,
+        **quotas.VALIDATIONS,
+    }
+)
 
 _NONE: Final = Validation(name=None)
 """Of a kind that is not in the registry: metadata alone is looked at."""

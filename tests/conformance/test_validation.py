@@ -17,12 +17,17 @@ from apimachinery.schema import builtin
 from apimachinery.schema.decode import Decoder
 from apiserver.app import catalog
 from apiserver.defaults.defaulter import Defaulter
+from apiserver.resources.strategies.lookup import STRATEGIES
+from apiserver.resources.strategies.services import needs_health_check_node_port
+from apiserver.resources.strategy import DEFAULT, Request
+from apiserver.rest.call import User
 from apiserver.validation import registry
 from tests.support import recordings
 
 SCHEMAS = builtin.load()
 DECODER = Decoder()
 DEFAULTER = Defaulter(SCHEMAS, clock=SteppedClock())
+REQUEST = Request(user=User(name="somebody"), now=SteppedClock().now(), warn=[].append)
 RESOURCES = {(row.api_version, row.name): row for row in catalog().values()}
 
 COLLECTION = re.compile(
@@ -66,16 +71,43 @@ def resource_of(request):
 def checked(resource, request):
     """What is wrong with what was sent, as far as its creation has gone when a kind's rules are asked."""
     body = request["body"] if request.get("body") is not None else orjson.loads(request["raw"])
-    body = orjson.loads(orjson.dumps(body).replace(b"${ns}", b"<ns>"))
-    sent = {"apiVersion": resource.api_version, "kind": resource.kind} | body
+    sent = {"apiVersion": resource.api_version, "kind": resource.kind} | in_namespace(body)
     tree = DECODER.decode(SCHEMAS.kind(resource.api_version, resource.kind), sent).tree
     DEFAULTER.default_object(resource.api_version, resource.kind, tree)
-    if resource.namespaced:
-        tree["metadata"]["namespace"] = "ns"
-    if "generateName" in tree["metadata"]:
-        tree["metadata"].setdefault("name", f"{tree['metadata']['generateName']}bcdfg")
+    begin(resource, tree)
     found = registry.check_create(resource, tree)
     return status.invalid(resource.group_kind, tree["metadata"].get("name", ""), found) if found else None
+
+
+def in_namespace(value):
+    """A recording with the name of a namespace where it names its own."""
+    return orjson.loads(orjson.dumps(value).replace(b"${ns}", b"ns").replace(b"<ns>", b"ns"))
+
+
+def begin(resource, tree):
+    """What is done to a new object before it is validated: here, as much of it as rules ask for."""
+    metadata = tree["metadata"]
+    metadata["uid"] = "00000000-0000-4000-8000-000000000000"
+    if resource.namespaced:
+        metadata["namespace"] = "ns"
+    if "generateName" in metadata:
+        metadata.setdefault("name", f"{metadata['generateName']}bcdfg")
+    if resource.name in ADMITTED:
+        ADMITTED[resource.name](tree)
+    STRATEGIES.get(resource.group_resource, DEFAULT).prepare_create(tree, REQUEST)
+
+
+def with_service_account(pod):
+    pod["spec"].setdefault("serviceAccountName", "default")
+
+
+def with_health_check(service):
+    if needs_health_check_node_port(service["spec"]):
+        service["spec"].setdefault("healthCheckNodePort", 30000)
+
+
+ADMITTED = {"pods": with_service_account, "services": with_health_check}
+"""By resource, what admission and allocation add that would be missed."""
 
 
 def judge(refusal, answer):
@@ -98,11 +130,11 @@ def test_what_was_refused_is_refused_in_the_same_words(resource, given):
     recordings.present(resource)
     counts, apart = Counter(), []
     for name, request, response in given:
-        refusal = checked(resource, request)
-        verdict = judge(refusal, response["body"])
+        refusal, answer = checked(resource, request), in_namespace(response["body"])
+        verdict = judge(refusal, answer)
         counts[verdict] += 1
         if verdict is not Verdict.SAME:
-            said = response["body"].get("message", "it was created")
+            said = answer.get("message", "it was created")
             apart.append(f"{name}: {verdict.value}:\n  {refusal}\n  {said}")
     summary = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
     assert not apart, "\n".join([f"{resource.name}: {summary}", *apart])

@@ -17,7 +17,7 @@ def qos_class(pod: Tree) -> str:
     if spec.get("resources"):
         asked = [spec["resources"]]
     else:
-        containers = (*spec.get("containers", ()), *spec.get("initContainers", ()))
+        containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
         asked = [container.get("resources", {}) for container in containers]
     requests = _total(resources.get("requests") for resources in asked)
     limits = _total(resources.get("limits") for resources in asked)

@@ -1,0 +1,107 @@
+"""IP addresses and networks of them, as fields hold them that are older than today's strictness.
+
+What an object held already it may keep: for those rules the values of the old object are given. Upstream reads
+addresses more sloppily than it accepts them, so it can say what is wrong.
+"""
+
+import re
+from collections.abc import Container, Iterator
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, TypeAlias
+
+from apimachinery import errors
+from apimachinery.errors import FieldError
+from apimachinery.paths import Path
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+_DOTTED: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+){3}$")
+
+_NOTHING_KEPT: Final[Container[str]] = ()
+
+
+def parse_sloppily(text: str) -> Address | None:
+    """The address that a text means, though the numbers of an IPv4 address may begin with zeros."""
+    try:
+        address = ip_address(_without_leading_zeros(text))
+    except ValueError:
+        return None
+    return None if isinstance(address, IPv6Address) and address.scope_id is not None else address
+
+
+def _without_leading_zeros(text: str) -> str:
+    return _DOTTED.sub(
+        lambda found: re.sub(r"\d+", lambda digits: digits[0].lstrip("0") or "0", found[0]), text
+    )
+
+
+def _is_mapped(address: Address) -> bool:
+    return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
+
+
+def check_ip(value: str, path: Path, kept: Container[str] = _NOTHING_KEPT) -> Iterator[FieldError]:
+    if value in kept:
+        return
+    address = parse_sloppily(value)
+    if address is None:
+        yield errors.invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    elif _without_leading_zeros(value) != value:
+        yield errors.invalid(path, value, "must not have leading 0s")
+    elif _is_mapped(address):
+        yield errors.invalid(path, value, "must not be an IPv4-mapped IPv6 address")
+
+
+def check_cidr(value: str, path: Path, kept: Container[str] = _NOTHING_KEPT) -> Iterator[FieldError]:
+    if value in kept:
+        return
+    problem = _cidr_problem(value)
+    if problem:
+        yield errors.invalid(path, value, problem)
+
+
+def _cidr_problem(value: str) -> str:
+    text, slash, length = value.partition("/")
+    address = parse_sloppily(text)
+    if address is None or not (
+        slash and re.fullmatch("[0-9]+", length) and int(length) <= address.max_prefixlen
+    ):
+        return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+    if _without_leading_zeros(text) != text or length != str(int(length)):
+        return "must not have leading 0s in IP or prefix length"
+    if _is_mapped(address):
+        return "must not have an IPv4-mapped IPv6 address"
+    if ip_network((address, int(length)), strict=False).network_address != address:
+        return "must not have bits set beyond the prefix length"
+    return ""
+
+
+_LINK_LOCAL_MULTICAST: Final = (ip_network("224.0.0.0/24"), IPv6Network("ff02::/16"))
+
+
+def check_endpoint_ip(value: str, path: Path) -> Iterator[FieldError]:
+    """An address that traffic may be sent to."""
+    address = parse_sloppily(value)
+    if address is None:
+        yield errors.invalid(path, value, "must be a valid IP address")
+        return
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    if address.is_unspecified:
+        yield errors.invalid(path, value, f"may not be unspecified ({value})")
+    if address.is_loopback:
+        yield errors.invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        yield errors.invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if any(address in network for network in _LINK_LOCAL_MULTICAST):
+        problem = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        yield errors.invalid(path, value, problem)
+
+
+def is_ipv6(text: str) -> bool:
+    address = parse_sloppily(text)
+    return isinstance(address, IPv6Address) and address.ipv4_mapped is None
+
+
+def is_dual_stack(texts: list[str]) -> bool:
+    """Whether both families are among them."""
+    return len({is_ipv6(text) for text in texts}) > 1

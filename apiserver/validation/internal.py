@@ -1,0 +1,73 @@
+"""Structs as kube-apiserver's messages show them: in its internal types, by the names that fields have in Go.
+
+What these types are made of stands in `data/`, which is read when the first message needs it.
+"""
+
+import gzip
+from collections.abc import Mapping
+from functools import cache
+from pkgutil import get_data
+from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.json import decode
+
+from apiserver.validation.rules import Tree
+
+
+class _Field(Struct, frozen=True):
+    name: str = ""
+    source: str = field(default="", name="from")
+    zero: Any = None
+    struct: str = ""
+    shape: str = ""
+
+
+@cache
+def _structs() -> Mapping[str, tuple[_Field, ...]]:
+    packed = get_data(__package__, "data/1.36.json.gz")
+    assert packed is not None, "the package is installed where its files can be read"
+    return decode(gzip.decompress(packed), type=dict[str, tuple[_Field, ...]])
+
+
+def internal(struct: str, tree: Tree) -> dict[str, Any]:
+    """A struct as upstream's internal type of that name, such as `core.PodSpec`, is shown."""
+    if struct == _POD_SPEC:
+        tree = _with_context(tree)
+    shown: dict[str, Any] = {}
+    for row in _structs()[struct]:
+        value = tree.get(row.source)
+        if row.shape == "inline":
+            shown |= value or {}
+        else:
+            shown[row.name] = _shown(row, value if row.source else tree.get(_MOVED.get(row.name, "")))
+    return shown
+
+
+def _shown(row: _Field, value: Any) -> Any:
+    if value is None:
+        return internal(row.struct, {}) if row.struct and row.zero is not None else row.zero
+    if not row.struct:
+        return value
+    if row.shape == "list":
+        return [internal(row.struct, item) for item in value]
+    if row.shape == "map":
+        return {key: internal(row.struct, item) for key, item in value.items()}
+    return internal(row.struct, value)
+
+
+_POD_SPEC: Final = "core.PodSpec"
+_MOVED: Final = {
+    "HostNetwork": "hostNetwork",
+    "HostPID": "hostPID",
+    "HostIPC": "hostIPC",
+    "ShareProcessNamespace": "shareProcessNamespace",
+    "HostUsers": "hostUsers",
+}
+"""What of a pod's spec is, in the internal type, part of its security context."""
+
+
+def _with_context(spec: Tree) -> Tree:
+    moved = {name: spec[name] for name in _MOVED.values() if name in spec}
+    context = spec.get("securityContext")
+    return {**spec, "securityContext": {**(context or {}), **moved}} if moved or context is not None else spec

@@ -1,0 +1,91 @@
+"""Variables of a container's environment."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from apimachinery import errors, names
+from apimachinery.errors import FieldError
+from apimachinery.paths import Path
+from apiserver.validation.field_references import check_field_of_variable, check_resource_of_variable
+from apiserver.validation.file_paths import check_no_backsteps
+from apiserver.validation.objectmeta import SUBDOMAIN
+from apiserver.validation.rules import Check, Tree, each, every, field, optional, required, valid
+
+_NAME: Final = valid(names.check_relaxed_env_var_name)
+
+_KEY: Final = every(
+    field("name", valid(names.check_dns1123_subdomain), absent=""),
+    required("key", valid(names.check_config_map_key)),
+)
+_FILE_KEY: Final = every(
+    required("key", _NAME),
+    required("volumeName", valid(names.check_dns1123_label)),
+    required("path", check_no_backsteps),
+)
+_SOURCES: Final[Mapping[str, Check]] = {
+    "fieldRef": check_field_of_variable,
+    "resourceFieldRef": check_resource_of_variable,
+    "configMapKeyRef": _KEY,
+    "secretKeyRef": _KEY,
+    "fileKeyRef": _FILE_KEY,
+}
+
+_TOO_MANY: Final = "may not have more than one field specified at a time"
+
+
+def _check_value_from(variable: Tree, path: Path) -> Iterator[FieldError]:
+    source, path = variable.get("valueFrom"), path.child("valueFrom")
+    if source is None:
+        return
+    present = [name for name in _SOURCES if source.get(name) is not None]
+    for name in present:
+        yield from _SOURCES[name](source[name], path.child(name))
+    if not present:
+        problem = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        yield errors.invalid(path, "", problem)
+    elif variable.get("value"):
+        yield errors.invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(present) > 1:
+        yield errors.invalid(path, "", _TOO_MANY)
+
+
+check_env: Final = each(required("name", _NAME), _check_value_from)
+
+
+# --- many variables of one source
+
+_NAMED: Final = required("name", valid(SUBDOMAIN.beginning))
+_FROM: Final = ("configMapRef", "secretRef")
+
+
+def check_env_from(sources: Iterable[Tree] | None, path: Path) -> Iterator[FieldError]:
+    """Upstream does not say which element it means if the number of its sources is wrong."""
+    for index, source in enumerate(sources or ()):
+        yield from optional("prefix", _NAME)(source, path.index(index))
+        present = [name for name in _FROM if source.get(name) is not None]
+        for name in present:
+            yield from _NAMED(source[name], path.index(index).child(name))
+        if not present:
+            yield errors.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
+        elif len(present) > 1:
+            yield errors.invalid(path, "", _TOO_MANY)
+
+
+# --- files
+
+
+def check_file_volumes(
+    spec_volumes: Iterable[Tree], variables: Iterable[Tree], path: Path
+) -> Iterator[FieldError]:
+    """Variables may be read of files in empty directories only."""
+    volumes = {volume.get("name"): volume for volume in spec_volumes}
+    for index, variable in enumerate(variables):
+        reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+        if reference is None:
+            continue
+        name = reference.get("volumeName", "")
+        at = path.index(index).child("valueFrom", "fileKeyRef", "volumeName")
+        if name not in volumes:
+            yield errors.not_found(at, name)
+        elif volumes[name].get("emptyDir") is None:
+            yield errors.invalid(at, name, "referenced volume must be of type emptyDir")

@@ -1,0 +1,84 @@
+"""What an old pod, or template of pods, did that its successor may therefore go on doing."""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+from apimachinery import quantity
+from apimachinery.paths import ROOT
+from apiserver.validation.file_paths import check_not_reserved
+from apiserver.validation.labels import check_selector
+from apiserver.validation.node_selectors import check_node_selector
+from apiserver.validation.pods.affinity import REQUIRED, check_match_label_keys, has_wrong_selectors
+from apiserver.validation.pods.annotations import is_deletion_cost
+from apiserver.validation.pods.leniency import Leniency
+from apiserver.validation.pods.restarts import ALWAYS, RESTART_CONTAINER
+from apiserver.validation.pods.surroundings import containers_of
+from apiserver.validation.pods.sysctls import check_host_sysctl
+from apiserver.validation.pods.tolerations import COMPARISONS
+from apiserver.validation.resource_names import is_divisible, is_huge_page
+from apiserver.validation.rules import Tree, pointer
+
+
+def leniency_towards(spec: Tree, metadata: Tree) -> Leniency:
+    """Of the old pod or template."""
+    context, affinity = spec.get("securityContext") or {}, spec.get("affinity") or {}
+    constraints = spec.get("topologySpreadConstraints") or ()
+    own_users = spec.get("hostUsers") is False
+    return Leniency(
+        deletion_cost=not is_deletion_cost(metadata.get("annotations") or {}),
+        huge_pages=_has_parts_of_pages(spec),
+        selector_values=has_wrong_selectors(affinity),
+        node_affinity_values=_has_wrong_node_values(affinity),
+        spread_selectors=any(any(_SELECTOR(constraint, ROOT)) for constraint in constraints),
+        spread_label_keys=any(any(check_match_label_keys(constraint, ROOT)) for constraint in constraints),
+        token_paths=any(any(check_not_reserved(path, ROOT)) for path in _token_paths(spec)),
+        host_sysctls=any(
+            any(check_host_sysctl(spec, sysctl.get("name", ""), ROOT))
+            for sysctl in context.get("sysctls", ())
+        ),
+        selinux_policy=context.get("seLinuxChangePolicy") is not None,
+        comparisons=any(one.get("operator") in COMPARISONS for one in spec.get("tolerations", ())),
+        host_network_users=own_users and bool(spec.get("hostNetwork")),
+        volume_devices=own_users
+        and any(container.get("volumeDevices") for container, _ in containers_of(spec, ROOT)),
+        restarting_resizes=any(map(_restarts_when_resized, spec.get("initContainers", ()))),
+    )
+
+
+_SELECTOR = pointer("labelSelector", check_selector)
+
+
+def _has_parts_of_pages(spec: Tree) -> bool:
+    requirements = [container.get("resources") or {} for container, _ in containers_of(spec, ROOT)]
+    amounts: Iterable[dict[str, Any]] = chain(
+        (of.get(field) or {} for of in requirements for field in ("limits", "requests")),
+        (spec.get("overhead") or {},),
+    )
+    return any(
+        is_huge_page(name) and not is_divisible(name, quantity.parse(amount))
+        for of in amounts
+        for name, amount in of.items()
+    )
+
+
+def _has_wrong_node_values(affinity: Tree) -> bool:
+    selector = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
+    return selector is not None and any(check_node_selector(selector, ROOT))
+
+
+def _token_paths(spec: Tree) -> Iterable[str]:
+    return (
+        source["serviceAccountToken"].get("path", "")
+        for volume in spec.get("volumes", ())
+        for source in (volume.get("projected") or {}).get("sources") or ()
+        if source.get("serviceAccountToken") is not None
+    )
+
+
+def _restarts_when_resized(container: Tree) -> bool:
+    if container.get("restartPolicy") == ALWAYS:
+        return False
+    return any(
+        policy.get("restartPolicy") == RESTART_CONTAINER for policy in container.get("resizePolicy", ())
+    )
