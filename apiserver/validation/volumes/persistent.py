@@ -48,7 +48,11 @@ _MODES: Final = every(required("accessModes"), field("accessModes", check_access
 
 def check_basic_amount(amount: str, path: Path) -> Iterable[FieldError]:
     of = quantity.parse(amount)
-    return (errors.invalid(path, of.scaled_value(), "must be a valid resource quantity"),) if of < quantity.ZERO else ()
+    return (
+        (errors.invalid(path, of.scaled_value(), "must be a valid resource quantity"),)
+        if of < quantity.ZERO
+        else ()
+    )
 
 
 def _check_capacity(spec: Tree, path: Path) -> Iterator[FieldError]:

@@ -7,7 +7,7 @@ from apimachinery import errors, names
 from apimachinery.errors import FieldError
 from apimachinery.paths import Path
 from apiserver.validation.file_paths import check_no_backsteps
-from apiserver.validation.rules import Check, Tree, every, optional, pointer, required, valid
+from apiserver.validation.rules import Check, every, optional, pointer, required, valid
 from apiserver.validation.volumes import legacy, sources
 from apiserver.validation.volumes.sources import SOURCES
 

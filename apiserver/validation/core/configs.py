@@ -1,0 +1,156 @@
+"""ConfigMaps and Secrets."""
+
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import orjson
+
+from apimachinery import errors, meta, names
+from apimachinery.errors import FieldError
+from apimachinery.groups import GroupKind
+from apimachinery.paths import ROOT, Path
+from apiserver.validation.kind import Create, Update, Validation
+from apiserver.validation.objects import as_created, together, unchanged
+from apiserver.validation.rules import Tree
+from apiserver.wire import go_json
+
+_MOST_BYTES: Final = 1024 * 1024
+
+
+def _size(content: str) -> int:
+    """How many bytes a text of base64 holds."""
+    return len(content) // 4 * 3 - content.count("=")
+
+
+_SEALED: Final = "field is immutable when `immutable` is set"
+
+
+def _sealed(*fields: str) -> Update:
+    """Nothing of an object that was declared immutable changes, nor that it is."""
+
+    def update(new: Tree, old: Tree) -> Iterator[FieldError]:
+        if not old.get("immutable"):
+            return
+        if not new.get("immutable"):
+            yield errors.forbidden(ROOT.child("immutable"), _SEALED)
+        for name in fields:
+            if (new.get(name) or {}) != (old.get(name) or {}):
+                yield errors.forbidden(ROOT.child(name), _SEALED)
+
+    return update
+
+
+def _check_keys(values: Iterable[str], path: Path) -> Iterator[FieldError]:
+    for key in values:
+        for problem in names.check_config_map_key(key):
+            yield errors.invalid(path.key(key), key, problem)
+
+
+# --- ConfigMap
+
+
+def _check_no_duplicates(data: Tree, others: Tree, other: str, path: Path) -> Iterator[FieldError]:
+    for key in data:
+        if key in others:
+            yield errors.invalid(path.key(key), key, f"duplicate of key present in {other}")
+
+
+def _create_config_map(tree: Tree) -> Iterator[FieldError]:
+    data, binary = tree.get("data") or {}, tree.get("binaryData") or {}
+    yield from _check_keys(data, ROOT.child("data"))
+    yield from _check_no_duplicates(data, binary, "binaryData", ROOT.child("data"))
+    yield from _check_keys(binary, ROOT.child("binaryData"))
+    yield from _check_no_duplicates(binary, data, "data", ROOT.child("binaryData"))
+    size = sum(len(value.encode()) for value in data.values()) + sum(map(_size, binary.values()))
+    if size > _MOST_BYTES:
+        yield errors.too_long(ROOT.key(""), _MOST_BYTES)
+
+
+# --- Secret
+
+_DATA: Final = ROOT.child("data")
+_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+
+
+def _check_account_token(secret: Tree) -> Iterable[FieldError]:
+    if meta.annotations(secret).get(_ACCOUNT_NAME):
+        return ()
+    return (errors.required(ROOT.child("metadata", "annotations").key(_ACCOUNT_NAME)),)
+
+
+def _check_user_or_password(secret: Tree) -> Iterable[FieldError]:
+    data = secret.get("data") or {}
+    if "username" in data or "password" in data:
+        return ()
+    return [errors.required(_DATA.key(key)) for key in ("username", "password")]
+
+
+def _with_keys(*keys: str) -> Create:
+    def check(secret: Tree) -> Iterable[FieldError]:
+        data = secret.get("data") or {}
+        return [errors.required(_DATA.key(key)) for key in keys if key not in data]
+
+    return check
+
+
+def _check_ssh_key(secret: Tree) -> Iterable[FieldError]:
+    key = "ssh-privatekey"
+    return () if (secret.get("data") or {}).get(key) else (errors.required(_DATA.key(key)),)
+
+
+def _json_problem(content: bytes) -> str:
+    """Why a text is no JSON object, as Go puts it."""
+    problem = go_json.syntax_error(content)
+    if problem:
+        return problem
+    tree = orjson.loads(content)
+    if tree is None or isinstance(tree, dict):
+        return ""
+    kinds = ((bool, "bool"), (str, "string"), (list, "array"))
+    kind = next((name for cls, name in kinds if isinstance(tree, cls)), "number")
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+
+
+def _with_json(key: str) -> Create:
+    """The contents of a secret are never told."""
+
+    def check(secret: Tree) -> Iterable[FieldError]:
+        content = (secret.get("data") or {}).get(key)
+        if content is None:
+            return (errors.required(_DATA.key(key)),)
+        problem = _json_problem(b64decode(content))
+        return (errors.invalid(_DATA.key(key), "<secret contents redacted>", problem),) if problem else ()
+
+    return check
+
+
+_TYPES: Final[Mapping[str, Create]] = {
+    "kubernetes.io/service-account-token": _check_account_token,
+    "kubernetes.io/dockercfg": _with_json(".dockercfg"),
+    "kubernetes.io/dockerconfigjson": _with_json(".dockerconfigjson"),
+    "kubernetes.io/basic-auth": _check_user_or_password,
+    "kubernetes.io/ssh-auth": _check_ssh_key,
+    "kubernetes.io/tls": _with_keys("tls.crt", "tls.key"),
+}
+
+
+def _create_secret(tree: Tree) -> Iterator[FieldError]:
+    data = tree.get("data") or {}
+    yield from _check_keys(data, _DATA)
+    if sum(map(_size, data.values())) > _MOST_BYTES:
+        yield errors.too_long(_DATA, _MOST_BYTES)
+    check_type = _TYPES.get(tree.get("type", ""))
+    if check_type is not None:
+        yield from check_type(tree)
+
+
+VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
+    GroupKind("", "ConfigMap"): Validation(
+        create=_create_config_map,
+        update=together(_sealed("data", "binaryData"), as_created(_create_config_map)),
+    ),
+    GroupKind("", "Secret"): Validation(
+        create=_create_secret, update=together(unchanged("type"), _sealed("data"), as_created(_create_secret))
+    ),
+}
