@@ -1,0 +1,110 @@
+"""Flags as kube-apiserver takes them, and what is said of wrong ones."""
+
+from pathlib import Path
+
+import pytest
+
+from apiserver.config.command_line import parse
+from apiserver.config.upstream import IGNORED
+
+
+def read(*arguments, **environment):
+    return parse(arguments, environment)
+
+
+def test_without_flags_everything_is_safe_and_local():
+    config = read()
+    assert (config.serving.bind_address, config.serving.secure_port) == ("127.0.0.1", 6443)
+    assert config.serving.http_port is None
+    assert config.store.etcd_servers == ()
+    assert config.store.data_dir is None
+    assert config.ignored == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "section", "field", "value"),
+    [
+        pytest.param(["--secure-port=0"], "serving", "secure_port", 0, id="equals"),
+        pytest.param(["--secure-port", "8443"], "serving", "secure_port", 8443, id="two words"),
+        pytest.param(["--secure_port=1"], "serving", "secure_port", 1, id="underscores"),
+        pytest.param(
+            ["--secure-port=1", "--secure-port=2"], "serving", "secure_port", 2, id="the last counts"
+        ),
+        pytest.param(["--bind-address=::1"], "serving", "bind_address", "::1", id="IPv6"),
+        pytest.param(["--request-timeout=1m30s"], "serving", "request_timeout", 90.0, id="duration"),
+        pytest.param(["--etcd-servers=a,b"], "store", "etcd_servers", ("a", "b"), id="list"),
+        pytest.param(
+            ["--etcd-servers=a", "--etcd-servers", "b,c"],
+            "store",
+            "etcd_servers",
+            ("a", "b", "c"),
+            id="repeated list",
+        ),
+        pytest.param(["--data-dir=x"], "store", "data_dir", Path("x"), id="path"),
+        pytest.param(["--fsync=false"], "store", "fsync", False, id="false"),
+        pytest.param(["--fsync"], "store", "fsync", True, id="a bare flag is true"),
+        pytest.param(["-v", "4"], "logging", "v", 4, id="short"),
+        pytest.param(["-v=4"], "logging", "v", 4, id="short with equals"),
+        pytest.param(["--v=4"], "logging", "v", 4, id="long and short"),
+        pytest.param(
+            ["--service-node-port-range=1-2"], "services", "service_node_port_range", range(1, 3), id="ports"
+        ),
+    ],
+)
+def test_a_flag_sets_its_field(arguments, section, field, value):
+    assert getattr(getattr(read(*arguments), section), field) == value
+
+
+def test_the_environment_stands_for_flags_and_flags_override_it():
+    assert read(MOCKUBE_APISERVER_SECURE_PORT="1").serving.secure_port == 1
+    assert read("--secure-port=2", MOCKUBE_APISERVER_SECURE_PORT="1").serving.secure_port == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["--secure-port=x"], '--secure-port: "x" is not a whole number', id="no number"),
+        pytest.param(["--secure-port=65536"], "--secure-port: 65536 is not a port", id="no port"),
+        pytest.param(["--bind-address=here"], '--bind-address: "here" is not an IP address', id="no address"),
+        pytest.param(["--request-timeout=5"], "--request-timeout: time: missing unit", id="no unit"),
+        pytest.param(["--request-timeout=-5s"], "--request-timeout: -5s is less than nothing", id="negative"),
+        pytest.param(["--fsync=maybe"], '--fsync: "maybe" is neither', id="neither true nor false"),
+        pytest.param(["--service-cluster-ip-range=10.0.0.1/24"], "--service-cluster-ip-range", id="no range"),
+        pytest.param(["--service-node-port-range=5-4"], "--service-node-port-range", id="ports backwards"),
+        pytest.param(
+            ["--logging-format=xml"], '--logging-format: "xml" is none of text, json', id="no choice"
+        ),
+        pytest.param(["--authorization-mode=Node,RBAC"], "Node is not built yet", id="not built"),
+        pytest.param(["--authorization-mode=RBCA"], '"RBCA" is not a valid mode', id="no mode"),
+        pytest.param(["--tls-cert-file=a"], "--tls-cert-file and --tls-private-key-file", id="half a pair"),
+        pytest.param(["--etcd-servers=a", "--data-dir=b"], "exclude each other", id="two stores"),
+        pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="a slip of the finger"),
+        pytest.param(["--secure=1"], "unrecognized arguments: --secure=1", id="no abbreviations"),
+        pytest.param(["now"], "unrecognized arguments: now", id="too much"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(arguments, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        read(*arguments)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+def test_flags_of_kube_apiserver_that_have_no_effect_are_told_of():
+    config = read("--feature-gates=A=true", "--profiling", "--event-ttl", "1h", "--secure-port=1")
+    assert config.ignored == ("event-ttl", "feature-gates", "profiling")
+    assert config.serving.secure_port == 1
+
+
+def test_no_flag_is_both_built_and_ignored():
+    parse([f"--{name}=" for name in IGNORED], {})
+
+
+def test_help_names_every_flag_in_sections(capsys):
+    with pytest.raises(SystemExit) as ended:
+        read("--help")
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    for words in ("Serving:", "--secure-port PORT", "Store:", "--fsync [true|false]", "Authentication:"):
+        assert words in shown
+    assert "--profiling" not in shown

@@ -1,0 +1,47 @@
+"""One line for each record, in klog's form or as JSON."""
+
+import io
+import logging
+import re
+
+import orjson
+import pytest
+
+from apiserver.observe import logs
+
+
+@pytest.fixture
+def stream():
+    """Where logs go, until the test ends."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield io.StringIO()
+    root.handlers[:], root.level = before
+
+
+def write(stream, form, *, verbosity=0):
+    logs.start(verbosity=verbosity, form=form, stream=stream)
+    logger = logging.getLogger("tests")
+    logger.debug("for few")
+    logger.info("told %d", 1)
+    logger.warning("beware")
+    logger.error("failed", exc_info=ValueError("why"))
+    return stream.getvalue()
+
+
+def test_klog(stream):
+    lines = write(stream, "text").splitlines()
+    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_logs\.py:\d+\] told 1", lines[0])
+    assert [line[0] for line in lines[:3]] == ["I", "W", "E"]
+    assert lines[-1] == "ValueError: why"
+
+
+def test_json(stream):
+    lines = list(map(orjson.loads, write(stream, "json").splitlines()))
+    assert [line["msg"].splitlines()[0] for line in lines] == ["told 1", "beware", "failed"]
+    assert ["v" in line for line in lines] == [True, False, False]
+    assert lines[0]["caller"].startswith("test_logs.py:")
+
+
+def test_more_is_told_to_those_who_ask(stream):
+    assert "for few" in write(stream, "text", verbosity=4)

@@ -1,0 +1,89 @@
+"""Certificates are made once, used as long as they are good, and kept from others' eyes."""
+
+import ssl
+import stat
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+
+from apimachinery.chance import SeededChance
+from apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepare, server_subject
+from apiserver.pki.issue import Subject
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+HOST = server_subject(["192.0.2.7"], "10.96.0.0/12")
+
+
+def make(path, *, now=NOW, subject=HOST):
+    return prepare(path, subject, now=now, chance=SeededChance())
+
+
+def contents(path):
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def test_nobody_else_may_read_what_is_made(tmp_path):
+    path = make(tmp_path / "pki").path
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.iterdir()} == {0o600}
+
+
+def test_the_server_is_known_by_all_its_names(tmp_path):
+    certificate = x509.load_pem_x509_certificate(make(tmp_path).certificate(SERVER).read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert {"localhost", "kubernetes", "kubernetes.default.svc.cluster.local"} <= set(
+        names.get_values_for_type(x509.DNSName)
+    )
+    addresses = set(map(str, names.get_values_for_type(x509.IPAddress)))
+    assert addresses == {"127.0.0.1", "::1", "10.96.0.1", "192.0.2.7"}
+
+
+def test_the_administrator_is_a_master(tmp_path):
+    folder = make(tmp_path)
+    certificate = x509.load_pem_x509_certificate(folder.certificate(CLIENT).read_bytes())
+    assert certificate.subject.rfc4514_string() == "CN=kubernetes-admin,O=system:masters"
+    ssl.create_default_context().load_cert_chain(folder.certificate(CLIENT), folder.key(CLIENT))
+
+
+def test_what_is_good_is_used_again(tmp_path):
+    make(tmp_path)
+    before = contents(tmp_path)
+    make(tmp_path, now=NOW + timedelta(days=100))
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("now", "subject", "anew"),
+    [
+        pytest.param(
+            NOW + timedelta(days=340),
+            HOST,
+            {"apiserver.crt", "apiserver.key", "admin.crt", "admin.key"},
+            id="old",
+        ),
+        pytest.param(
+            NOW,
+            Subject(name=HOST.name, hosts=(*HOST.hosts, "192.0.2.8")),
+            {"apiserver.crt", "apiserver.key"},
+            id="another address",
+        ),
+    ],
+)
+def test_what_is_no_longer_good_is_made_anew_by_the_same_authority(tmp_path, now, subject, anew):
+    make(tmp_path)
+    before = contents(tmp_path)
+    make(tmp_path, now=now, subject=subject)
+    assert {name for name, data in contents(tmp_path).items() if data != before[name]} == anew
+
+
+def test_an_authority_that_has_expired_is_not_replaced_behind_anybodys_back(tmp_path):
+    make(tmp_path)
+    with pytest.raises(BadFolder, match="has expired"):
+        make(tmp_path, now=NOW + timedelta(days=3651))
+
+
+def test_an_authority_without_its_key_is_refused(tmp_path):
+    make(tmp_path).key(AUTHORITY).unlink()
+    with pytest.raises(BadFolder, match="cannot be read"):
+        make(tmp_path)
