@@ -64,7 +64,7 @@ def _fill_in(pod: Tree, limits: list[Tree]) -> None:
     }
     spec, filled = dict(pod["spec"]), list[str]()
     for field, kind in CONTAINERS:
-        if field in spec:
+        if spec.get(field):
             spec[field] = [_filled_in(container, defaults, kind, filled) for container in spec[field]]
     pod["spec"] = spec
     if filled:
@@ -146,7 +146,7 @@ _OF_CLAIMS: Mapping[str, Constraint] = {"min": _minimum, "max": _maximum_request
 def _check_pod(limit: Tree, spec: Tree) -> Iterator[str]:
     if limit.get("type") == "Container":
         for field, _ in CONTAINERS:
-            for container in spec.get(field, ()):
+            for container in spec.get(field) or ():
                 resources = container.get("resources", {})
                 yield from _problems(
                     limit, _OF_PODS, amounts(resources.get("requests")), amounts(resources.get("limits"))

@@ -19,10 +19,10 @@ def amounts(listed: Mapping[str, Any] | None) -> Amounts:
 def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
     """The pod's requests or limits."""
     total: Amounts = {}
-    for container in spec.get("containers", ()):
+    for container in spec.get("containers") or ():
         total = _sum(total, _of(container, field))
     before, sidecars = dict[str, Quantity](), dict[str, Quantity]()
-    for container in spec.get("initContainers", ()):
+    for container in spec.get("initContainers") or ():
         asked = _of(container, field)
         if container.get("restartPolicy") == "Always":
             # It goes on to run beside everything after it.

@@ -84,7 +84,7 @@ def _mount_token(spec: Tree, source: Chance) -> None:
     mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
     needed = False
     for field in ("initContainers", "containers"):
-        if field not in spec:
+        if not spec.get(field):
             continue
         lacks = [not _mounts_at_path(container) for container in spec[field]]
         needed = needed or any(lacks)
@@ -119,7 +119,7 @@ def _secret_names(spec: Tree) -> Iterator[str]:
     for volume in spec.get("volumes", ()):
         yield from _secrets_of_volume(volume)
     for field in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(field, ()):
+        for container in spec.get(field) or ():
             for variable in (*container.get("env", ()), *container.get("envFrom", ())):
                 source = variable.get("valueFrom") or variable
                 for reference in ("secretKeyRef", "secretRef"):
@@ -154,7 +154,7 @@ def _not_mountable(spec: Tree, account: Tree) -> Iterator[str]:
         if secret is not None and secret not in allowed:
             yield f'volume with secret.secretName="{secret}" is not allowed because service account {name} {ending}'
     for field, kind in (("initContainers", "init container"), ("containers", "container")):
-        for container in spec.get(field, ()):
+        for container in spec.get(field) or ():
             for variable in container.get("env", ()):
                 secret = ((variable.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name")
                 if secret is not None and secret not in allowed:

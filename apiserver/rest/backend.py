@@ -107,7 +107,7 @@ class Backend:
 
     def request(self, call: Call) -> Request:
         """What a strategy may know of a call."""
-        return Request(user=call.user, now=self.clock.now(), warn=call.warnings.append)
+        return Request(user=call.user, now=self.clock.now(), warn=call.warn)
 
     async def claims(self, resource: Resource, new: Tree | None, old: Tree | None) -> Claims:
         claimant = self.claimants.get(resource.group_resource)

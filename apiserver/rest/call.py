@@ -46,6 +46,11 @@ class Call:
         values = self.query.get(name)
         return values[0] if values else ""
 
+    def warn(self, text: str) -> None:
+        """Tell the client, once, however often the same is found."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectAnswer:

@@ -80,6 +80,8 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     wrong = backend.rules.check_create(resource, tree)
     if wrong:
         raise status.invalid(resource.group_kind, name, wrong)
+    for warning in strategy.warnings(tree, None):
+        call.warn(warning)
     await backend.admission.validate(backend, attributes)
     return await _insert(backend, attributes, tree, claims)
 

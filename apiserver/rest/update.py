@@ -120,6 +120,8 @@ async def _prepare(
     wrong = backend.rules.check_update(resource, subresource, new, old)
     if wrong:
         raise status.invalid(resource.group_kind, call.name, wrong)
+    for warning in strategy.warnings(new, old):
+        call.warn(warning)
     await backend.admission.validate(backend, attributes)
     return new, claims
 

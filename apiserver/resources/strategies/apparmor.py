@@ -23,7 +23,7 @@ def take_annotations(pod: Tree, request: Request) -> None:
         changed = {
             field: [_taken(container, annotated, of_pod, request) for container in spec[field]]
             for field in CONTAINERS
-            if field in spec
+            if spec.get(field)
         }
         pod["spec"] = spec | changed
 

@@ -39,6 +39,10 @@ def _count_template_generation(new: Tree, old: Tree, _request: Request) -> None:
     _set_template_generation(new, _template_generation(old) + is_new)
 
 
+def _keep_template_generation(new: Tree, old: Tree, _request: Request) -> None:
+    _set_template_generation(new, _template_generation(old))
+
+
 def _select_own_pods(job: Tree, _request: Request) -> None:
     """A Job's pods carry its uid, and it selects them by that, unless it says that it has a selector of its own."""
     spec, metadata = job["spec"], job["metadata"]
@@ -75,7 +79,7 @@ DAEMON_SETS = Strategy(
     generation=SPEC,
     first_generation=1,
     prepare_create=_begin_template_generation,
-    prepare_update={MAIN: _count_template_generation},
+    prepare_update={MAIN: _count_template_generation, "status": _keep_template_generation},
 )
 
 JOBS = Strategy(
