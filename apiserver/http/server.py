@@ -115,6 +115,7 @@ class Handler:
             body=body,
             user=user,
             user_agent=request.headers.get("User-Agent", ""),
+            warnings=[resource.deprecated] if resource.deprecated else [],
         )
 
     def _find(self, info: RequestInfo) -> Resource:

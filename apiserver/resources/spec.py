@@ -44,6 +44,8 @@ class Resource:
     """Its folder under /registry, where that is not its name."""
     storage_version: GroupVersion | None = None
     """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
+    deprecated: str = ""
+    """What every client of it is warned of."""
     selectable: tuple[str, ...] = ()
     """What field selectors may ask for besides metadata.name and metadata.namespace, as JSON paths."""
 

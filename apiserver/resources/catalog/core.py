@@ -13,6 +13,7 @@ GROUP = Group(
             kind="ComponentStatus",
             namespaced=False,
             short_names=("cs",),
+            deprecated="v1 ComponentStatus is deprecated in v1.19+",
             verbs=("get", "list"),
         ),
         Resource(group="", version="v1", name="configmaps", kind="ConfigMap", short_names=("cm",)),
@@ -24,6 +25,7 @@ GROUP = Group(
             singular="endpoints",
             short_names=("ep",),
             stored_at="services/endpoints",
+            deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         ),
         Resource(
             group="",
