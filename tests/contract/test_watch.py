@@ -51,6 +51,7 @@ async def test_a_put_and_a_delete(store, backend):
         pytest.param(b"a", None, [b"a"], id="one key"),
         pytest.param(b"a/", None, [], id="one key that is never there"),
         pytest.param(b"a/", prefix_end(b"a/"), [b"a/1", b"a/2"], id="a prefix"),
+        pytest.param(b"a", prefix_end(b"a"), [b"a", b"a/1", b"a/2", b"a0"], id="a prefix that is a key"),
         pytest.param(b"a/1", b"b", [b"a/1", b"a/2", b"a0"], id="an interval without its end"),
         pytest.param(b"a0", FROM_KEY, [b"a0", b"b", b"\xff"], id="from a key on"),
         pytest.param(FROM_KEY, FROM_KEY, list(KEYS), id="everything"),
