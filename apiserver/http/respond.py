@@ -27,9 +27,7 @@ def response(
     content_type: str = JSON,
     warnings: Sequence[str] = (),
 ) -> web.Response:
-    headers = CIMultiDict({"Content-Type": content_type, "Cache-Control": "no-cache, private"})
-    for warning in warnings:
-        headers.add("Warning", f"299 - {orjson.dumps(warning).decode()}")
+    headers = _headers(content_type, warnings)
     if len(body) >= COMPRESS_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"
@@ -37,15 +35,22 @@ def response(
     return web.Response(body=body, status=code, headers=headers)
 
 
+def _headers(content_type: str, warnings: Sequence[str]) -> CIMultiDict[str]:
+    headers = CIMultiDict({"Content-Type": content_type, "Cache-Control": "no-cache, private"})
+    for warning in warnings:
+        headers.add("Warning", f"299 - {orjson.dumps(warning).decode()}")
+    return headers
+
+
 def _gzip(body: bytes) -> bytes:
     compressor = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     return compressor.compress(body) + compressor.flush()
 
 
-def error_response(error: Exception) -> web.Response:
+def error_response(error: Exception, warnings: Sequence[str] = ()) -> web.Response:
     """An error as its Status object; one that nobody expected is logged, and told of in general words only."""
     known = _known(error)
-    headers = {"Content-Type": JSON, "Cache-Control": "no-cache, private"}
+    headers = _headers(JSON, warnings)
     seconds = known.details.retry_after_seconds if known.details else 0
     if seconds:
         headers["Retry-After"] = str(seconds)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from aiohttp import web
 
 from apimachinery import status
-from apimachinery.status import Details, MethodNotSupported, NotFound
+from apimachinery.status import ApiError, Details, MethodNotSupported, NotFound
 from apiserver.http import respond
 from apiserver.http.budget import Budget, InFlight, allotted, is_long_running, within
 from apiserver.http.connections import Server
@@ -95,7 +95,10 @@ class Handler:
             raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
         if call.verb == "watch":
             return await self.watching.serve(self.server, request, call, wanted)
-        return await self._carry_out(request, call, wanted)
+        try:
+            return await self._carry_out(request, call, wanted)
+        except ApiError as error:
+            return respond.error_response(error, call.warnings)
 
     async def _call(
         self, request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
