@@ -1,11 +1,11 @@
 """OpenAPI over HTTP: documents that clients keep as long as their hash stays the same."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from aiohttp import web
 
-from apimachinery import status
+from apiserver.discovery.openapi import gnostic
 from apiserver.discovery.openapi.documents import Documents
 from apiserver.http.pages import Page
 
@@ -14,16 +14,25 @@ FOR_EVER = "public, max-age=31536000, immutable"
 
 
 def openapi_pages(documents: Documents) -> Mapping[str, Page]:
-    pages = {"/openapi/v2": _page(lambda: documents.v2), "/openapi/v3": _page(lambda: documents.index)}
+    pages = {"/openapi/v2": _v2(documents), "/openapi/v3": _v3_index(documents)}
     for folder in documents.folders:
         pages[f"/openapi/v3/{folder}"] = _hashed(documents, folder)
     return pages
 
 
-def _page(text: Callable[[], bytes]) -> Page:
+def _v2(documents: Documents) -> Page:
     async def page(request: web.BaseRequest) -> web.Response:
-        body = text()
-        return _answer(request, body, hashlib.sha512(body).hexdigest().upper(), "no-cache, private")
+        protobuf = PROTOBUF in request.headers.get("Accept", "")
+        body = documents.v2_protobuf if protobuf else documents.v2
+        content_type = gnostic.MEDIA_TYPE if protobuf else "application/json"
+        return _answer(request, body, _digest(body), "no-cache, private", content_type)
+
+    return page
+
+
+def _v3_index(documents: Documents) -> Page:
+    async def page(request: web.BaseRequest) -> web.Response:
+        return _answer(request, documents.index, _digest(documents.index), "no-cache, private")
 
     return page
 
@@ -40,14 +49,17 @@ def _hashed(documents: Documents, folder: str) -> Page:
     return page
 
 
-def _answer(request: web.BaseRequest, body: bytes, digest: str, keep: str) -> web.Response:
+def _digest(body: bytes) -> str:
+    return hashlib.sha512(body).hexdigest().upper()
+
+
+def _answer(
+    request: web.BaseRequest, body: bytes, digest: str, keep: str, content_type: str = "application/json"
+) -> web.Response:
     etag = f'"{digest}"'
     headers = {"ETag": etag, "Cache-Control": keep, "Vary": "Accept"}
     if request.headers.get("If-None-Match") == etag:
         return web.Response(status=304, headers=headers)
-    accept = request.headers.get("Accept", "*/*")
-    if PROTOBUF in accept and "json" not in accept:
-        raise status.not_acceptable(["application/json"])
-    response = web.Response(body=body, content_type="application/json", headers=headers)
+    response = web.Response(body=body, headers=headers | {"Content-Type": content_type})
     response.enable_compression()
     return response

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from apiserver.discovery.openapi import gnostic
 from apiserver.discovery.openapi.paths import Writer
 from apiserver.discovery.openapi.schemas import V2, V3, Definitions
 from apiserver.discovery.version import DOCUMENT
@@ -47,11 +48,19 @@ class Documents:
 
     @cached_property
     def v2(self) -> bytes:
+        return orjson.dumps(self._v2)
+
+    @cached_property
+    def v2_protobuf(self) -> bytes:
+        return gnostic.encode(self._v2)
+
+    @property
+    def _v2(self) -> Tree:
         rows = [row for rows in self._rows.values() for row in rows]
         definitions = self._definitions
         written = {name: definitions.schema(name, V2) for name in definitions.needed(self._names(rows))}
         document = {"swagger": "2.0", "info": _INFO, "paths": Writer(self._kinds, V2).paths(rows)}
-        return orjson.dumps(document | {"definitions": written})
+        return document | {"definitions": written}
 
     def _make_v3(self, folder: str) -> bytes:
         rows, definitions = self._rows[folder], self._definitions

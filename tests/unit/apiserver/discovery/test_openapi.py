@@ -5,6 +5,7 @@ import pytest
 
 from apiserver.discovery.openapi.documents import Documents
 from apiserver.resources.catalog import GROUPS
+from apiserver.wire.protobuf.varint import read_parts, read_payload, read_varint
 
 DOCUMENTS = Documents(row for group in GROUPS for row in group.resources)
 V2 = orjson.loads(DOCUMENTS.v2)
@@ -66,3 +67,22 @@ def test_the_index_names_every_document_by_what_it_says():
     paths = orjson.loads(DOCUMENTS.index)["paths"]
     assert set(paths) == set(DOCUMENTS.folders)
     assert paths["api/v1"]["serverRelativeURL"].endswith(DOCUMENTS.hash("api/v1"))
+
+
+def test_version_2_says_the_same_in_protobuf():
+    document = read_parts(DOCUMENTS.v2_protobuf)
+    assert document[1] == b"2.0"
+    assert read_parts(document[2])[1] == b"Kubernetes"
+    named = [read_parts(payload) for payload in payloads(document[9])]
+    assert [part[1].decode() for part in named] == list(V2["definitions"])
+    paths = [read_parts(payload) for payload in payloads(document[8])]
+    assert [part[1].decode() for part in paths] == list(V2["paths"])
+
+
+def payloads(message):
+    """What stands in a message of messages, one after the other."""
+    at = 0
+    while at < len(message):
+        at = read_varint(message, at)[1]
+        payload, at = read_payload(message, at)
+        yield payload
