@@ -4,9 +4,11 @@ import asyncio
 import logging
 import signal
 import socket
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from ipaddress import ip_address, ip_network
 
+from apimachinery import chance
 from apimachinery.chance import SystemChance
 from apimachinery.clock import Clock, RealClock
 from apimachinery.timestamps import format_time
@@ -14,6 +16,7 @@ from apiserver import kubeconfig
 from apiserver.app import ApiServer
 from apiserver.bootstrap.cluster import Facts, cluster
 from apiserver.bootstrap.ensure import ensure
+from apiserver.bootstrap.identity import keep_alive, server_name
 from apiserver.config.command_line import Config
 from apiserver.config.settings import Serving
 from apiserver.credentials import Credentials, gather
@@ -21,6 +24,7 @@ from apiserver.http.budget import Budget
 from apiserver.http.listen import Door, bind, listening
 from apiserver.resources.catalog import GROUPS
 from apiserver.settings import Settings
+from apiserver.storage.compaction import Compactor
 from apiserver.store import opened
 
 LOG = logging.getLogger(__name__)
@@ -32,10 +36,10 @@ ELSEWHERE = ("192.0.2.1", 9)
 
 async def serve(config: Config) -> None:
     """Serve until a signal says stop."""
-    clock, chance = RealClock(), SystemChance()
+    clock, luck = RealClock(), SystemChance()
     stopping = _signalled()
     serving, address = config.serving, _advertised(config.serving)
-    credentials = gather(config, address, now=clock.now(), chance=chance)
+    credentials = gather(config, address, now=clock.now(), chance=luck)
     async with AsyncExitStack() as stack:
         doors = _bind(serving, credentials)
         kv = await stack.enter_async_context(opened(config.store, clock))
@@ -46,12 +50,13 @@ async def serve(config: Config) -> None:
             trust=credentials.trust,
             settings=_settings(config, f"{address or serving.bind_address}:{doors[0].port}"),
             clock=clock,
-            chance=chance,
+            chance=luck,
         )
         await stack.enter_async_context(server)
         facts = _facts(config, credentials, address, doors[0].port, clock)
         made = await ensure(server.backend, server.resources.__getitem__, cluster(facts, GROUPS))
         LOG.info("Objects of the system: %d made", made)
+        await stack.enter_async_context(_meanwhile(*_chores(config, server, doors[0].port)))
         door = listening(
             server.handler.server,
             doors,
@@ -65,6 +70,33 @@ async def serve(config: Config) -> None:
         server.stopping = True
         await clock.sleep(serving.shutdown_delay_duration)
     LOG.info("Stopped")
+
+
+def _chores(config: Config, server: ApiServer, port: int) -> Sequence[Coroutine[None, None, None]]:
+    """What goes on as long as the server runs."""
+    backend, host = server.backend, socket.gethostname()
+    name = server_name(host, port)
+    return (
+        Compactor(backend.kv, clock=backend.clock, interval=config.store.etcd_compaction_interval).run(),
+        keep_alive(
+            backend,
+            server.resources.__getitem__,
+            host=host,
+            name=name,
+            holder=f"{name}_{chance.uid(backend.chance)}",
+            clock=backend.clock,
+        ),
+    )
+
+
+@asynccontextmanager
+async def _meanwhile(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Work that ends with the block; if some of it fails, so does the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in work]
+        yield
+        for task in tasks:
+            task.cancel()
 
 
 def _signalled() -> asyncio.Event:

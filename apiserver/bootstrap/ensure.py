@@ -26,8 +26,21 @@ async def ensure(backend: Backend, resources: Callable[[Name], Resource], wanted
         if await backend.find(resource, one.namespace, one.name) is None:
             made += await _create(backend, resource, one)
         elif one.follows:
-            await update(backend, _call(resource, one, "update", one.tree()))
+            await _renew(backend, resource, one)
     return made
+
+
+async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
+    """Make an object's content true again, over whatever others made of it."""
+    while True:
+        present = await backend.get(resource, wanted.namespace, wanted.name)
+        tree = wanted.tree()
+        tree["metadata"]["resourceVersion"] = str(present.revision)
+        try:
+            await update(backend, _call(resource, wanted, "update", tree))
+        except status.Conflict:
+            continue
+        return
 
 
 async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
