@@ -5,6 +5,7 @@ from apimachinery.schema.model import Field, Shape, Type
 TEXT = Type(shape=Shape.STRING, go="string")
 NUMBER = Type(shape=Shape.INTEGER, go="int32")
 FLAG = Type(shape=Shape.BOOLEAN, go="bool")
+EITHER = Type(shape=Shape.INT_OR_STRING, go="intstr.IntOrString")
 FREE = Type(shape=Shape.ANY, go="v1.JSON")
 RAW = Type(shape=Shape.ANY, go="runtime.RawExtension")
 
@@ -95,3 +96,28 @@ THING = struct(
         "ThingStatus", phase=TEXT, conditions=listed_map(struct("Condition", type=TEXT, status=TEXT), "type")
     ),
 )
+
+BOX = struct(
+    "Box",
+    text=TEXT,
+    number=NUMBER,
+    flag=FLAG,
+    either=EITHER,
+    labels=mapping(),
+    atomic_map=mapping(atomic=True),
+    one=struct("One", a=TEXT, b=TEXT),
+    whole=struct("Whole", map_type="atomic", a=TEXT, b=TEXT),
+    names=listed_set(),
+    plain=atomic_list(),
+    containers=listed_map(CONTAINER, "name"),
+    ports=listed_map(PORT, "port", "protocol"),
+    ones=mapping(struct("One", a=TEXT, b=TEXT)),
+    free=FREE,
+    raw=RAW,
+)
+"""One of every kind of field."""
+
+
+def named(*names):
+    """Objects of which the name is all there is."""
+    return [{"name": name} for name in names]

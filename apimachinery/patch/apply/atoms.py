@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from apimachinery import gotext
-from apimachinery.patch.apply.elements import FIELD, KEY, Element, encoded, of_keys, of_value
+from apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quoted
 from apimachinery.schema.model import Field, Shape, Type
 
 RAW_EXTENSION: Final = "runtime.RawExtension"
@@ -72,12 +72,12 @@ class ListAtom:
         self.items = atom_of(kind.items)
         self.keys = kind.map_keys if kind.list_type == "map" else ()
         self._defaults = _defaults(self.keys, kind.items.fields)
-        self._single = f"{KEY}{{{encoded(self.keys[0])}:" if len(self.keys) == 1 else ""
+        self._single = f"{KEY}{{{quoted(self.keys[0])}:" if len(self.keys) == 1 else ""
 
     def element(self, item: Any) -> Element:
         """The step that leads to an item. `Unaddressable` with the reason if there is none."""
         if self._single and type(item) is dict and type(name := item.get(self.keys[0])) is str:
-            return f"{self._single}{encoded(name)}}}"
+            return f"{self._single}{quoted(name)}}}"
         return self._keyed(item) if self.keys else _valued(item)
 
     def elements(self, items: Sequence[Any]) -> list[Element]:

@@ -26,18 +26,19 @@ class MalformedFields(ValueError):
     """What should be a set of fields is none."""
 
 
-@lru_cache(_CACHED, typed=True)
-def encoded(value: str | float | bool | None) -> str:  # noqa: FBT001 - a JSON value like the others
-    """A primitive as it stands in a step. A whole number has one text, whether it was read as 1 or as 1.0."""
-    return gotext.marshal(value)
+@lru_cache(_CACHED)
+def quoted(text: str) -> str:
+    """A text as it stands in a step."""
+    return gotext.marshal(text)
 
 
 def of_value(value: Any) -> Element:
-    return VALUE + encoded(value)
+    """A whole number has one text, whether it was read as 1 or as 1.0."""
+    return VALUE + gotext.marshal(value)
 
 
 def of_keys(keys: dict[str, Any]) -> Element:
-    members = (f"{encoded(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
+    members = (f"{quoted(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
     return f"{KEY}{{{','.join(members)}}}"
 
 
@@ -51,19 +52,23 @@ def canonical(text: str) -> Element | None:
         raise MalformedFields(f"missing colon: {text}")
     if kind == FIELD:
         return text
+    try:
+        return _canonical_value(kind, content)
+    except (gotext.NumberError, orjson.JSONDecodeError) as error:
+        raise MalformedFields(str(error)) from None
+
+
+def _canonical_value(kind: str, content: str) -> Element | None:
     if kind == INDEX:
         return INDEX + str(gotext.parse_int(content, function="Atoi"))
-    if kind not in (KEY, VALUE):
-        return None
-    try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise MalformedFields(str(error)) from None
     if kind == VALUE:
-        return VALUE + gotext.marshal(value)
-    if not isinstance(value, dict):
-        raise MalformedFields(f"expected an object: {text}")
-    return of_keys(value)
+        return of_value(orjson.loads(content))
+    if kind != KEY:
+        return None
+    keys = orjson.loads(content)
+    if not isinstance(keys, dict):
+        raise MalformedFields(f"expected an object: {KEY}{content}")
+    return of_keys(keys)
 
 
 @lru_cache(_CACHED)

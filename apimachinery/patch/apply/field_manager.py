@@ -50,7 +50,7 @@ class FieldManager:
     """An object with nothing set, as the server would write it."""
     subresource: str = ""
 
-    def update(self, live: Json, new: Json, *, manager: str, time: str) -> dict[str, Any]:
+    def update(self, live: Json, new: Json, *, manager: str, time: str | None) -> dict[str, Any]:
         """The new object with its managers after a create, update, or patch. `live` is the empty one for a create.
 
         The writer may change `managedFields` itself, and resets them with `[]` or `[{}]`; a writer that leaves them
@@ -76,7 +76,7 @@ class FieldManager:
                 return given
         return _decoded(meta.metadata(live).get("managedFields") or ())
 
-    def _updated(self, managed: Managed, live: Json, new: Json, manager: str, time: str) -> Managed:
+    def _updated(self, managed: Managed, live: Json, new: Json, manager: str, time: str | None) -> Managed:
         owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
         return capped(
             updater.update(self.versions, managed, _bare(live), _bare(new), Write(owner=owner, time=time))
@@ -101,9 +101,10 @@ class FieldManager:
             if not managed:
                 managed = self._updated(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
             new, managed = self._applied(managed, live, config, Write(owner=owner, time=time, force=force))
-        except TypedError:
-            self._check_typed(live, refusal, duplicates=True)
-            raise
+        except TypedError as error:
+            self._check_typed(_bare(live), refusal, duplicates=True)
+            # It is in order in this version, but not in one that another manager speaks.
+            raise Untypable(f"failed to convert old object: {error}") from None
         applied = _with_managers(new, managed)
         return last_applied.kept_up(applied, config) if manager == last_applied.KUBECTL else applied
 

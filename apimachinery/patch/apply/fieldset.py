@@ -127,14 +127,3 @@ def _without(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
             else:
                 del rest[element]
     return one if rest is None else rest
-
-
-def leaves(fields: FieldSet) -> FieldSet:
-    """The places that have none below them."""
-    return FieldSet(
-        {
-            element: node if is_leaf(node) else leaves(node)
-            for element, node in fields.items()
-            if element != SELF
-        }
-    )

@@ -12,6 +12,7 @@ from tests.support.typed import (
     listed_map,
     listed_set,
     mapping,
+    named,
     struct,
 )
 
@@ -31,10 +32,6 @@ BOX = struct(
     lists=atomic_list(atomic_list()),
     free=FREE,
 )
-
-
-def named(*names):
-    return [{"name": name} for name in names]
 
 
 @pytest.mark.parametrize(

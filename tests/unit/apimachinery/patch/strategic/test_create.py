@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from apimachinery.patch import strategic
 from apimachinery.patch.errors import Unmergeable
 from apimachinery.schema.model import Shape, Type
-from tests.support.typed import TEXT, atomic_list, listed_map, listed_set, mapping, struct
+from tests.support.typed import TEXT, atomic_list, listed_map, listed_set, mapping, named, struct
 
 ITEM = struct("Item", name=TEXT, value=TEXT, tags=listed_set())
 VOLUMES_TYPE = Type(
@@ -28,10 +28,6 @@ BOX = struct(
     volumes=VOLUMES_TYPE,
     plain=atomic_list(ITEM),
 )
-
-
-def named(*names):
-    return [{"name": name} for name in names]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +141,12 @@ def test_a_patch_that_was_made_makes_what_it_was_made_of(original, modified):
     assert strategic.create_two_way(modified, modified, BOX) == {}
 
 
-@given(original=BOXES, modified=BOXES, live=BOXES)
+def without_empty_lists(box):
+    """As objects are stored. Upstream cannot put nothing in order."""
+    return {name: value for name, value in box.items() if value != []}
+
+
+@given(original=BOXES, modified=BOXES, live=BOXES.map(without_empty_lists))
 def test_the_order_asked_for_is_kept_among_what_others_added(original, modified, live):
     patch = strategic.create_two_way(original, modified, BOX)
     wanted = [entry["name"] for entry in patch.get("$setElementOrder/items", [])]

@@ -1,0 +1,125 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.patch.apply import fieldset, fieldsv1
+from apimachinery.patch.apply.elements import MalformedFields
+from apimachinery.patch.apply.fieldset import (
+    EMPTY,
+    difference,
+    has,
+    intersection,
+    of_fields,
+    of_paths,
+    paths,
+    recursive_difference,
+    shown_path,
+    union,
+)
+
+STEPS = ["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"', "i:0"]
+PATHS = st.lists(st.sampled_from(STEPS), min_size=1, max_size=3).map(tuple)
+SETS = st.frozensets(PATHS, max_size=8)
+
+
+def as_set(fields):
+    return frozenset(paths(fields))
+
+
+@given(one=SETS)
+def test_a_set_is_its_paths(one):
+    fields = of_paths(one)
+    assert as_set(fields) == one
+    assert all(has(fields, path) for path in one)
+    assert not has(fields, ("f:no",))
+    assert not has(fields, ())
+
+
+@given(one=SETS, other=SETS)
+def test_operations_are_those_of_sets(one, other):
+    a, b = of_paths(one), of_paths(other)
+    assert as_set(union(a, b)) == one | other
+    assert as_set(intersection(a, b)) == one & other
+    assert as_set(difference(a, b)) == one - other
+    assert (as_set(a), as_set(b)) == (one, other)
+
+
+@given(one=SETS, other=SETS)
+def test_a_recursive_difference_takes_what_is_below(one, other):
+    below = {path for path in one if any(path[: len(top)] == top for top in other)}
+    assert as_set(recursive_difference(of_paths(one), of_paths(other))) == one - below
+
+
+@given(one=SETS, other=SETS)
+def test_what_does_not_change_is_the_same(one, other):
+    a, b = of_paths(one | other), of_paths(other)
+    assert union(a, b) is a
+    assert union(a, EMPTY) is a
+    assert difference(a, difference(b, a)) is a
+    assert recursive_difference(a, EMPTY) is a
+    assert intersection(a, a) is a
+
+
+@given(one=SETS, other=SETS)
+def test_no_branch_is_without_a_place(one, other):
+    def no_empty_branch(node):
+        return all(
+            step == fieldset.SELF or (below and no_empty_branch(below)) for step, below in node.items()
+        )
+
+    a, b = of_paths(one), of_paths(other)
+    for operation in (union, intersection, difference, recursive_difference):
+        assert no_empty_branch(operation(a, b))
+
+
+@given(one=SETS)
+def test_what_is_written_is_read_again(one):
+    fields = of_paths(one)
+    assert as_set(fieldsv1.decode(fieldsv1.encode(fields)).fields) == one
+
+
+def test_paths_come_in_order_and_before_what_is_below_them():
+    fields = of_paths([("f:b",), ("f:a", "f:x"), ('k:{"n":10}',), ('k:{"n":9}',), ("f:b", "f:y"), ("v:1",)])
+    assert [shown_path(path) for path in paths(fields)] == [".b", "[n=9]", "[n=10]", "[=1]", ".a.x", ".b.y"]
+
+
+def test_fields_by_name():
+    assert as_set(of_fields("metadata.name", "kind")) == {("f:metadata", "f:name"), ("f:kind",)}
+
+
+@pytest.mark.parametrize(
+    ("tree", "paths_in_it", "written"),
+    [
+        pytest.param({}, [], {}, id="nothing"),
+        pytest.param({".": {}}, [], {}, id="the whole object is nobody's"),
+        pytest.param({"f:a": {}}, [("f:a",)], {"f:a": {}}, id="a place"),
+        pytest.param({"f:a": {"f:b": {}}}, [("f:a", "f:b")], {"f:a": {"f:b": {}}}, id="a place below"),
+        pytest.param(
+            {"f:a": {"f:b": {}, ".": {}}}, [("f:a",), ("f:a", "f:b")], {"f:a": {".": {}, "f:b": {}}},
+            id="a place and one below",
+        ),
+        pytest.param({"f:a": {".": {}}}, [("f:a",)], {"f:a": {}}, id="a place said too clearly"),
+        pytest.param({"f:a": {"x:b": {}}}, [("f:a",)], {"f:a": {}}, id="a place above what is not known"),
+        pytest.param({"x:b": {}}, [], {}, id="what is not known"),
+        pytest.param(
+            {"v:10": {}, "v:9": {}, 'k:{"b":1, "a":2}': {}, "f:z": {}, "f:a": {}},
+            [("f:a",), ("f:z",), ('k:{"a":2,"b":1}',), ("v:9",), ("v:10",)],
+            {"f:a": {}, "f:z": {}, 'k:{"a":2,"b":1}': {}, "v:9": {}, "v:10": {}},
+            id="in disorder",
+        ),
+    ],
+)  # fmt: skip
+def test_fields_v1(tree, paths_in_it, written):
+    fields = fieldsv1.decode(tree).fields
+    assert list(paths(fields)) == paths_in_it
+    assert list(fieldsv1.encode(fields).items()) == list(written.items())
+
+
+@pytest.mark.parametrize("tree", [{"f:a": None}, {"f:a": {"f:b": 1}}, {"a": {}}, [], "x"])
+def test_what_is_no_set(tree):
+    with pytest.raises(MalformedFields):
+        fieldsv1.decode(tree)
+
+
+def test_the_same_text_is_read_once():
+    assert fieldsv1.decode({"f:a": {}}).fields is fieldsv1.decode({"f:a": {}}).fields

@@ -1,0 +1,96 @@
+"""How `kubectl apply --server-side` takes over from `kubectl apply`."""
+
+import orjson
+import pytest
+
+from apimachinery.patch.apply import Conflicts, FieldManager, Versions
+from apimachinery.patch.apply.atoms import atom_of
+from tests.support.typed import THING
+
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+
+EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {}, "status": {}}
+FIELDS = FieldManager(kind="Thing", versions=Versions(own="v1", atoms={"v1": atom_of(THING)}), empty=EMPTY)
+
+
+def thing(spec, **metadata):
+    return {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "x", **metadata}, "spec": spec}
+
+
+def annotated(spec, last_applied, **annotations):
+    """An object that client-side apply made."""
+    text = last_applied if isinstance(last_applied, str) else orjson.dumps(last_applied).decode()
+    made = thing(spec, annotations={ANNOTATION: text, **annotations})
+    made = FIELDS.update(EMPTY, made, manager="kubectl-client-side-apply", time="T1")
+    return made | {"metadata": {"uid": "1"} | made["metadata"]}
+
+
+def apply(live, config, manager="kubectl"):
+    return FIELDS.apply(live, config, manager=manager, time="T2")
+
+
+def test_what_client_side_apply_set_is_kubectls_own():
+    live = annotated({"replicas": 1}, thing({"replicas": 1}))
+    after = apply(live, thing({"replicas": 2}))
+    assert after["spec"] == {"replicas": 2}
+    assert [entry["manager"] for entry in after["metadata"]["managedFields"]] == [
+        "kubectl",
+        "kubectl-client-side-apply",
+    ]
+
+
+def test_only_for_kubectl():
+    live = annotated({"replicas": 1}, thing({"replicas": 1}))
+    with pytest.raises(Conflicts):
+        apply(live, thing({"replicas": 2}), "other")
+
+
+def test_what_somebody_changed_since_is_a_conflict():
+    live = annotated({"replicas": 5, "paused": True}, thing({"replicas": 1, "paused": True}))
+    with pytest.raises(Conflicts) as refused:
+        apply(live, thing({"replicas": 2, "paused": False}))
+    assert [conflict.field for conflict in refused.value.conflicts] == [".spec.replicas"]
+
+
+@pytest.mark.parametrize(
+    "last_applied",
+    [
+        pytest.param("{", id="no JSON"),
+        pytest.param([1], id="no object"),
+        pytest.param(thing({"replicas": 1}) | {"kind": ""}, id="no kind"),
+        pytest.param(thing({"replicas": 1}) | {"apiVersion": "v2"}, id="another version"),
+        pytest.param(thing({"replicas": 1, "bogus": 1}), id="not of its type"),
+    ],
+)
+def test_an_annotation_of_no_use(last_applied):
+    with pytest.raises(Conflicts):
+        apply(annotated({"replicas": 1}, last_applied), thing({"replicas": 2}))
+
+
+def test_a_live_object_that_is_not_of_its_type():
+    live = annotated({"replicas": 1}, thing({"replicas": 1}))
+    twice = live | {"metadata": live["metadata"] | {"finalizers": ["a", "a"]}}
+    with pytest.raises(Conflicts):
+        apply(twice, thing({"replicas": 2}))
+
+
+def test_the_annotation_is_kept_up():
+    live = annotated({"replicas": 1}, thing({"replicas": 1}))
+    annotations = live["metadata"]["annotations"] | {"b": "c"}
+    config = thing({"replicas": 2, "nodeSelector": {"z": "<", "a": "1"}}, annotations=annotations)
+    after = apply(live, config)
+    assert after["metadata"]["annotations"][ANNOTATION] == (
+        '{"apiVersion":"v1","kind":"Thing","metadata":{"annotations":{"b":"c"},"name":"x"},'
+        '"spec":{"nodeSelector":{"a":"1","z":"\\u003c"},"replicas":2}}\n'
+    )
+
+
+def test_where_there_is_no_annotation_there_will_be_none():
+    live = FIELDS.update(EMPTY, thing({"replicas": 1}), manager="u", time="T1")
+    assert "annotations" not in apply(live, thing({"replicas": 1}))["metadata"]
+
+
+def test_an_annotation_that_has_no_room_goes():
+    live = annotated({"replicas": 1}, thing({"replicas": 1}), big="x" * 262_000)
+    after = apply(live, thing({"replicas": 2}, annotations={"more": "y" * 200}))
+    assert set(after["metadata"]["annotations"]) == {"big", "more"}

@@ -1,0 +1,123 @@
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.patch.apply import Conflicts, fieldsv1
+from apimachinery.patch.apply.atoms import atom_of
+from apimachinery.patch.apply.compare import compare
+from apimachinery.patch.apply.fieldset import difference, union
+from apimachinery.patch.apply.merge import merge
+from apimachinery.patch.apply.ownership import NEVER_OWNED
+from apimachinery.patch.apply.places import entire, mentioned, remove
+from tests.support.fields import shown
+from tests.support.things import EMPTY, applied, managers, thing, updated
+from tests.support.typed import THING
+
+WORDS = st.sampled_from("abc")
+ENV = st.lists(
+    st.fixed_dictionaries({"name": WORDS}, optional={"value": WORDS}),
+    unique_by=lambda item: item["name"],
+    min_size=1,
+    max_size=2,
+)
+# A list without items mentions no place, so upstream removes the object around it as nobody's.
+CONTAINERS = st.lists(
+    st.fixed_dictionaries({"name": WORDS}, optional={"image": WORDS, "command": st.lists(WORDS, max_size=2), "env": ENV}),
+    unique_by=lambda item: item["name"],
+    min_size=1,
+    max_size=3,
+)  # fmt: skip
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "replicas": st.integers(0, 3),
+        "nodeSelector": st.dictionaries(WORDS, WORDS, max_size=2),
+        "strategy": st.fixed_dictionaries({}, optional={"type": WORDS, "rolling": st.dictionaries(WORDS, WORDS, max_size=2)}),
+        "containers": CONTAINERS,
+        "free": st.recursive(WORDS, lambda inner: st.dictionaries(WORDS, inner, max_size=2), max_leaves=4),
+    },
+)  # fmt: skip
+THINGS = st.fixed_dictionaries({}, optional={"spec": SPECS, "metadata": st.fixed_dictionaries({"finalizers": st.lists(WORDS, unique=True, min_size=1, max_size=3)})})  # fmt: skip
+ATOM = atom_of(THING)
+
+
+@given(live=THINGS, applied=THINGS)
+def test_what_was_merged_says_what_was_applied(live, applied):
+    merged = merge(ATOM, live, applied)
+    assert merge(ATOM, merged, applied) is merged
+    assert not compare(ATOM, merge(ATOM, live, applied), merged).written
+    assert not difference(mentioned(ATOM, applied), union(entire(ATOM, merged), mentioned(ATOM, merged)))
+
+
+@given(before=THINGS, after=THINGS)
+def test_what_is_removed_one_way_is_added_the_other(before, after):
+    there, back = compare(ATOM, before, after), compare(ATOM, after, before)
+    assert shown(there.removed) == shown(back.added)
+    assert shown(there.modified) == shown(back.modified)
+    assert not any(compare(ATOM, before, orjson.loads(orjson.dumps(before))))
+
+
+@given(thing=THINGS)
+def test_all_of_it_is_added_to_nothing(thing):
+    assert shown(compare(ATOM, {}, thing).added) == shown(compare(ATOM, thing, {}).removed)
+    assert remove(ATOM, thing, compare(ATOM, {}, thing).added) is None
+
+
+# --- several managers
+
+
+def as_thing(parts):
+    return thing(parts.get("spec"), metadata=parts.get("metadata", {}))
+
+
+STORIES = st.lists(st.tuples(st.booleans(), st.sampled_from("abc"), THINGS), min_size=1, max_size=5)
+"""Who applies or updates what, in turn."""
+
+
+def told(story):
+    live = EMPTY
+    for applies, manager, parts in story:
+        if applies:
+            live = applied(live, as_thing(parts), manager, force=True)
+        else:
+            new = as_thing(parts)
+            metadata = {key: value for key, value in live["metadata"].items() if key == "managedFields"}
+            live = updated(live, new | {"metadata": new["metadata"] | metadata}, manager)
+    return live
+
+
+@given(story=STORIES, config=THINGS)
+def test_applying_again_changes_nothing(story, config):
+    once = applied(told(story), as_thing(config), "x", force=True, time="T1")
+    assert applied(once, as_thing(config), "x", time="T2") == once
+
+
+@given(story=STORIES, config=THINGS)
+def test_who_applies_owns_what_it_says(story, config):
+    after = applied(told(story), as_thing(config), "x", force=True)
+    claimed = difference(mentioned(ATOM, as_thing(config)), NEVER_OWNED)
+    assert managers(after).get("x*", {}) == fieldsv1.encode(claimed)
+    assert merge(ATOM, after, as_thing(config)) is after
+
+
+@given(story=STORIES, config=THINGS)
+def test_who_updates_owns_what_changed(story, config):
+    live = told(story)
+    new = as_thing(config) | {
+        "metadata": as_thing(config)["metadata"] | {"managedFields": live["metadata"].get("managedFields")}
+    }
+    after = updated(live, new, "x")
+    changed = difference(compare(ATOM, live, after).written, NEVER_OWNED)
+    if managers(after):
+        assert not difference(changed, fieldsv1.decode(managers(after).get("x", {})).fields)
+
+
+@given(story=STORIES, config=THINGS)
+def test_who_applies_nothing_any_more_leaves_what_others_own(story, config):
+    live = told(story)
+    try:
+        first = applied(live, as_thing(config), "x")
+    except Conflicts:
+        return
+    others = {name: fields for name, fields in managers(first).items() if name != "x*"}
+    assert managers(applied(first, thing(), "x")) == others

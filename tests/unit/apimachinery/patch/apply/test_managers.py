@@ -1,0 +1,171 @@
+import pytest
+
+from apimachinery.patch.apply import managers, reconcile
+from apimachinery.patch.apply.atoms import atom_of
+from apimachinery.patch.apply.conflicts import Conflict, Conflicts
+from apimachinery.patch.apply.elements import MalformedFields
+from apimachinery.patch.apply.fieldset import of_fields
+from apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
+from tests.support.fields import shown
+from tests.support.typed import BOX
+
+
+def entry(manager="m", operation="Update", version="v1", fields=None, **more):
+    return {
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:a": {}} if fields is None else fields,
+        **more,
+    }
+
+
+def test_entries_are_read():
+    managed = managers.decode([entry(time="T", subresource="status"), entry(operation="Apply")])
+    updated, applied = Manager("m", UPDATE, "v1", "status"), Manager("m", APPLY)
+    assert list(managed) == [updated, applied]
+    assert (managed[updated].time, managed[updated].api_version, shown(managed[updated].fields)) == (
+        "T",
+        "v1",
+        [".a"],
+    )
+    assert managed[applied].api_version == "v1"
+
+
+def test_fields_may_be_left_out():
+    assert not managers.decode([entry() | {"fieldsV1": None}])[Manager("m", UPDATE, "v1")].fields
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (entry(operation="Delete"), "operation must be `Apply` or `Update`"),
+        (entry(version=None), "apiVersion must not be empty"),
+        (entry() | {"fieldsType": ""}, "missing fieldsType in managed fields entry 0"),
+        (entry() | {"fieldsType": "V2"}, 'invalid fieldsType "V2" in managed fields entry 0'),
+        (entry(fields={"a": {}}), "key must be 2 characters long:"),
+    ],
+)
+def test_malformed_entries(given, message):
+    with pytest.raises(MalformedFields) as refused:
+        managers.decode([given])
+    assert str(refused.value) == message
+
+
+def test_entries_are_written_as_they_were_read():
+    entries = [
+        entry("a", "Apply", time="2"),
+        entry("b", time="1", subresource="status"),
+        entry("a", time="2"),
+    ]
+    assert managers.encode(managers.decode(reversed(entries))) == entries
+    assert list(managers.encode(managers.decode(entries))[1]) == [
+        "manager",
+        "operation",
+        "apiVersion",
+        "time",
+        "fieldsType",
+        "fieldsV1",
+        "subresource",
+    ]
+
+
+def test_the_order_of_entries():
+    fields = of_fields("a")
+    in_order = [
+        (Manager("z", APPLY), Owned(fields, "v1")),
+        (Manager("a", APPLY), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("z", UPDATE, "v1"), Owned(fields, "v1")),
+        (Manager("a", UPDATE, "v1"), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("a", UPDATE, "v1", "status"), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("a", UPDATE, "v2"), Owned(fields, "v2", "2024-01-01T00:00:00Z")),
+        (Manager("b", UPDATE, "v1"), Owned(fields, "v1", "2024-01-01T00:00:00Z")),
+        (Manager("a", UPDATE, "v1", "x"), Owned(fields, "v1", "2024-01-01T00:00:01Z")),
+    ]
+    written = managers.encode(dict(reversed(in_order)))
+    assert [(each["manager"], each.get("subresource", "")) for each in written] == [
+        (manager.name, manager.subresource) for manager, _ in in_order
+    ]
+
+
+# --- too many of them
+
+
+def updater(number, version="v1"):
+    return Manager(f"u{number:02}", UPDATE, version), Owned(of_fields(f"f{number}"), version, f"T{number:02}")
+
+
+def test_ten_updaters_are_kept_apart():
+    managed = dict(map(updater, range(10))) | {Manager("a", APPLY): Owned(of_fields("a"), "v1")}
+    assert managers.capped(managed) == managed
+
+
+def test_the_oldest_of_more_become_one():
+    ancient = Manager("ancient-changes", UPDATE, "v1")
+    capped = managers.capped(dict(map(updater, range(12))))
+    assert len(capped) == 10
+    assert shown(capped[ancient].fields) == [".f0", ".f1", ".f2"]
+    assert capped[ancient].time == "T02"
+    again = managers.capped(capped | dict([updater(12)]))
+    assert shown(again[ancient].fields) == [".f0", ".f1", ".f2", ".f3"]
+
+
+def test_versions_are_never_mixed():
+    managed = dict([updater(0, "v2"), *map(updater, range(1, 11))])
+    capped = managers.capped(managed)
+    assert managed.keys() - capped.keys() == {updater(1)[0], updater(2)[0]}
+    assert shown(capped[Manager("ancient-changes", UPDATE, "v1")].fields) == [".f1", ".f2"]
+
+
+# --- conflicts
+
+
+def test_one_conflict():
+    refused = Conflicts([Conflict(Manager("m", APPLY), ("f:a", "f:b"))])
+    assert str(refused) == 'Apply failed with 1 conflict: conflict with "m": .a.b'
+    (conflict,) = refused.conflicts
+    assert (conflict.message, conflict.field) == ('conflict with "m"', ".a.b")
+
+
+def test_several_conflicts():
+    applier, updater = Manager("b", APPLY), Manager('a"', UPDATE, "apps/v1", "scale")
+    refused = Conflicts(
+        [Conflict(applier, ("f:a",)), Conflict(updater, ("f:b",)), Conflict(applier, ("f:c",))]
+    )
+    assert str(refused) == (
+        'Apply failed with 3 conflicts: conflicts with "a\\"" with subresource "scale" using apps/v1:\n- .b\n'
+        'conflicts with "b":\n- .a\n- .c'
+    )
+
+
+# --- types that have changed
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        pytest.param({"f:whole": {"f:a": {}}}, [".whole"], id="an object has one owner now"),
+        pytest.param({"f:whole": {".": {}, "f:a": {}}}, [".whole"], id="with the object itself"),
+        pytest.param({"f:plain": {"i:0": {}}}, [".plain"], id="a list"),
+        pytest.param({"f:one": {"f:a": {}}}, [".one.a"], id="an object with many owners"),
+        pytest.param({"f:one": {"f:bogus": {"f:a": {}}}}, [".one.bogus.a"], id="a field that is not known"),
+        pytest.param({"f:text": {"f:a": {}}}, [".text.a"], id="below a primitive"),
+        pytest.param({"f:whole": {}}, [".whole"], id="as it should be"),
+        pytest.param(
+            {"f:containers": {'k:{"name":"a"}': {".": {}, "f:command": {"i:0": {}}}}},
+            ['.containers[name="a"]', '.containers[name="a"].command'],
+            id="in a list",
+        ),
+    ],
+)
+def test_reconciled(tree, expected):
+    (owned,) = managers.decode([entry(fields=tree)]).values()
+    assert shown(reconcile.reconciled(atom_of(BOX), owned).fields) == expected
+
+
+def test_what_needs_no_change_is_the_same():
+    (owned,) = managers.decode([entry(fields={"f:one": {"f:a": {}}})]).values()
+    made = Owned(of_fields("whole.a"), "v1")
+    assert reconcile.reconciled(atom_of(BOX), owned) is owned
+    assert reconcile.reconciled(atom_of(BOX), made) is made

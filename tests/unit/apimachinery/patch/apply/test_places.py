@@ -1,0 +1,116 @@
+import orjson
+import pytest
+
+from apimachinery.patch.apply.atoms import atom_of
+from apimachinery.patch.apply.fieldset import of_paths
+from apimachinery.patch.apply.places import entire, mentioned, remove, with_fields
+from tests.support.fields import place, shown
+from tests.support.typed import BOX, named
+
+ATOM = atom_of(BOX)
+
+
+@pytest.mark.parametrize(
+    ("value", "places"),
+    [
+        ({}, []),
+        ({"text": "a"}, [".text"]),
+        ({"text": None}, [".text"]),
+        ({"one": {"a": "1"}}, [".one.a"]),
+        ({"one": {}}, [".one"]),
+        ({"one": None}, [".one"]),
+        ({"labels": {"a": "1"}}, [".labels.a"]),
+        ({"atomic_map": {"a": "1"}}, [".atomic_map"]),
+        ({"whole": {"a": "1"}}, [".whole"]),
+        ({"plain": ["a"]}, [".plain"]),
+        ({"plain": []}, [".plain"]),
+        ({"names": ["a", "b"]}, ['.names[="a"]', '.names[="b"]']),
+        ({"names": []}, []),
+        ({"names": None}, [".names"]),
+        ({"names": ["a", "a"]}, ['.names[="a"]']),
+        (
+            {"ports": [{"port": 80}]},
+            ['.ports[port=80,protocol="TCP"]', '.ports[port=80,protocol="TCP"].port'],
+        ),
+        ({"ports": [{"port": 80}, {"port": 80}]}, ['.ports[port=80,protocol="TCP"]']),
+        ({"ones": {"x": {"a": "1"}}}, [".ones.x", ".ones.x.a"]),
+        ({"free": {"x": {"a": 1}, "y": [{"b": 1}]}}, [".free.x", ".free.y", ".free.x.a"]),
+        ({"free": 5}, [".free"]),
+        ({"free": None}, [".free"]),
+        ({"raw": {"x": {"a": 1}}}, [".raw"]),
+    ],
+    ids=str,
+)
+def test_mentioned(value, places):
+    assert shown(mentioned(ATOM, value)) == places
+
+
+def test_what_is_not_typed_is_deduced():
+    value = {"spec": {"a": 1, "list": [{"b": 1}], "empty": {}, "null": None}}
+    assert shown(mentioned(atom_of(None), value)) == [
+        ".spec",
+        ".spec.a",
+        ".spec.empty",
+        ".spec.list",
+        ".spec.null",
+    ]
+
+
+def test_what_is_added_has_the_objects_and_lists_around_it():
+    value = {"one": {"a": "1"}, "names": ["x", "x"], "plain": [], "labels": {}, "free": {"x": [1]}}
+    assert shown(entire(ATOM, value)) == [
+        ".free",
+        ".labels",
+        ".names",
+        ".one",
+        ".plain",
+        ".free.x",
+        '.names[="x"]',
+        ".one.a",
+    ]
+
+
+def test_declared_fields_are_places_if_they_have_some_below():
+    fields = mentioned(
+        ATOM,
+        {"one": {"a": "1"}, "ones": {"x": {"a": "1"}}, "containers": named("c"), "free": {"x": {"y": 1}}},
+    )
+    added = set(shown(with_fields(ATOM, fields))) - set(shown(fields))
+    assert added == {".one", ".ones", ".containers", ".free"}
+
+
+def test_declared_fields_of_what_no_type_knows():
+    fields = of_paths([("f:bogus", "f:a"), ("f:one", "f:bogus", "f:a"), ("i:0", "f:a")])
+    assert shown(with_fields(ATOM, fields)) == [".one", ".bogus.a", ".one.bogus.a", "[0].a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "fields", "rest"),
+    [
+        pytest.param({"text": "a", "number": 1}, place("f:text"), {"number": 1}, id="a member"),
+        pytest.param({"text": "a"}, place("f:text"), None, id="the last one"),
+        pytest.param({"text": "a"}, place("f:no"), {"text": "a"}, id="one that is not there"),
+        pytest.param({"text": "a"}, place("i:0"), {"text": "a"}, id="what is no member"),
+        pytest.param({"text": "a"}, place("f:text", "f:a"), {"text": "a"}, id="below a primitive"),
+        pytest.param({"labels": {"a": "1"}}, place("f:labels", "f:a"), {"labels": None}, id="the last one of a map"),
+        pytest.param({"labels": None}, place("f:labels", "f:a"), {"labels": None}, id="below null"),
+        pytest.param({"whole": {"a": "1"}}, place("f:whole", "f:a"), {"whole": None}, id="part of an atomic object"),
+        pytest.param({"plain": ["a"]}, place("f:plain", "i:0"), {"plain": None}, id="part of an atomic list"),
+        pytest.param({"names": ["a", "b"]}, place("f:names", 'v:"a"'), {"names": ["b"]}, id="an item"),
+        pytest.param({"names": ["a"]}, place("f:names", 'v:"a"'), {"names": None}, id="the last item"),
+        pytest.param(
+            {"containers": [{"name": "a", "image": "x"}, {"name": "b"}]},
+            place("f:containers", 'k:{"name":"a"}', "f:image"),
+            {"containers": named("a", "b")},
+            id="a member of an item",
+        ),
+        pytest.param({"free": {"a": 1, "b": 2}}, place("f:free", "f:a"), {"free": {"b": 2}}, id="of a free object"),
+        pytest.param({"free": [1]}, place("f:free", "f:a"), {"free": None}, id="of a free list"),
+        pytest.param({"free": "x"}, place("f:free", "f:a"), {"free": "x"}, id="of a free text"),
+        pytest.param({"raw": {"a": 1}}, place("f:raw", "f:a"), {"raw": None}, id="part of raw"),
+    ],
+)  # fmt: skip
+def test_remove(value, fields, rest):
+    before = orjson.dumps(value)
+    assert remove(ATOM, value, fields) == rest
+    assert orjson.dumps(value) == before

@@ -1,0 +1,67 @@
+import pytest
+
+from apimachinery.patch.apply import Untypable
+from apimachinery.patch.errors import Undecodable
+from tests.support.things import EMPTY, applied, stored, thing
+from tests.support.typed import named
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (thing() | {"kind": "Other"}, "invalid object type: /v1, Kind=Other"),
+        (thing() | {"apiVersion": "apps/v2"}, "invalid object type: apps/v2, Kind=Thing"),
+        ({"metadata": {}}, "invalid object type: /, Kind="),
+        (thing(metadata={"managedFields": []}), "metadata.managedFields must be nil"),
+    ],
+)
+def test_what_cannot_be_applied(config, message):
+    with pytest.raises(Undecodable) as refused:
+        applied(EMPTY, config)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (thing(bogus=1), "(/x; /v1, Kind=Thing): .bogus: field not declared in schema"),
+        (
+            thing(metadata={"namespace": "n", "name": True}),
+            "(n/; /v1, Kind=Thing): .metadata.name: expected string, got &value.valueUnstructured{Value:true}",
+        ),
+        (
+            thing({"containers": named("c", "c")}),
+            '(/x; /v1, Kind=Thing): .spec.containers: duplicate entries for key [name="c"]',
+        ),
+    ],
+)
+def test_what_is_not_of_its_type(config, message):
+    with pytest.raises(Untypable) as refused:
+        applied(EMPTY, config)
+    assert str(refused.value) == f"failed to create typed patch object {message}"
+
+
+OMITS = 'associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)'
+
+
+def test_a_live_object_that_is_not_of_its_type():
+    live = stored(thing({"containers": [{}]}))
+    with pytest.raises(Untypable) as refused:
+        applied(live, thing({"replicas": 1}))
+    assert str(refused.value) == (
+        "failed to create manager for existing fields: failed to convert new object (/x; /v1, Kind=Thing) "
+        f"to smd typed: .spec.containers: element 0: {OMITS}"
+    )
+    managed = applied(EMPTY, thing({"replicas": 1}))
+    with pytest.raises(Untypable) as refused:
+        applied(live | {"metadata": managed["metadata"]}, thing({"containers": named("c")}))
+    assert str(refused.value) == (
+        f"failed to create typed live object (/x; /v1, Kind=Thing): .spec.containers: element 0: {OMITS}"
+    )
+
+
+def test_live_managers_that_are_nonsense():
+    with pytest.raises(
+        Untypable, match="failed to decode managed fields: operation must be `Apply` or `Update`"
+    ):
+        applied(stored(thing(metadata={"managedFields": [{}]})), thing())

@@ -1,0 +1,41 @@
+import pytest
+
+from apimachinery.patch.apply import times
+
+
+def obj(*moments, **more):
+    entries = [{"manager": f"m{number}", "time": time} for number, time in enumerate(moments)]
+    return {"metadata": {"name": "x", "managedFields": entries}, **more}
+
+
+OLD = obj("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("new", "is_kept"),
+    [
+        pytest.param(obj("1", "3"), True, id="another time"),
+        pytest.param(obj("3", None), True, id="another time and none"),
+        pytest.param(obj("1", "2"), False, id="the same times"),
+        pytest.param(obj("1", "3", spec={}), False, id="another object"),
+        pytest.param(obj("1"), False, id="a manager less"),
+        pytest.param({"metadata": {"name": "x"}}, False, id="no managers"),
+    ],
+)
+def test_kept(new, is_kept):
+    assert times.kept(OLD, new) == (OLD if is_kept else new)
+
+
+def test_other_managers_at_other_times():
+    new = {
+        "metadata": {
+            "name": "x",
+            "managedFields": [{"manager": "x", "time": "3"}, {"manager": "m1", "time": "2"}],
+        }
+    }
+    assert times.kept(OLD, new) is new
+
+
+def test_nobody_manages_either():
+    old, new = {"metadata": {}}, {"metadata": {}, "spec": 1}
+    assert times.kept(old, new) is new

@@ -1,0 +1,51 @@
+import pytest
+
+from apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
+from apimachinery.patch.apply.atoms import atom_of
+from tests.support.things import EMPTY, applied, field_manager, managers, thing, updated
+from tests.support.typed import THING
+
+
+def test_who_speaks_a_version_that_there_is_not_any_more_is_forgotten():
+    old = field_manager(own="v0", atoms={"v0": atom_of(THING)})
+    made = updated(EMPTY | {"apiVersion": "v0"}, thing({"replicas": 1}) | {"apiVersion": "v0"}, by=old)
+    assert managers(updated(made, thing({"replicas": 1, "paused": True}), "new")) == {
+        "new": {"f:spec": {"f:paused": {}}}
+    }
+
+
+def test_managers_own_what_they_own_in_their_version():
+    def convert(obj, version):
+        names = {"v1": ("count", "replicas"), "v2": ("replicas", "count")}[version]
+        spec = {names[1] if name == names[0] else name: value for name, value in obj.get("spec", {}).items()}
+        return obj | {"apiVersion": version, "spec": spec}
+
+    atoms = {"v1": atom_of(None), "v2": atom_of(None)}
+    first = field_manager(atoms=atoms, convert=convert)
+    second = FieldManager(
+        kind="Thing", versions=Versions(own="v2", atoms=atoms, convert=convert), empty=EMPTY
+    )
+    made = applied(EMPTY, thing({"replicas": 1, "gone": 1}), "one", by=first)
+    config = thing({"count": 2}) | {"apiVersion": "v2"}
+    with pytest.raises(Conflicts, match=r'conflict with "one": \.spec\.replicas'):
+        applied(convert(made, "v2"), config, "two", by=second)
+    forced = applied(convert(made, "v2"), config, "two", force=True, by=second)
+    assert managers(forced) == {
+        "one*": {"f:spec": {".": {}, "f:gone": {}}},
+        "two*": {"f:spec": {".": {}, "f:count": {}}},
+    }
+    pruned = applied(forced, thing({}) | {"apiVersion": "v2"}, "one", by=second)
+    assert {name: value for name, value in pruned["spec"].items() if value is not None} == {"count": 2}
+
+
+def test_an_object_that_is_not_of_its_type_in_another_version():
+    atoms = {"v1": atom_of(None), "v2": atom_of(THING)}
+    second = FieldManager(
+        kind="Thing", versions=Versions(own="v2", atoms=atoms), empty=EMPTY | {"apiVersion": "v2"}
+    )
+    made = updated(second.empty, thing({"replicas": 1}) | {"apiVersion": "v2"}, by=second)
+    live = made | {"apiVersion": "v1", "spec": {"containers": [{}]}}
+    with pytest.raises(
+        Untypable, match="failed to convert old object: element 0: associative list with keys"
+    ):
+        applied(live, thing({"containers": [{}, {}]}), by=field_manager(atoms=atoms))
