@@ -10,6 +10,8 @@ import pytest
 from tests.support.process import ApiServerProcess, client
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?watch=true"
+WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 @pytest.fixture
@@ -79,6 +81,52 @@ async def test_readiness_is_withdrawn_before_anything_else_ends(tmp_path):
             assert (await admin.post(MAPS, config("late"))).status == 201
         server.signal(signal.SIGTERM)
         assert await asyncio.to_thread(server.wait) == -signal.SIGTERM
+
+
+async def test_a_certificate_is_enough(server):
+    async with client(server, certificate=True, token_="") as admin:
+        answer = await admin.post(WHO_AM_I, {})
+    assert answer.body["status"]["userInfo"] == {
+        "username": "kubernetes-admin",
+        "groups": ["system:masters", "system:authenticated"],
+    }
+
+
+async def test_who_shows_nothing_is_turned_away(server):
+    for bearer in ("", "guess"):
+        async with client(server, token_=bearer) as nobody:
+            answer = await nobody.get(MAPS)
+        assert (answer.status, answer.body["message"], answer.body["reason"]) == (401, *["Unauthorized"] * 2)
+
+
+async def test_tokens_of_service_accounts_outlive_the_server(tmp_path):
+    arguments = (tmp_path, f"--data-dir={tmp_path / 'data'}")
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    with ApiServerProcess(*arguments) as server:
+        async with client(server) as admin:
+            await admin.post(accounts, {"metadata": {"name": "robot"}})
+            answer = await admin.post(f"{accounts}/robot/token", {})
+        server.stop()
+    with ApiServerProcess(*arguments) as server:
+        async with client(server, token_=answer.body["status"]["token"]) as robot:
+            who = (await robot.post(WHO_AM_I, {})).body["status"]["userInfo"]
+    assert who["username"] == "system:serviceaccount:default:robot"
+
+
+async def test_users_come_from_a_file(tmp_path):
+    users = tmp_path / "tokens.csv"
+    users.write_text('secret,alice,1,"dev,ops"\n')
+    with ApiServerProcess(tmp_path, f"--token-auth-file={users}") as server:
+        async with client(server, token_="secret") as alice:
+            who = (await alice.post(WHO_AM_I, {})).body["status"]["userInfo"]
+    assert (who["username"], who["groups"]) == ("alice", ["dev", "ops", "system:authenticated"])
+
+
+async def test_the_server_tells_that_it_is_alive(server):
+    async with client(server) as admin, admin.watch(LEASES) as leases:
+        lease = (await anext(leases))["object"]
+    assert lease["metadata"]["labels"]["apiserver.kubernetes.io/identity"] == "kube-apiserver"
+    assert lease["spec"]["leaseDurationSeconds"] == 3600
 
 
 async def test_what_was_stored_on_disk_is_there_after_a_restart(tmp_path):

@@ -40,10 +40,6 @@ class AccessReviews:
                 *_check_local(tree, spec),
             ]
         )
-        if tree["metadata"].get("namespace", "") != call.namespace:
-            raise status.BadRequest(
-                f"spec.resourceAttributes.namespace must match namespace: {call.namespace}"
-            )
         return await self._answer(tree, _subject(spec))
 
     async def of_self(self, backend: Backend, call: Call) -> ObjectAnswer:

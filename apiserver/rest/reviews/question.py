@@ -1,5 +1,6 @@
 """A question that was sent as an object, read and admitted like one that is going to be stored."""
 
+from apiserver.rest import metadata
 from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import read_object
@@ -12,7 +13,7 @@ async def read(backend: Backend, call: Call) -> Tree:
     """The object, with its metadata and spec."""
     options = write_options(call, "CreateOptions")
     tree = read_object(backend, call, options)
-    tree.setdefault("metadata", {})
+    metadata.match_namespace(tree, call)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )

@@ -27,7 +27,7 @@ class TokenRequests:
     async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
         tree = await question.read(backend, call)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
-        _check_metadata(call, metadata)
+        _check_name(metadata.get("name", ""), call.name)
         owner = await self._get("serviceaccounts", call.namespace, call.name)
         uid = owner["metadata"]["uid"]
         _check_uid(metadata.get("uid", ""), uid, call.name)
@@ -100,14 +100,10 @@ _ANOTHER = (
 )
 
 
-def _check_metadata(call: Call, metadata: Mapping[str, Any]) -> None:
-    wanted = {"name": call.name, "namespace": call.namespace}
-    for field, value in wanted.items():
-        given = metadata.get(field, "")
-        if given and given != value:
-            said = f"must match the service account {field} if specified"
-            wrong = errors.invalid(ROOT.child("metadata", field), given, said)
-            raise status.invalid(KIND, call.name, [wrong])
+def _check_name(given: str, name: str) -> None:
+    if given not in ("", name):
+        said = "must match the service account name if specified"
+        raise status.invalid(KIND, name, [errors.invalid(ROOT.child("metadata", "name"), given, said)])
 
 
 def _check_uid(given: str, uid: str, name: str) -> None:

@@ -1,0 +1,102 @@
+"""Bearer tokens: every reader is asked, what is known is not asked again for a while, and all refusals look the same."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apimachinery.status import Unauthorized
+from apiserver.authn.bearer import KNOWN_SECONDS, MAX_KNOWN, BadToken, BearerTokens, Known, StaticTokens
+from apiserver.authn.presented import Presented
+from apiserver.rest.call import User
+
+ALICE, BOB = User(name="alice"), User(name="bob")
+
+
+class Reader:
+    """Knows tokens of one prefix, and counts how often it was asked."""
+
+    def __init__(self, prefix, user):
+        self.prefix, self.user, self.asked = prefix, user, 0
+        self.bad = False
+
+    async def read(self, token, audiences):
+        self.asked += 1
+        if not token.startswith(self.prefix):
+            return None
+        if self.bad:
+            raise BadToken(f"{self.prefix} is over")
+        return Known(self.user, audiences)
+
+
+def bearer(*readers, clock=None):
+    return BearerTokens(readers, audiences=("api",), clock=clock or SteppedClock())
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        pytest.param("Bearer t", "t", id="usual"),
+        pytest.param("bearer t", "t", id="lower case"),
+        pytest.param("Bearer   t  ", "t", id="spaces"),
+        pytest.param("Basic dDp0", "", id="another scheme"),
+        pytest.param("Bearer", "", id="nothing behind it"),
+        pytest.param("", "", id="no header"),
+    ],
+)
+def test_the_token_of_a_header(header, token):
+    assert Presented(header).bearer == token
+
+
+async def test_without_a_token_nobody_is_asked():
+    reader = Reader("a", ALICE)
+    assert await bearer(reader).authenticate(Presented()) is None
+    assert reader.asked == 0
+
+
+async def test_the_reader_that_knows_a_token_tells_whose_it_is():
+    tokens = bearer(Reader("a", ALICE), Reader("b", BOB))
+    assert await tokens.authenticate(Presented("Bearer b1")) == BOB
+
+
+async def test_a_token_that_nobody_knows_is_refused():
+    tokens = bearer(Reader("a", ALICE), StaticTokens({"s": BOB}))
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        await tokens.authenticate(Presented("Bearer x"))
+    with pytest.raises(BadToken, match=r"^invalid bearer token$"):
+        await tokens.review("x")
+
+
+async def test_every_reason_is_told_to_who_reviews_a_token():
+    reader = Reader("a", ALICE)
+    reader.bad = True
+    with pytest.raises(BadToken, match=r"^\[invalid bearer token, a is over\]$"):
+        await bearer(reader).review("a1")
+
+
+async def test_what_is_known_is_asked_again_only_after_a_while():
+    clock, reader = SteppedClock(), Reader("a", ALICE)
+    tokens = bearer(reader, clock=clock)
+    for _ in range(3):
+        await tokens.review("a1")
+    assert reader.asked == 1
+    reader.bad = True
+    clock.advance(KNOWN_SECONDS)
+    with pytest.raises(BadToken):
+        await tokens.review("a1")
+
+
+async def test_a_token_good_for_one_audience_is_not_known_to_be_good_for_another():
+    reader = Reader("a", ALICE)
+    tokens = bearer(reader)
+    assert (await tokens.review("a1")).audiences == ("api",)
+    assert (await tokens.review("a1", ["vault"])).audiences == ("vault",)
+
+
+async def test_what_is_known_is_bounded():
+    reader = Reader("a", ALICE)
+    tokens = bearer(reader)
+    for number in range(MAX_KNOWN + 1):
+        await tokens.review(f"a{number}")
+    await tokens.review(f"a{MAX_KNOWN}")
+    assert reader.asked == MAX_KNOWN + 1
+    await tokens.review("a0")
+    assert reader.asked == MAX_KNOWN + 2

@@ -1,0 +1,266 @@
+"""Tokens of service accounts: what they say, and everything that makes them no good."""
+
+import base64
+
+import orjson
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from apimachinery.chance import SeededChance
+from apimachinery.clock import SteppedClock
+from apiserver.authn.bearer import BadToken
+from apiserver.authn.serviceaccount import jwt
+from apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from apiserver.authn.serviceaccount.claims import Account, Reference, split_username
+from apiserver.authn.serviceaccount.keys import BadKey, encode, load
+
+ISSUER = "https://issuer"
+API = ("api",)
+ACCOUNT = Account(namespace="ns", account=Reference("robot", "uid-robot"))
+HOUR = 3600
+
+
+def pem(key):
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def public_pem(key):
+    return key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+
+
+EC = ec.generate_private_key(ec.SECP256R1())
+RSA = rsa.generate_private_key(65537, 2048)
+
+
+class World:
+    """The objects that tokens name, and a server that gives tokens out."""
+
+    def __init__(self, key=EC, others=()):
+        self.clock = SteppedClock()
+        self.objects = {}
+        self.put("serviceaccounts", "ns", "robot")
+        self.accounts = ServiceAccounts(
+            load(pem(key), others),
+            issuers=(ISSUER, "https://old"),
+            audiences=API,
+            find=self.find,
+            clock=self.clock,
+            chance=SeededChance(),
+        )
+
+    def put(self, resource, namespace, name, **metadata):
+        self.objects[resource, namespace, name] = {
+            "metadata": {"name": name, "uid": f"uid-{name}"} | metadata
+        }
+
+    async def find(self, resource, namespace, name):
+        return self.objects.get((resource, namespace, name))
+
+    def give(self, account=ACCOUNT, audiences=API, seconds=HOUR):
+        return self.accounts.give(account, audiences=audiences, seconds=seconds)
+
+    async def read(self, token, audiences=API):
+        return await self.accounts.read(token, audiences)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def claims_of(token):
+    part = token.split(".")[1]
+    return orjson.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+@pytest.mark.parametrize("key", [EC, RSA], ids=["ES256", "RS256"])
+async def test_a_token_is_known_again(key):
+    world = World(key)
+    known = await world.read(world.give())
+    user = known.user
+    assert (user.name, user.uid) == ("system:serviceaccount:ns:robot", "uid-robot")
+    assert user.groups == ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated")
+    assert list(user.extra) == ["authentication.kubernetes.io/credential-id"]
+    assert known.audiences == ["api"]
+
+
+async def test_a_token_says_what_upstreams_do(world):
+    now = int(world.clock.now().timestamp())
+    claims = claims_of(world.give())
+    assert claims.pop("jti")
+    assert claims == {
+        "aud": ["api"],
+        "exp": now + HOUR,
+        "iat": now,
+        "iss": ISSUER,
+        "kubernetes.io": {"namespace": "ns", "serviceaccount": {"name": "robot", "uid": "uid-robot"}},
+        "nbf": now,
+        "sub": "system:serviceaccount:ns:robot",
+    }
+
+
+async def test_a_token_of_a_pod_tells_pod_and_node(world):
+    world.put("pods", "ns", "web")
+    bound = Account(
+        namespace="ns",
+        account=ACCOUNT.account,
+        pod=Reference("web", "uid-web"),
+        node=Reference("node-1", "uid-node-1"),
+    )
+    extra = (await world.read(world.give(bound))).user.extra
+    assert {name.rpartition("/")[2]: value for name, value in extra.items() if "JTI" not in value[0]} == {
+        "pod-name": ("web",),
+        "pod-uid": ("uid-web",),
+        "node-name": ("node-1",),
+        "node-uid": ("uid-node-1",),
+    }
+
+
+@pytest.mark.parametrize("kind", ["pod", "secret", "node"])
+async def test_a_bound_token_is_as_good_as_what_it_is_bound_to(world, kind):
+    bound = Account(namespace="ns", account=ACCOUNT.account, **{kind: Reference("it", "uid-it")})
+    token, namespace = world.give(bound), "" if kind == "node" else "ns"
+    with pytest.raises(BadToken, match=r"^service account token has been invalidated$"):
+        await world.read(token)
+    world.put(f"{kind}s", namespace, "it")
+    assert await world.read(token)
+    world.put(f"{kind}s", namespace, "it", uid="another")
+    with pytest.raises(BadToken, match=r"UID \(another\) does not match"):
+        await world.read(token)
+    world.put(f"{kind}s", namespace, "it", deletionTimestamp="2029-12-31T23:58:00Z")
+    with pytest.raises(BadToken, match=r"^service account token has been invalidated$"):
+        await world.read(token)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "says"),
+    [
+        pytest.param(None, 'serviceaccounts "robot" not found', id="gone"),
+        pytest.param(
+            {"uid": "2"}, r"service account UID \(2\) does not match claim \(uid-robot\)", id="another"
+        ),
+        pytest.param(
+            {"deletionTimestamp": "2029-12-31T23:58:00Z"},
+            "service account ns/robot has been deleted",
+            id="deleted",
+        ),
+    ],
+)
+async def test_a_token_is_as_good_as_its_account(world, metadata, says):
+    token = world.give()
+    del world.objects["serviceaccounts", "ns", "robot"]
+    if metadata is not None:
+        world.put("serviceaccounts", "ns", "robot", **metadata)
+    with pytest.raises(BadToken, match=says):
+        await world.read(token)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        pytest.param({"exp": -120}, "service account token has expired", id="expired"),
+        pytest.param({"nbf": 120}, "service account token is not valid yet", id="too early"),
+        pytest.param({"iat": 120}, "service account token is issued in the future", id="from the future"),
+    ],
+)
+async def test_a_token_has_its_time(world, changes, says):
+    now = world.clock.now().timestamp()
+    claims = claims_of(world.give()) | {name: now + seconds for name, seconds in changes.items()}
+    with pytest.raises(BadToken, match=says):
+        await world.read(jwt.sign(world.accounts.keys, claims))
+
+
+async def test_clocks_may_differ_a_little(world):
+    token = world.give(seconds=10)
+    world.clock.advance(69)
+    assert await world.read(token)
+    world.clock.advance(2)
+    with pytest.raises(BadToken, match="has expired"):
+        await world.read(token)
+
+
+async def test_a_token_is_for_its_audience_only(world):
+    token = world.give(audiences=["vault", "api2"])
+    with pytest.raises(
+        BadToken, match=r'^token audiences \["vault" "api2"\] is invalid for the target audiences'
+    ):
+        await world.read(token)
+    assert (await world.read(token, ("vault", "other"))).audiences == ["vault"]
+
+
+async def test_what_others_have_issued_is_for_others_to_judge(world):
+    elsewhere = jwt.sign(load(pem(RSA)), {"iss": "https://elsewhere"})
+    for token in ("x", "a.b.c", elsewhere, "", "..", "a.e30.c"):
+        assert await world.read(token) is None
+
+
+async def test_an_older_issuer_and_key_are_still_good():
+    world = World(EC, [public_pem(RSA)])
+    claims = claims_of(world.give()) | {"iss": "https://old"}
+    assert await world.read(jwt.sign(load(pem(RSA)), claims))
+
+
+SIGNER = "the key that signs"
+
+
+@pytest.mark.parametrize(
+    ("header", "claims", "signature"),
+    [
+        pytest.param({"alg": "none", "kid": SIGNER}, {}, "", id="none"),
+        pytest.param({"alg": "HS256", "kid": SIGNER}, {}, None, id="a shared secret"),
+        pytest.param({"alg": "RS256", "kid": SIGNER}, {}, None, id="another algorithm"),
+        pytest.param({"alg": "ES256"}, {}, None, id="no key named"),
+        pytest.param({"alg": "ES256", "kid": "x"}, {}, None, id="an unknown key"),
+        pytest.param([], {}, None, id="no header"),
+        pytest.param(None, {"sub": "admin"}, None, id="changed claims"),
+        pytest.param(None, {}, encode(bytes(64)), id="an empty signature"),
+        pytest.param(None, {}, encode(bytes(7)), id="a short signature"),
+        pytest.param(None, {}, "!", id="no base 64"),
+    ],
+)
+async def test_a_forged_token_is_refused(world, header, claims, signature):
+    own = {"alg": "ES256", "kid": SIGNER} if header is None else header
+    if isinstance(own, dict) and own.get("kid") == SIGNER:
+        own = own | {"kid": world.accounts.keys.signer.id}
+    token = world.give()
+    head, payload = encode(orjson.dumps(own)), encode(orjson.dumps(claims_of(token) | claims))
+    signed = token.rpartition(".")[2] if signature is None else signature
+    with pytest.raises(BadToken):
+        await world.read(f"{head}.{payload}.{signed}")
+
+
+def test_the_public_keys_are_published():
+    jwks = load(pem(EC), [public_pem(RSA)]).jwks()["keys"]
+    assert [(key["kty"], key["alg"], key["use"]) for key in jwks] == [
+        ("EC", "ES256", "sig"),
+        ("RSA", "RS256", "sig"),
+    ]
+    assert all("d" not in key for key in jwks)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"nonsense", pem(ec.generate_private_key(ec.SECP384R1())), public_pem(EC)],
+    ids=["nothing", "nonsense", "another curve", "a public key"],
+)
+def test_only_some_keys_can_sign(data):
+    with pytest.raises(BadKey):
+        load(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        pytest.param("system:serviceaccount:ns:robot", ("ns", "robot"), id="an account"),
+        pytest.param("system:serviceaccount:ns:", None, id="no name"),
+        pytest.param("system:serviceaccount:a:b:c", None, id="too many parts"),
+        pytest.param("robot", None, id="somebody else"),
+    ],
+)
+def test_users_that_are_service_accounts(name, found):
+    assert split_username(name) == found

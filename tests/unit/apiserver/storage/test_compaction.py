@@ -1,0 +1,95 @@
+"""History is forgotten one interval later, by one of the servers that share a store."""
+
+import asyncio
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apiserver.storage.compaction import KEY, Compactor
+from etcd.embedded.memory import MemoryStore
+from etcd.errors import Compacted
+from etcd.kv import Put, Range
+from tests.support.turns import turns
+
+INTERVAL = 300.0
+
+
+@pytest.fixture
+async def store():
+    store = MemoryStore(clock=SteppedClock())
+    yield store
+    await store.close()
+
+
+def compactor(store, clock=None):
+    return Compactor(store, clock=clock or SteppedClock(), interval=INTERVAL)
+
+
+async def oldest(store):
+    return (await store.status()).compact_revision
+
+
+async def test_nothing_is_forgotten_at_the_first_turn(store):
+    before = (await store.put(Put(key=b"k", value=b"1"))).revision
+    await compactor(store).turn()
+    assert (await store.range(Range(key=b"k", revision=before))).kvs
+
+
+async def test_the_second_turn_forgets_what_was_old_at_the_first(store):
+    old = (await store.put(Put(key=b"k", value=b"1"))).revision
+    await store.put(Put(key=b"k", value=b"2"))
+    one = compactor(store)
+    await one.turn()
+    kept = (await store.status()).revision
+    await store.put(Put(key=b"k", value=b"3"))
+    await one.turn()
+    assert (await store.range(Range(key=b"k", revision=kept))).kvs[0].value == b"2"
+    with pytest.raises(Compacted):
+        await store.range(Range(key=b"k", revision=old))
+
+
+async def test_of_two_servers_one_does_it(store):
+    one, two = compactor(store), compactor(store)
+    for _ in range(4):
+        await one.turn()
+        await two.turn()
+    assert (await store.range(Range(key=KEY))).kvs[0].version == 4
+
+
+async def test_the_other_goes_on_when_one_is_gone(store):
+    one, two = compactor(store), compactor(store)
+    await one.turn()
+    await two.turn()
+    await store.put(Put(key=b"k", value=b"v"))
+    before = await oldest(store)
+    await two.turn()
+    await two.turn()
+    assert await oldest(store) > before
+
+
+async def test_it_goes_by_the_clock_and_survives_a_store_that_fails(store, running, caplog):
+    clock = SteppedClock()
+    running(Compactor(store, clock=clock, interval=INTERVAL).run())
+    for turn in range(1, 3):
+        await turns(2)
+        clock.advance(INTERVAL)
+        await turns(4)
+        assert (await store.range(Range(key=KEY))).kvs[0].version == turn
+    await store.close()
+    clock.advance(INTERVAL)
+    await turns(4)
+    assert "it is tried again in 300 s" in caplog.text
+
+
+async def test_an_interval_of_nothing_is_never(store):
+    await Compactor(store, clock=SteppedClock(), interval=0).run()
+
+
+@pytest.fixture
+async def running():
+    """Runs work until the test ends."""
+    tasks = []
+    yield lambda work: tasks.append(asyncio.create_task(work))
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
