@@ -1,6 +1,6 @@
-"""CertificateApproval, CertificateSigning, ClusterTrustBundleAttest and CertificateSubjectRestriction.
+"""CertificateApproval, CertificateSigning and CertificateSubjectRestriction.
 
-Who approves, signs or vouches for certificates of a signer must be allowed to for this signer, or for all of its
+Who approves or signs certificates of a signer must be allowed to for this signer, or for all of its
 domain, beyond being allowed to write the object.
 """
 
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from apimachinery import gotext
 from apimachinery.groups import GroupResource
-from apiserver.admission.plugin import UPDATE, WRITE, Plugin, forbidden
+from apiserver.admission.plugin import UPDATE, Plugin, forbidden
 from apiserver.rest.attributes import Attributes
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
@@ -60,19 +60,6 @@ class CertificateSigning(Plugin):
                 _signer(old),
                 "user not permitted to sign requests with signerName",
             )
-
-
-class ClusterTrustBundleAttest(Plugin):
-    operations = WRITE
-
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        bundle = attributes.object
-        if bundle is None or not attributes.is_for(GROUP, "clustertrustbundles") or not _signer(bundle):
-            return
-        unchanged = attributes.old is not None and attributes.old["spec"] == bundle["spec"]
-        if not unchanged:
-            refusal = "user not permitted to attest for signerName"
-            _check(backend, attributes, "attest", _signer(bundle), refusal)
 
 
 class CertificateSubjectRestriction(Plugin):

@@ -10,7 +10,6 @@ from apiserver.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
-    ClusterTrustBundleAttest,
 )
 from apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
@@ -40,7 +39,6 @@ PLUGINS: Sequence[Plugin] = (
     RuntimeClass(),
     CertificateApproval(),
     CertificateSigning(),
-    ClusterTrustBundleAttest(),
     CertificateSubjectRestriction(),
     DefaultIngressClass(),
     PodTopologyLabels(),

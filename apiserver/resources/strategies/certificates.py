@@ -76,5 +76,4 @@ STRATEGIES = {
         prepare_create=_prepare_create,
         prepare_update={"status": _prepare_status, "approval": _prepare_approval},
     ),
-    GroupResource("certificates.k8s.io", "clustertrustbundles"): Strategy(unconditional_update=False),
 }

@@ -1,0 +1,15 @@
+"""What a strategy is told of a request, at a time that stands still."""
+
+from datetime import UTC, datetime
+
+from apiserver.resources.strategy import Request
+from apiserver.rest.call import User
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+NOW_TEXT = "2030-01-02T03:04:05Z"
+
+
+def request(user=None, warnings=None):
+    """`warnings` is a list that takes what the client is told."""
+    warnings = [] if warnings is None else warnings
+    return Request(user=user or User(name="ada"), now=NOW, warn=warnings.append)

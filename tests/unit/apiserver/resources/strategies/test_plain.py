@@ -1,0 +1,66 @@
+"""The few lines of code beside the rows."""
+
+import pytest
+
+from apimachinery.groups import GroupResource
+from apiserver.resources.strategies.plain import STRATEGIES
+from apiserver.resources.strategy import MAIN
+from tests.support.requests import NOW_TEXT, request
+
+
+def strategy(group, resource):
+    return STRATEGIES[GroupResource(group, resource)]
+
+
+def test_a_limit_range_without_a_name_is_called_by_its_uid():
+    tree = {"metadata": {"uid": "u"}}
+    strategy("", "limitranges").prepare_create(tree, request())
+    assert tree["metadata"]["name"] == "u"
+
+
+def test_accounts_refer_to_secrets_by_name_alone():
+    tree = {"secrets": [{"name": "s", "kind": "Secret"}]}
+    strategy("", "serviceaccounts").prepare_update[MAIN](tree, {}, request())
+    assert tree["secrets"] == [{"name": "s"}]
+
+
+def test_nodes_are_no_longer_configured_through_their_object():
+    nodes, node = (
+        strategy("", "nodes"),
+        {"spec": {"configSource": {}, "podCIDR": "x"}, "status": {"config": {}}},
+    )
+    nodes.prepare_create(node, request())
+    assert node == {"spec": {"podCIDR": "x"}, "status": {}}
+    used = {"spec": {"configSource": {"a": 1}}}
+    nodes.prepare_update[MAIN](used, {"spec": {"configSource": {}}}, request())
+    assert used["spec"] == {"configSource": {"a": 1}}
+
+
+def test_an_api_that_the_server_serves_is_available_at_once():
+    services = strategy("apiregistration.k8s.io", "apiservices")
+    local, remote = {"spec": {}, "status": {}}, {"spec": {"service": {"name": "s"}}, "status": {}}
+    services.prepare_create(local, request())
+    services.prepare_create(remote, request())
+    (condition,) = local["status"]["conditions"]
+    assert (condition["reason"], condition["lastTransitionTime"]) == ("Local", NOW_TEXT)
+    assert remote["status"] == {}
+
+
+def definition(*versions, stored=()):
+    return {
+        "spec": {"versions": [{"name": name.strip("*"), "storage": "*" in name} for name in versions]},
+        "status": {"storedVersions": [*stored]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        pytest.param(definition("v1", "v2*", stored=["v1"]), ["v1", "v2"], id="another one"),
+        pytest.param(definition("v1*", stored=["v2", "v1"]), ["v2", "v1"], id="one that was before"),
+    ],
+)
+def test_a_definition_remembers_every_version_that_was_stored(new, expected):
+    definitions = strategy("apiextensions.k8s.io", "customresourcedefinitions")
+    definitions.prepare_update[MAIN](new, {}, request())
+    assert new["status"]["storedVersions"] == expected
