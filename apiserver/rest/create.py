@@ -77,7 +77,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
         metadata.of(tree)["generation"] = strategy.first_generation
     strategy.prepare_create(tree, backend.request(call))
     claims = await backend.claims(resource, tree, None)
-    wrong = backend.rules.check_create(resource, tree)
+    wrong = backend.rules.check_create(attributes.resource, tree)
     if wrong:
         raise status.invalid(resource.group_kind, name, wrong)
     for warning in strategy.warnings(tree, None):

@@ -117,7 +117,7 @@ async def _prepare(
     if subresource != "status" and is_changed(new, old, strategy.generation):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     claims = await backend.claims(resource, new, old)
-    wrong = backend.rules.check_update(resource, subresource, new, old)
+    wrong = backend.rules.check_update(call.resource, subresource, new, old)
     if wrong:
         raise status.invalid(resource.group_kind, call.name, wrong)
     for warning in strategy.warnings(new, old):

@@ -45,3 +45,9 @@ check_selector: Final = _selector(field("values", each(_check_label_value)))
 
 check_selector_leniently: Final = _selector()
 """One that may ask for values that no label can have: those in old objects were not looked at."""
+
+
+def has_wrong_values(selector: Tree) -> bool:
+    """Whether a selector's expressions ask for values that no label can have."""
+    values = (value for one in selector.get("matchExpressions", ()) for value in one.get("values", ()))
+    return any(names.check_label_value(value) for value in values)

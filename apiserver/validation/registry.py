@@ -7,24 +7,64 @@ from typing import Final
 from apimachinery.errors import FieldError
 from apimachinery.groups import GroupKind
 from apiserver.resources.spec import Resource
-from apiserver.validation import objectmeta
+from apiserver.validation import (
+    autoscaling,
+    coordination,
+    discovery,
+    flowcontrol,
+    node,
+    objectmeta,
+    policy,
+    rbac,
+    scheduling,
+    storage,
+)
 from apiserver.validation.core import configs, events, limit_ranges, namespaces, nodes, quotas
 from apiserver.validation.kind import Validation
+from apiserver.validation.networking import addresses, ingresses, policies
 from apiserver.validation.pods import kinds as pods
 from apiserver.validation.rules import Tree
 from apiserver.validation.volumes import persistent, persistent_claims
+from apiserver.validation.workloads import (
+    batch,
+    controllers,
+    daemon_sets,
+    deployments,
+    replica_sets,
+    revisions,
+    stateful_sets,
+)
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
     {
+        **addresses.VALIDATIONS,
+        **autoscaling.VALIDATIONS,
         **configs.VALIDATIONS,
+        **coordination.VALIDATIONS,
+        **discovery.VALIDATIONS,
         **events.VALIDATIONS,
+        **flowcontrol.VALIDATIONS,
+        **ingresses.VALIDATIONS,
         **limit_ranges.VALIDATIONS,
         **namespaces.VALIDATIONS,
+        **node.VALIDATIONS,
         **nodes.VALIDATIONS,
         **persistent.VALIDATIONS,
         **persistent_claims.VALIDATIONS,
         **pods.VALIDATIONS,
+        **policies.VALIDATIONS,
+        **policy.VALIDATIONS,
         **quotas.VALIDATIONS,
+        **rbac.VALIDATIONS,
+        **scheduling.VALIDATIONS,
+        **storage.VALIDATIONS,
+        **batch.VALIDATIONS,
+        **controllers.VALIDATIONS,
+        **daemon_sets.VALIDATIONS,
+        **deployments.VALIDATIONS,
+        **replica_sets.VALIDATIONS,
+        **revisions.VALIDATIONS,
+        **stateful_sets.VALIDATIONS,
     }
 )
 
