@@ -152,7 +152,7 @@ def _check_same_source(new: Tree, old: Tree) -> Iterable[FieldError]:
     """A secret for expansion may be added to a source of CSI; all else stays."""
     now, before = _source(new), _source(old)
     expansion = "controllerExpandSecretRef"
-    if expansion in now.get("csi", ()) and "csi" in before and expansion not in before["csi"]:
+    if expansion in (now.get("csi") or ()) and "csi" in before and expansion not in before["csi"]:
         now["csi"] = {name: value for name, value in now["csi"].items() if name != expansion}
     if now == before:
         return ()

@@ -1,0 +1,320 @@
+"""Kinds of flowcontrol.apiserver.k8s.io: which requests are one flow, and how many of a level are served at once."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from apimachinery import errors, meta, names
+from apimachinery.errors import FieldError
+from apimachinery.groups import GroupKind
+from apimachinery.paths import ROOT, Path
+from apiserver.validation.internal import internal
+from apiserver.validation.kind import Validation
+from apiserver.validation.objects import as_created, part, within
+from apiserver.validation.rules import (
+    Check,
+    Tree,
+    between,
+    each,
+    every,
+    field,
+    must,
+    one_of,
+    pointer,
+    refused,
+    required,
+    valid,
+)
+
+_GROUP: Final = "flowcontrol.apiserver.k8s.io"
+_ALL: Final = "*"
+_EXEMPT: Final = "exempt"
+
+
+# --- rules of requests
+
+
+def _alone_if_all(what: str, inner: Check) -> Check:
+    """Everything, or a list of some things."""
+
+    def check(values: Sequence[str], path: Path) -> Iterable[FieldError]:
+        if _ALL not in values:
+            return inner(values, path)
+        if len(values) == 1:
+            return ()
+        return (errors.invalid(path, values, f"if '*' is present, must not specify other {what}"),)
+
+    return check
+
+
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
+
+
+def _check_verbs(verbs: Sequence[str], path: Path) -> Iterable[FieldError]:
+    return () if {*verbs} <= {*_VERBS} else (errors.not_supported(path, verbs, _VERBS),)
+
+
+def _check_url(url: str, path: Path) -> Iterable[FieldError]:
+    """The first thing that is wrong."""
+    stars = url.count("*")
+    wrong = {
+        "must not be empty": not url,
+        "must start with slash": not url.startswith("/"),
+        "must not contain white-space": " " in url,
+        "must not contain double slash": "//" in url,
+        "wildcard can only do suffix matching": stars > 1 or (stars == 1 and not url.endswith("/*")),
+    }
+    problems = [problem for problem, is_so in wrong.items() if is_so]
+    return [errors.invalid(path, url, problem) for problem in problems[:1]]
+
+
+def _check_namespace(name: str, path: Path) -> Iterator[FieldError]:
+    for problem in names.check_dns1123_label(name):
+        yield errors.invalid(
+            path, name, f"each member of this list must be '*' or a DNS-1123 label; {problem}"
+        )
+
+
+def _check_namespaces(rule: Tree, path: Path) -> Iterable[FieldError]:
+    namespaces, path = rule.get("namespaces") or (), path.child("namespaces")
+    if not namespaces and not rule.get("clusterScope"):
+        detail = "resource rules that are not cluster scoped must supply at least one namespace"
+        return (errors.required(path, detail),)
+    return _alone_if_all("namespaces", each(_check_namespace))(namespaces, path)
+
+
+_RULE_VERBS: Final = required(
+    "verbs", _alone_if_all("verbs", _check_verbs), detail="verbs must contain at least one value"
+)
+_RESOURCE_RULE: Final = every(
+    _RULE_VERBS,
+    required(
+        "apiGroups",
+        _alone_if_all("api groups", every()),
+        detail="resource rules must supply at least one api group",
+    ),
+    required(
+        "resources",
+        _alone_if_all("resources", every()),
+        detail="resource rules must supply at least one resource",
+    ),
+    _check_namespaces,
+)
+_URL_RULE: Final = every(
+    _RULE_VERBS,
+    required(
+        "nonResourceURLs",
+        _alone_if_all("non-resource URLs", each(_check_url)),
+        detail="nonResourceURLs must contain at least one value",
+    ),
+)
+
+
+# --- subjects
+
+
+def _check_account_name(name: str, path: Path) -> Iterable[FieldError]:
+    return () if name == _ALL else valid(names.check_dns1123_subdomain)(name, path)
+
+
+_ACCOUNT: Final = every(
+    required("name", _check_account_name),
+    required(
+        "namespace", valid(names.check_dns1123_label), detail="must specify namespace for service account"
+    ),
+)
+_SUBJECTS: Final[Mapping[str, tuple[str, Check]]] = {
+    "Group": ("group", required("name")),
+    "ServiceAccount": ("serviceAccount", _ACCOUNT),
+    "User": ("user", required("name")),
+}
+_ORDER: Final = ("ServiceAccount", "User", "Group")
+
+
+def _check_subject(subject: Tree, path: Path) -> Iterator[FieldError]:
+    kind = subject.get("kind", "")
+    if kind not in _SUBJECTS:
+        yield errors.not_supported(path.child("kind"), kind, _SUBJECTS)
+        return
+    name, check = _SUBJECTS[kind]
+    if subject.get(name) is None:
+        yield errors.required(path.child(name), f"{name} is required when subject kind is '{kind}'")
+    else:
+        yield from check(subject[name], path.child(name))
+    for other in _ORDER:
+        field_name = _SUBJECTS[other][0]
+        if other != kind and subject.get(field_name) is not None:
+            detail = f"{field_name} is forbidden when subject kind is not '{other}'"
+            yield errors.forbidden(path.child(field_name), detail)
+
+
+# --- FlowSchema
+
+
+def _check_some_rules(rule: Tree, path: Path) -> Iterable[FieldError]:
+    if rule.get("resourceRules") or rule.get("nonResourceRules"):
+        return ()
+    detail = "at least one of resourceRules and nonResourceRules has to be non-empty"
+    return (errors.required(path, detail),)
+
+
+_RULE: Final = every(
+    required("subjects", each(_check_subject), detail="subjects must contain at least one value"),
+    _check_some_rules,
+    field("resourceRules", each(_RESOURCE_RULE)),
+    field("nonResourceRules", each(_URL_RULE)),
+)
+
+_PRECEDENCE: Final = every(
+    must(lambda value: value > 0, "must be a positive value"),
+    must(lambda value: value <= 10000, "must not be greater than 10000"),
+)
+
+
+def _check_distinguisher(method: Tree, path: Path) -> Iterable[FieldError]:
+    """What is shown is not the type alone."""
+    if method.get("type") in ("ByNamespace", "ByUser"):
+        return ()
+    shown = internal("flowcontrol.FlowDistinguisherMethod", method)
+    return (errors.not_supported(path.child("type"), shown, ("ByNamespace", "ByUser")),)
+
+
+_LEVEL_NAME: Final = required(
+    "name", valid(names.check_dns1123_subdomain), detail="must reference a priority level"
+)
+_SCHEMA: Final = every(
+    pointer("distinguisherMethod", _check_distinguisher),
+    field("priorityLevelConfiguration", _LEVEL_NAME, absent={}),
+    field("rules", each(_RULE)),
+)
+
+
+def _create_schema(tree: Tree) -> Iterator[FieldError]:
+    spec, path = within(tree, "spec"), ROOT.child("spec")
+    precedence = spec.get("matchingPrecedence", 0)
+    yield from _PRECEDENCE(precedence, path.child("matchingPrecedence"))
+    if precedence == 1 and meta.name(tree) != _EXEMPT:
+        problem = "only the schema named 'exempt' may have matchingPrecedence 1"
+        yield errors.invalid(path.child("matchingPrecedence"), precedence, problem)
+    yield from _SCHEMA(spec, path)
+
+
+# --- PriorityLevelConfiguration
+
+_SHARES: Final = must(lambda shares: shares >= 0, "must be a non-negative integer")
+_PERCENT: Final = between(0, 100)
+_COUNT: Final = must(lambda count: count > 0, "must be positive")
+_MOST_QUEUES: Final = 10_000_000
+_MOST_ENTROPY: Final = 60
+
+
+def _hand_problem(hand: int, queues: int) -> str:
+    """Dealing a hand from a deck of queues takes bits of a hash, of which there are not that many."""
+    if hand <= 0:
+        return "must be positive"
+    if hand > queues:
+        return f"should not be greater than queues ({queues})"
+    if math.ceil(math.log2(queues) * hand) > _MOST_ENTROPY:
+        decks = f"deckSize {queues} and handSize {hand}"
+        return f"required entropy bits of {decks} should not be greater than {_MOST_ENTROPY}"
+    return ""
+
+
+def _check_hand(queuing: Tree, path: Path) -> Iterable[FieldError]:
+    hand = queuing.get("handSize", 0)
+    problem = _hand_problem(hand, queuing.get("queues", 0))
+    return (errors.invalid(path.child("handSize"), hand, problem),) if problem else ()
+
+
+_QUEUING: Final = every(
+    field("queueLengthLimit", _COUNT, absent=0),
+    field(
+        "queues",
+        _COUNT,
+        must(lambda queues: queues <= _MOST_QUEUES, f"must not be greater than {_MOST_QUEUES}"),
+        absent=0,
+    ),
+    _check_hand,
+)
+
+_RESPONSES: Final[Mapping[str, Check]] = {
+    "Queue": required(
+        "queuing", _QUEUING, detail="must not be empty if limited.limitResponse.type is Limited"
+    ),
+    "Reject": pointer("queuing", refused("must be nil if limited.limitResponse.type is not Limited")),
+}
+
+
+def _by_type(checks: Mapping[str, Check]) -> Check:
+    def check(of: Tree, path: Path) -> Iterable[FieldError]:
+        kind = of.get("type", "")
+        return checks[kind](of, path) if kind in checks else required("type", one_of(*checks))(of, path)
+
+    return check
+
+
+_LENDABLE: Final = pointer("lendablePercent", _PERCENT)
+_LIMITED: Final = every(
+    field("nominalConcurrencyShares", _SHARES, absent=0),
+    field("limitResponse", _by_type(_RESPONSES), absent={}),
+    _LENDABLE,
+    pointer(
+        "borrowingLimitPercent",
+        must(lambda percent: percent >= 0, "if specified, must be a non-negative integer"),
+    ),
+)
+_LEVELS: Final[Mapping[str, Check]] = {
+    "Exempt": every(
+        pointer("limited", refused("must be nil if the type is not Limited")),
+        pointer("exempt", field("nominalConcurrencyShares", _SHARES, absent=0), _LENDABLE),
+    ),
+    "Limited": every(
+        pointer("exempt", refused("must be nil if the type is Limited")),
+        lambda spec, path: (
+            ()
+            if spec.get("limited") is not None
+            else (errors.required(path.child("limited"), "must not be empty when type is Limited"),)
+        ),
+        pointer("limited", _LIMITED),
+    ),
+}
+_LEVEL: Final = _by_type(_LEVELS)
+
+
+def _create_level(tree: Tree) -> Iterator[FieldError]:
+    spec, path = within(tree, "spec"), ROOT.child("spec")
+    kind = spec.get("type", "")
+    if (meta.name(tree) == _EXEMPT) != (kind == "Exempt"):
+        problem = "type must be 'Exempt' if and only if name is 'exempt'"
+        yield errors.invalid(path.child("type"), kind, problem)
+    yield from _LEVEL(spec, path)
+
+
+# --- status
+
+
+def _check_conditions(conditions: Sequence[Tree] | None, path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for index, condition in enumerate(conditions or ()):
+        at, kind = path.index(index).child("type"), condition.get("type", "")
+        if kind in seen:
+            yield errors.duplicate(at, kind)
+        seen.add(kind)
+        if not kind:
+            yield errors.required(at, "must not be empty")
+
+
+_STATUS: Final = part(field("conditions", _check_conditions), "status")
+
+VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
+    GroupKind(_GROUP, "FlowSchema"): Validation(
+        create=_create_schema,
+        update=as_created(_create_schema, namespaced=False),
+        subresources={"status": _STATUS},
+    ),
+    GroupKind(_GROUP, "PriorityLevelConfiguration"): Validation(
+        create=_create_level,
+        update=as_created(_create_level, namespaced=False),
+        subresources={"status": _STATUS},
+    ),
+}
