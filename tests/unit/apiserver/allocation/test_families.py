@@ -1,0 +1,150 @@
+"""Which families a Service is of, and what cannot be."""
+
+import pytest
+
+from apiserver.allocation.families import IPV4, IPV6, is_well_formed, settle
+
+SINGLE, DUAL = ("SingleStack", "RequireDualStack")
+V4, V6 = "10.0.0.1", "fd00::1"
+
+
+def service(*addresses, **spec):
+    given = {"clusterIP": addresses[0], "clusterIPs": [*addresses]} if addresses else {}
+    return {"type": "ClusterIP", "selector": {"a": "b"}} | given | spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "configured", "policy", "families"),
+    [
+        pytest.param(service(), [IPV4], SINGLE, [IPV4], id="the cluster's own"),
+        pytest.param(service(), [IPV6, IPV4], SINGLE, [IPV6], id="the first one of two"),
+        pytest.param(service(V6), [IPV4, IPV6], SINGLE, [IPV6], id="the address's"),
+        pytest.param(service(ipFamilyPolicy="PreferDualStack"), [IPV4], None, [IPV4], id="two if there are"),
+        pytest.param(
+            service(ipFamilyPolicy="PreferDualStack"), [IPV4, IPV6], None, [IPV4, IPV6], id="there are"
+        ),
+        pytest.param(
+            service(V6, ipFamilyPolicy=DUAL), [IPV4, IPV6], None, [IPV6, IPV4], id="the other one too"
+        ),
+        pytest.param(service("None"), [IPV4], SINGLE, [IPV4], id="headless"),
+        pytest.param(
+            service("None", selector={}), [IPV4], DUAL, [IPV4, IPV6], id="headless, selects nothing"
+        ),
+        pytest.param(
+            service("None", selector={}, ipFamilies=[IPV6], ipFamilyPolicy=SINGLE),
+            [IPV4],
+            None,
+            [IPV6],
+            id="headless, in a family that the cluster does not have",
+        ),
+    ],
+)
+def test_families_of_a_new_service(spec, configured, policy, families):
+    policy = policy or spec["ipFamilyPolicy"]
+    assert not settle(spec, None, configured)
+    assert (spec["ipFamilyPolicy"], spec["ipFamilies"]) == (policy, families)
+
+
+def test_an_external_name_has_no_family():
+    spec = {"type": "ExternalName"}
+    assert not settle(spec, None, [IPV4])
+    assert spec == {"type": "ExternalName"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "configured", "expected"),
+    [
+        pytest.param(
+            service(ipFamilyPolicy=DUAL),
+            [IPV4],
+            'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": '
+            "this cluster is not configured for dual-stack services",
+            id="no two stacks",
+        ),
+        pytest.param(
+            service(ipFamilies=[IPV6]),
+            [IPV4],
+            'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster',
+            id="not this family",
+        ),
+        pytest.param(
+            service(V6),
+            [IPV4],
+            'spec.clusterIPs[0]: Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster',
+            id="an address of another family",
+        ),
+        pytest.param(
+            service(V4, V6),
+            [IPV4, IPV6],
+            'spec.ipFamilyPolicy: Invalid value: "SingleStack": '
+            "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified",
+            id="two addresses, one stack",
+        ),
+        pytest.param(
+            service(ipFamilies=[IPV4, IPV6]),
+            [IPV4, IPV6],
+            'spec.ipFamilyPolicy: Invalid value: "SingleStack": '
+            "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified",
+            id="two families, one stack",
+        ),
+    ],
+)
+def test_what_a_new_service_cannot_be(spec, configured, expected):
+    assert [str(error) for error in settle(spec, None, configured)] == [expected]
+
+
+OLD = service(V4, V6, ipFamilies=[IPV4, IPV6], ipFamilyPolicy=DUAL)
+
+
+def test_who_asks_for_one_stack_gives_up_the_second():
+    spec = OLD | {"ipFamilyPolicy": SINGLE}
+    assert not settle(spec, OLD, [IPV4, IPV6])
+    assert (spec["clusterIPs"], spec["ipFamilies"]) == ([V4], [IPV4])
+
+
+def test_who_asks_for_a_second_stack_gets_its_family():
+    old = service(V4, ipFamilies=[IPV4], ipFamilyPolicy=SINGLE)
+    spec = old | {"ipFamilyPolicy": DUAL}
+    assert not settle(spec, old, [IPV4, IPV6])
+    assert spec["ipFamilies"] == [IPV4, IPV6]
+
+
+def test_nobody_gives_up_a_stack_by_accident():
+    spec = OLD | {"clusterIPs": [V4], "ipFamilies": [IPV4]}
+    assert [str(error) for error in settle(spec, OLD, [IPV4, IPV6])] == [
+        'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": '
+        f"must be 'SingleStack' to release the secondary {what}"
+        for what in ("cluster IP", "IP family")
+    ]
+
+
+def test_one_that_prefers_two_stacks_stays_as_it_is():
+    old = service(V4, ipFamilies=[IPV4], ipFamilyPolicy="PreferDualStack")
+    spec = dict(old)
+    assert not settle(spec, old, [IPV4, IPV6])
+    assert spec == old
+
+
+def test_a_policy_that_is_left_out_is_kept():
+    spec = {name: value for name, value in OLD.items() if name != "ipFamilyPolicy"}
+    assert not settle(spec, OLD, [IPV4, IPV6])
+    assert spec == OLD
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param(service(), True, id="nothing given"),
+        pytest.param(service(V4, V6), True, id="two addresses"),
+        pytest.param(service("None"), True, id="headless"),
+        pytest.param(service("rubbish"), False, id="no address"),
+        pytest.param(service("None", V4), False, id="headless, with an address"),
+        pytest.param(service(V4) | {"clusterIP": V6}, False, id="the one is not the first"),
+        pytest.param(service(V4, ipFamilies=[IPV6]), False, id="an address of another family"),
+        pytest.param(service(ipFamilies=[IPV4, IPV4]), False, id="one family twice"),
+        pytest.param(service(ipFamilies=["IPv5"]), False, id="no family"),
+        pytest.param(service(V4, V6, "fd00::2"), False, id="three addresses"),
+    ],
+)
+def test_is_well_formed(spec, expected):
+    assert is_well_formed(spec) == expected

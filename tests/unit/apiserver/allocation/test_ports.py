@@ -1,0 +1,148 @@
+"""The record of node ports, and which of them a Service takes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apimachinery.status import ApiError
+from apiserver.allocation.node_ports import held_node_ports, settle_node_ports
+from apiserver.allocation.ports import NodePorts
+
+PORTS = range(30000, 30100)
+STATIC = 16
+"""Of a hundred ports, those that are given out last."""
+
+
+def record(*used, ports=PORTS, draw=0.0):
+    bits = sum(1 << ports.index(port) for port in used)
+    return NodePorts(ports=ports, used=bits, revision=1, tree={}, draw=lambda: draw)
+
+
+def test_a_port_is_taken_once():
+    ports = record(30001)
+    assert ports.take(30001) == "provided port is already allocated"
+    assert (ports.take(30002), ports.take(30002)) == ("", "provided port is already allocated")
+    assert (
+        ports.take(80) == "provided port is not in the valid range. The range of valid ports is 30000-30099"
+    )
+    assert ports.taken == {30002}
+
+
+@pytest.mark.parametrize(
+    ("used", "draw", "expected"),
+    [
+        pytest.param((), 0.0, PORTS[STATIC], id="the first that is not kept for people"),
+        pytest.param((), 0.999, PORTS[-1], id="the last"),
+        pytest.param(PORTS[STATIC:-1], 0.5, PORTS[-1], id="the only one"),
+        pytest.param(PORTS[STATIC:], 0.0, PORTS[0], id="then those kept for people"),
+        pytest.param(PORTS, 0.0, 0, id="none is left"),
+    ],
+)
+def test_any_port(used, draw, expected):
+    assert record(*used, draw=draw).take_any() == expected
+
+
+def service(*ports, kind="NodePort", **spec):
+    listed = [{"port": port, "protocol": protocol} | rest for port, protocol, rest in ports]
+    return {"type": kind, "ports": listed, **spec}
+
+
+HTTP, DNS, DNS_TCP = (80, "TCP", {}), (53, "UDP", {}), (53, "TCP", {})
+
+
+def chosen(port, node_port):
+    return (*port[:2], {"nodePort": node_port})
+
+
+def settled(spec, *used, before=(), is_new=True):
+    ports = record(*used)
+    wrong = settle_node_ports(spec, ports, before, is_new=is_new)
+    assert not wrong, wrong
+    return [port.get("nodePort") for port in spec["ports"]], ports
+
+
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [
+        pytest.param([HTTP, DNS], [30016, 30017], id="one for each port"),
+        pytest.param([DNS, DNS_TCP], [30016, 30016], id="one for both protocols of a port"),
+        pytest.param([DNS, chosen(DNS_TCP, 30050)], [30050, 30050], id="as chosen for one of them"),
+        pytest.param([chosen(DNS, 30040), chosen(DNS_TCP, 30050)], [30040, 30050], id="as chosen for both"),
+        pytest.param([chosen(HTTP, 30050)], [30050], id="as chosen"),
+    ],
+)
+def test_node_ports_of_a_new_service(ports, expected):
+    assert settled(service(*ports))[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param(service(HTTP, kind="ClusterIP"), [None], id="not for cluster IPs"),
+        pytest.param(service(HTTP, kind="LoadBalancer"), [30016], id="for load balancers"),
+        pytest.param(
+            service(HTTP, chosen(DNS, 30050), kind="LoadBalancer", allocateLoadBalancerNodePorts=False),
+            [None, 30050],
+            id="that do not want them, as chosen only",
+        ),
+    ],
+)
+def test_who_has_node_ports(spec, expected):
+    assert settled(spec)[0] == expected
+
+
+def test_a_port_that_somebody_has_is_refused_where_it_was_chosen():
+    (wrong,) = settle_node_ports(service(HTTP, chosen(DNS, 30050)), record(30050), (), is_new=True)
+    assert str(wrong) == "spec.ports[1].nodePort: Invalid value: 30050: provided port is already allocated"
+
+
+def test_an_update_takes_what_is_new_alone():
+    before = {30016}
+    spec = service(chosen(HTTP, 30016), DNS)
+    assert settled(spec, *before, before=before, is_new=False)[0] == [30016, 30017]
+
+
+def test_an_update_cannot_use_a_port_twice():
+    spec = service(chosen(HTTP, 30050), chosen((81, "TCP", {}), 30050))
+    with pytest.raises(ApiError, match=r"duplicate nodePort: \{TCP 30050\}"):
+        settle_node_ports(spec, record(), (), is_new=False)
+
+
+LOCAL = {"kind": "LoadBalancer", "externalTrafficPolicy": "Local"}
+
+
+def test_a_load_balancer_that_keeps_traffic_local_has_its_health_checked():
+    spec = service(HTTP, **LOCAL)
+    settled(spec)
+    assert spec["healthCheckNodePort"] == 30017
+    assert held_node_ports(spec) == {30016, 30017}
+
+
+def test_a_health_check_port_that_somebody_has_is_refused():
+    spec = service(HTTP, **LOCAL, healthCheckNodePort=30050)
+    with pytest.raises(ApiError, match="failed to allocate requested HealthCheck NodePort 30050"):
+        settle_node_ports(spec, record(30050), (), is_new=True)
+
+
+@pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
+def test_when_there_are_no_more_ports(kind):
+    with pytest.raises(ApiError, match="failed to allocate a nodePort: range is full"):
+        settle_node_ports(service(HTTP, kind=kind), record(*PORTS), (), is_new=True)
+
+
+@given(
+    used=st.sets(st.sampled_from(PORTS)),
+    wishes=st.lists(st.sampled_from([*PORTS, 0])),
+    draw=st.floats(0, 0.99),
+)
+def test_no_port_is_ever_given_out_twice(used, wishes, draw):
+    ports = record(*used, draw=draw)
+    given_out = []
+    for wish in wishes:
+        if not wish:
+            given_out += filter(None, [ports.take_any()])
+        elif not ports.take(wish):
+            given_out.append(wish)
+    assert len({*given_out}) == len(given_out)
+    assert not {*given_out} & used
+    assert {*given_out} == ports.taken
