@@ -1,0 +1,200 @@
+"""What a real server made of every patch that it carried out, and whom it then took for the owner of which field.
+
+Each is replayed on the object as the server had answered it just before, by the pure functions alone: patch, decode,
+default, own. What other rooms do to an object that is written is left out of both sides.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apimachinery.patch import json_patch, merge, strategic
+from apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
+from apimachinery.patch.apply.atoms import atom_of
+from apimachinery.patch.apply.fieldset import of_fields
+from apimachinery.schema import builtin
+from apimachinery.schema.decode import Decoder
+from apiserver.defaults.defaulter import Defaulter
+from tests.support import recordings
+
+SCHEMAS = builtin.load()
+DECODER = Decoder()
+DEFAULTER = Defaulter(SCHEMAS, clock=SteppedClock())
+NOW = recordings.filled_in("<time>")
+
+PATCH = {
+    "application/json-patch+json": lambda tree, patch, _: json_patch.apply(tree, patch),
+    "application/merge-patch+json": lambda tree, patch, _: merge.apply(tree, patch),
+    "application/strategic-merge-patch+json": strategic.apply,
+}
+APPLY = "application/apply-patch+yaml"
+
+PATH = re.compile(
+    r"/(?:api|apis/[^/]+)/[^/]+/(?:namespaces/[^/]+/(?!status|finalize))?[^/?]+"
+    r"(?:/(?P<name>[^/?]+))?(?:/(?P<subresource>[^/?]+))?(?:\?(?P<query>.*))?"
+)
+RESETS = {"": ("status",), "status": ("spec",)}
+"""The ways to write an object that are replayed, each with what it cannot change."""
+
+MADE_ELSEWHERE = {"update/namespace-finalize#1": "the finalizers of a namespace are kept by its strategy"}
+
+ELSEWHERE = ("generation", "resourceVersion", "managedFields")
+"""Metadata that is not a patch's to make."""
+
+
+class Write(NamedTuple):
+    """A write that a real server carried out or refused, and the object just before; None if there was none."""
+
+    request: Any
+    subresource: str
+    query: dict[str, str]
+    before: Any
+    status: int
+    answer: Any
+
+    @property
+    def body(self):
+        return recordings.filled_in(self.request["body"])
+
+    @property
+    def media_type(self):
+        return (self.request.get("headers") or {}).get("Content-Type", "")
+
+
+def writes(case):
+    """The case's writes, with what was seen of the same object before."""
+    seen: dict[str, Any] = {}
+    for request, response in recordings.steps(case):
+        path, answer = PATH.fullmatch(request.get("path") or ""), recordings.filled_in(response.get("body"))
+        if path is None or not isinstance(answer, dict):
+            continue
+        name = recordings.filled_in(path["name"]) or (answer.get("metadata") or {}).get("name", "")
+        if request["method"] in ("POST", "PATCH") and request.get("body") is not None:
+            query = dict(pair.split("=", 1) for pair in (path["query"] or "").split("&") if "=" in pair)
+            subresource = path["subresource"] or ""
+            yield Write(request, subresource, query, seen.get(name), response["status"], answer)
+        if path["subresource"] and path["subresource"] not in RESETS:
+            # The object is another now, and was not shown.
+            seen.pop(name, None)
+        elif answer["kind"] != "Status" and SCHEMAS.kind(answer.get("apiVersion", ""), answer["kind"]):
+            seen[name] = answer
+
+
+def parameters(choose, cases):
+    return [
+        pytest.param(write, id=f"{parameter.id}#{number}")
+        for parameter in cases
+        if (case := parameter.values[0]) is not None
+        for number, write in enumerate(writes(case))
+        if choose(write) and f"{parameter.id}#{number}" not in MADE_ELSEWHERE
+    ] or [pytest.param(None, id=recordings.NO_RECORDINGS)]
+
+
+def kind_of(tree):
+    return SCHEMAS.kind(tree["apiVersion"], tree["kind"])
+
+
+def settled(tree):
+    """The tree as it would be stored."""
+    made = {"apiVersion": tree["apiVersion"], "kind": tree["kind"]} | DECODER.decode(kind_of(tree), tree).tree
+    DEFAULTER.default_object(made["apiVersion"], made["kind"], made)
+    if tree["metadata"].get("managedFields") == []:
+        # Go writes no empty list, but it is one that was read.
+        made["metadata"]["managedFields"] = []
+    return made
+
+
+# --- what a patch makes
+
+
+def is_patch(write):
+    return (
+        write.media_type in PATCH
+        and write.status == 200
+        and write.subresource in RESETS
+        and write.before is not None
+        and write.before["kind"] == write.answer["kind"]
+    )
+
+
+def compared(write, tree):
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in ELSEWHERE}
+    if write.subresource:
+        return {"metadata": metadata, "status": tree.get("status")}
+    return {name: value for name, value in tree.items() if name != "status"} | {"metadata": metadata}
+
+
+@pytest.mark.parametrize("write", parameters(is_patch, recordings.cases()))
+def test_a_patch_makes_what_it_made_of_the_object(write):
+    recordings.present(write)
+    made = settled(PATCH[write.media_type](write.before, write.body, kind_of(write.before)))
+    assert compared(write, made) == compared(write, write.answer)
+
+
+# --- who owns what
+
+
+def is_managed(write):
+    is_known = write.before is not None or write.status in (201, 500)
+    return is_known and write.subresource in RESETS and "fieldManager" in write.query
+
+
+def field_manager(write, api_version, kind):
+    bare = {"apiVersion": api_version, "kind": kind}
+    versions = Versions(
+        own=api_version,
+        atoms={api_version: atom_of(SCHEMAS.kind(api_version, kind))},
+        reset_fields={api_version: of_fields(*RESETS[write.subresource])},
+    )
+    empty = bare | DECODER.decode(SCHEMAS.kind(api_version, kind), bare).tree
+    return FieldManager(kind=kind, versions=versions, empty=empty, subresource=write.subresource)
+
+
+def owners(tree):
+    """The entries, with their fields as text, for they have an order; the recorded times are not known to have one."""
+    entries = [
+        entry | {"fieldsV1": orjson.dumps(entry["fieldsV1"])}
+        for entry in tree["metadata"].get("managedFields", [])
+    ]
+    return sorted(entries, key=lambda entry: (entry["operation"], entry["manager"]))
+
+
+def written(write):
+    """The object that the write makes, with its owners."""
+    named = write.answer if write.answer["kind"] != "Status" else write.before or write.body
+    fields = field_manager(write, named["apiVersion"], named["kind"])
+    settings = {"manager": write.query["fieldManager"], "time": NOW}
+    live = write.before or fields.empty
+    if write.media_type == APPLY:
+        return fields.apply(live, write.body, force=write.query.get("force") == "true", **settings)
+    if write.media_type:
+        new = settled(PATCH[write.media_type](live, write.body, kind_of(live)))
+    else:
+        new = settled(write.body)
+    return fields.update(live, new, **settings)
+
+
+MANAGED = [parameter for parameter in recordings.cases("api/managedfields.jsonl") if parameter.values[0]]
+
+
+@pytest.mark.parametrize("write", parameters(lambda write: is_managed(write) and write.status < 300, MANAGED))
+def test_who_owns_what(write):
+    recordings.present(write)
+    assert owners(written(write)) == owners(write.answer)
+
+
+def is_refused(write):
+    return is_managed(write) and write.media_type == APPLY and write.status in (409, 500)
+
+
+@pytest.mark.parametrize("write", parameters(is_refused, MANAGED))
+def test_what_cannot_be_applied(write):
+    recordings.present(write)
+    with pytest.raises((Conflicts, Untypable)) as refused:
+        written(write)
+    assert str(refused.value) == write.answer["message"]
+    causes = [cause["field"] for cause in write.answer.get("details", {}).get("causes", [])]
+    assert [conflict.field for conflict in getattr(refused.value, "conflicts", [])] == causes
