@@ -56,6 +56,7 @@ async def change(backend: Backend, call: Call, options: WriteOptions, transform:
         old = stored.tree()
         new = await transform(from_stored(backend, call.resource, old))
         new = to_stored(backend, call.resource, new)
+        new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         _check_preconditions(backend, call, stored, new, old)
         new, claims = await _prepare(backend, call, options, new, old)
         old["metadata"].pop("resourceVersion")

@@ -1,0 +1,126 @@
+"""Services and what no two of them may hold, over HTTP and over two servers of one store."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from apimachinery.clock import RealClock
+from etcd.embedded.memory import MemoryStore
+from tests.support import apiserver
+
+SERVICES = "/api/v1/namespaces/default/services"
+ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def service(name, **spec):
+    return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+async def addresses(client):
+    listed = (await client.get(ADDRESSES)).body["items"]
+    return {item["metadata"]["name"]: item["spec"]["parentRef"]["name"] for item in listed}
+
+
+async def test_a_service_holds_an_address_until_it_goes(client):
+    created = (await client.post(SERVICES, service("a"))).body
+    address = created["spec"]["clusterIP"]
+    assert created["spec"]["clusterIPs"] == [address]
+    assert await addresses(client) == {address: "a"}
+    deleted = await client.delete(f"{SERVICES}/a")
+    assert deleted.body["kind"] == "Service"
+    assert await addresses(client) == {}
+
+
+async def test_an_address_that_was_chosen_is_had_once(client):
+    assert (await client.post(SERVICES, service("a", clusterIP="10.0.0.77"))).status == 201
+    refused = await client.post(SERVICES, service("b", clusterIP="10.0.0.77"))
+    assert refused.status == 422
+    assert refused.body["message"] == (
+        'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.77"]: '
+        "failed to allocate IP 10.0.0.77: provided IP is already allocated"
+    )
+    elsewhere = await client.post(SERVICES, service("c", clusterIP="192.0.2.1"))
+    assert elsewhere.body["message"].endswith("the provided network does not match the current range")
+
+
+async def test_headless_services_and_external_names_hold_nothing(client):
+    headless = await client.post(SERVICES, service("a", clusterIP="None", selector={"a": "b"}))
+    external = await client.post(SERVICES, service("b", type="ExternalName", externalName="example.com"))
+    assert headless.body["spec"]["clusterIPs"] == ["None"]
+    assert "clusterIP" not in external.body["spec"]
+    assert await addresses(client) == {}
+
+
+async def test_a_type_that_needs_no_address_frees_it(client):
+    await client.post(SERVICES, service("a"))
+    changed = await client.patch(
+        f"{SERVICES}/a", {"spec": {"type": "ExternalName", "externalName": "example.com"}}
+    )
+    assert changed.status == 200
+    assert await addresses(client) == {}
+    back = await client.patch(f"{SERVICES}/a", {"spec": {"type": "ClusterIP", "externalName": None}})
+    assert await addresses(client) == {back.body["spec"]["clusterIP"]: "a"}
+
+
+async def test_a_node_port_is_had_once_and_freed(client):
+    chosen = [{"port": 80, "nodePort": 31000}]
+    assert (await client.post(SERVICES, service("a", type="NodePort", ports=chosen))).status == 201
+    refused = await client.post(SERVICES, service("b", type="NodePort", ports=chosen))
+    assert refused.body["details"]["causes"][0]["field"] == "spec.ports[0].nodePort"
+    await client.patch(f"{SERVICES}/a", {"spec": {"type": "ClusterIP"}})
+    assert (await client.post(SERVICES, service("b", type="NodePort", ports=chosen))).status == 201
+    await client.delete(f"{SERVICES}/b")
+    assert (await client.post(SERVICES, service("c", type="NodePort", ports=chosen))).status == 201
+
+
+async def test_a_node_port_survives_an_update_that_leaves_it_out(client):
+    created = (await client.post(SERVICES, service("a", type="NodePort"))).body
+    updated = (await client.put(f"{SERVICES}/a", service("a", type="NodePort"))).body
+    assert updated["spec"] == created["spec"]
+
+
+async def test_a_dry_run_shows_an_address_and_keeps_none(client):
+    shown = await client.post(f"{SERVICES}?dryRun=All", service("a", type="NodePort"))
+    assert shown.body["spec"]["clusterIP"]
+    assert shown.body["spec"]["ports"][0]["nodePort"]
+    assert await addresses(client) == {}
+
+
+async def test_what_was_refused_holds_nothing(client):
+    assert (await client.post(SERVICES, service("Bad_Name"))).status == 422
+    assert await addresses(client) == {}
+
+
+async def test_endpoints_go_with_their_service(client):
+    await client.post(SERVICES, service("a"))
+    await client.post("/api/v1/namespaces/default/endpoints", {"metadata": {"name": "a"}})
+    await client.delete(f"{SERVICES}/a")
+    assert (await client.get("/api/v1/namespaces/default/endpoints/a")).status == 404
+
+
+async def test_two_servers_never_give_out_the_same():
+    store = MemoryStore(clock=RealClock())
+    async with contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(apiserver.running(kv=store)) for _ in range(2)]
+        chosen = [{"port": 80, "nodePort": 31000}]
+
+        async def create(number):
+            client = clients[number % 2]
+            # Every fifth wants the same port and address; one of them can have it.
+            wish = {"ports": chosen, "clusterIP": "10.0.0.5"} if number % 5 == 0 else {}
+            return await client.post(SERVICES, service(f"s{number}", type="NodePort", **wish))
+
+        answers = await asyncio.gather(*map(create, range(40)))
+        created = [answer.body["spec"] for answer in answers if answer.status == 201]
+        assert len(created) == 33
+        assert {answer.status for answer in answers} == {201, 422}
+        assert len({spec["clusterIP"] for spec in created}) == 33
+        assert len({spec["ports"][0]["nodePort"] for spec in created}) == 33
+        assert (await addresses(clients[0])).keys() == {spec["clusterIP"] for spec in created}

@@ -1,0 +1,254 @@
+"""What is done through a part of an object: scaling, binding, evicting, approving."""
+
+import pytest
+
+from tests.support import apiserver
+
+PODS = "/api/v1/namespaces/default/pods"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+def pod(name="p", **spec):
+    containers = [{"name": "c", "image": "nginx"}]
+    return {"metadata": {"name": name, "labels": {"app": "web"}}, "spec": {"containers": containers} | spec}
+
+
+def deployment(replicas):
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod()["spec"]}
+    selector = {"matchLabels": {"app": "web"}}
+    return {
+        "metadata": {"name": "d"},
+        "spec": {"replicas": replicas, "selector": selector, "template": template},
+    }
+
+
+# --- scale
+
+
+async def test_a_scale_shows_and_sets_replicas(client):
+    await client.post(DEPLOYMENTS, deployment(2))
+    scale = (await client.get(f"{DEPLOYMENTS}/d/scale")).body
+    assert (scale["kind"], scale["spec"], scale["status"]) == (
+        "Scale",
+        {"replicas": 2},
+        {"replicas": 0, "selector": "app=web"},
+    )
+    scale["spec"]["replicas"] = 3
+    assert (await client.put(f"{DEPLOYMENTS}/d/scale", scale)).body["spec"] == {"replicas": 3}
+    stored = (await client.get(f"{DEPLOYMENTS}/d")).body
+    assert (stored["spec"]["replicas"], stored["metadata"]["generation"]) == (3, 2)
+    stale = await client.put(f"{DEPLOYMENTS}/d/scale", scale)
+    assert (stale.status, stale.body["reason"]) == (409, "Conflict")
+
+
+async def test_a_scale_to_nothing_leaves_replicas_out(client):
+    await client.post(DEPLOYMENTS, deployment(2))
+    scaled = await client.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 0}})
+    assert scaled.body["spec"] == {}
+    assert (await client.get(f"{DEPLOYMENTS}/d")).body["spec"]["replicas"] == 0
+
+
+async def test_a_scale_changes_nothing_else(client):
+    created = (await client.post(DEPLOYMENTS, deployment(2))).body
+    await client.patch(
+        f"{DEPLOYMENTS}/d/scale", {"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 4}}
+    )
+    stored = (await client.get(f"{DEPLOYMENTS}/d")).body
+    assert stored["metadata"].get("labels") is None
+    assert stored["spec"] == created["spec"] | {"replicas": 4}
+
+
+async def test_a_scale_of_another_object_is_refused(client):
+    await client.post(DEPLOYMENTS, deployment(2))
+    refused = await client.patch(f"{DEPLOYMENTS}/d/scale", {"metadata": {"uid": "other"}})
+    assert refused.status == 409
+    assert (
+        "deployments/scale.apps" in refused.body["message"]
+        or "deployments.apps/scale" in refused.body["message"]
+    )
+
+
+# --- binding
+
+
+def binding(node="n1", **metadata):
+    return {"metadata": {"name": "p", **metadata}, "target": {"kind": "Node", "name": node}}
+
+
+async def test_a_pod_is_bound_once(client):
+    await client.post(PODS, pod())
+    bound = await client.post(f"{PODS}/p/binding", binding(annotations={"by": "me"}))
+    assert (bound.status, bound.body["status"]) == (201, "Success")
+    stored = (await client.get(f"{PODS}/p")).body
+    assert stored["spec"]["nodeName"] == "n1"
+    assert stored["metadata"]["annotations"]["by"] == "me"
+    assert [(one["type"], one["status"]) for one in stored["status"]["conditions"]] == [
+        ("PodScheduled", "True")
+    ]
+    again = await client.post("/api/v1/namespaces/default/bindings", binding("n2"))
+    assert again.status == 409
+    assert again.body["message"].endswith('pod p is already assigned to node "n1"')
+
+
+async def test_a_bound_pod_carries_where_its_node_is(client):
+    zone = {"topology.kubernetes.io/zone": "z", "other": "1"}
+    await client.post("/api/v1/nodes", {"metadata": {"name": "n1", "labels": zone}})
+    await client.post(PODS, pod())
+    await client.post(f"{PODS}/p/binding", binding())
+    labels = (await client.get(f"{PODS}/p")).body["metadata"]["labels"]
+    assert labels == {"app": "web", "topology.kubernetes.io/zone": "z"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "said"),
+    [
+        pytest.param(binding(uid="other"), 409, "UID in precondition: other", id="another pod"),
+        pytest.param(
+            binding(resourceVersion="1"), 409, "ResourceVersion in precondition: 1", id="another version"
+        ),
+        pytest.param(
+            binding() | {"target": {"kind": "Node"}}, 500, "target.name: Required value", id="no node"
+        ),
+        pytest.param(
+            binding() | {"metadata": {"name": "q"}}, 400, "name in URL does not match name", id="another name"
+        ),
+    ],
+)
+async def test_what_cannot_be_bound(client, sent, status, said):
+    await client.post(PODS, pod())
+    refused = await client.post(f"{PODS}/p/binding", sent)
+    assert refused.status == status
+    assert said in refused.body["message"]
+
+
+async def test_a_gated_pod_cannot_be_bound(client):
+    await client.post(PODS, pod(schedulingGates=[{"name": "g"}]))
+    refused = await client.post(f"{PODS}/p/binding", binding())
+    assert refused.body["message"].endswith("pod p has non-empty .spec.schedulingGates")
+
+
+async def test_a_dry_run_binds_nothing(client):
+    await client.post(PODS, pod())
+    assert (await client.post(f"{PODS}/p/binding?dryRun=All", binding())).status == 201
+    assert "nodeName" not in (await client.get(f"{PODS}/p")).body["spec"]
+
+
+# --- eviction
+
+EVICTION = {"metadata": {"name": "p"}}
+
+
+async def run(client, *, ready=True):
+    """A pod that runs on a node."""
+    await client.post(PODS, pod(nodeName="n1"))
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    await client.patch(f"{PODS}/p/status", {"status": {"phase": "Running", "conditions": conditions}})
+
+
+async def budget(client, name="b", policy=None, **status):
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+    spec |= {"unhealthyPodEvictionPolicy": policy} if policy else {}
+    await client.post(BUDGETS, {"metadata": {"name": name}, "spec": spec})
+    written = {"observedGeneration": 1, "currentHealthy": 2, "desiredHealthy": 1} | status
+    await client.patch(f"{BUDGETS}/{name}/status", {"status": written})
+
+
+async def evict(client, **query):
+    parameters = "&".join(f"{name}={value}" for name, value in query.items())
+    return await client.post(f"{PODS}/p/eviction?{parameters}", EVICTION)
+
+
+async def test_a_pod_without_a_budget_is_evicted_gracefully(client):
+    await run(client)
+    assert (await evict(client)).status == 201
+    left = (await client.get(f"{PODS}/p")).body
+    assert left["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert [one["reason"] for one in left["status"]["conditions"] if one["type"] == "DisruptionTarget"] == [
+        "EvictionByEvictionAPI"
+    ]
+
+
+async def test_an_eviction_spends_what_the_budget_allows(client):
+    await run(client)
+    await budget(client, disruptionsAllowed=1)
+    assert (await evict(client)).status == 201
+    status = (await client.get(f"{BUDGETS}/b")).body["status"]
+    assert status["disruptionsAllowed"] == 0
+    assert status["disruptedPods"].keys() == {"p"}
+    assert [(one["reason"], one["status"]) for one in status["conditions"]] == [("InsufficientPods", "False")]
+
+
+async def test_an_eviction_is_refused_when_the_budget_is_spent(client):
+    await run(client)
+    await budget(client, disruptionsAllowed=0)
+    refused = await evict(client)
+    assert refused.status == 429
+    assert refused.body["details"]["causes"] == [
+        {
+            "reason": "DisruptionBudget",
+            "message": "The disruption budget b needs 1 healthy pods and has 2 currently",
+        }
+    ]
+    assert "deletionTimestamp" not in (await client.get(f"{PODS}/p")).body["metadata"]
+
+
+async def test_a_dry_run_evicts_nothing_and_spends_nothing(client):
+    await run(client)
+    await budget(client, disruptionsAllowed=1)
+    assert (await evict(client, dryRun="All")).status == 201
+    assert (await client.get(f"{BUDGETS}/b")).body["status"]["disruptionsAllowed"] == 1
+    assert "deletionTimestamp" not in (await client.get(f"{PODS}/p")).body["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "healthy", "status"),
+    [
+        pytest.param(None, 2, 201, id="there are enough without it"),
+        pytest.param(None, 0, 429, id="there are too few already"),
+        pytest.param("AlwaysAllow", 0, 201, id="its budget does not mind"),
+    ],
+)
+async def test_a_pod_that_is_not_ready(client, policy, healthy, status):
+    await run(client, ready=False)
+    await budget(client, policy=policy, disruptionsAllowed=0, currentHealthy=healthy)
+    assert (await evict(client)).status == status
+
+
+async def test_a_pod_that_never_ran_is_in_nobodys_budget(client):
+    await client.post(PODS, pod())
+    await budget(client, disruptionsAllowed=0)
+    assert (await evict(client)).status == 201
+    assert (await client.get(f"{PODS}/p")).status == 404
+
+
+async def test_a_pod_in_two_budgets_cannot_be_evicted(client):
+    await run(client)
+    await budget(client, "b", disruptionsAllowed=1)
+    await budget(client, "c", disruptionsAllowed=1)
+    refused = await evict(client)
+    assert (refused.status, refused.body["message"][:13]) == (500, "This pod has ")
+
+
+# --- others
+
+
+async def test_a_resize_changes_resources_alone(client):
+    await client.post(PODS, pod())
+    changed = pod(nodeName="elsewhere")
+    changed["spec"]["containers"][0] |= {"image": "other", "resources": {"requests": {"cpu": "1"}}}
+    resized = await client.patch(
+        f"{PODS}/p/resize", {"spec": changed["spec"]}, kind="strategic-merge-patch+json"
+    )
+    assert resized.status == 200, resized.body
+    (container,) = resized.body["spec"]["containers"]
+    assert (container["image"], container["resources"]) == ("nginx", {"requests": {"cpu": "1"}})
+    assert "nodeName" not in resized.body["spec"]
+    assert resized.body["metadata"]["generation"] == 2
