@@ -11,6 +11,7 @@ from apimachinery.patch.strategic.directives import (
     DIRECTIVE,
     MERGE,
     REPLACE,
+    RETAIN,
     RETAIN_KEYS,
     SET_ORDER,
 )
@@ -19,8 +20,6 @@ from apimachinery.patch.strategic.fields import list_type, member_type
 from apimachinery.schema.model import Type
 
 Json: TypeAlias = Mapping[str, Any]
-
-_RETAIN = "retainKeys"
 
 
 def create_two_way(original: Json, modified: Json, kind: Type) -> dict[str, Any]:
@@ -48,7 +47,7 @@ def _changed(name: str, current: Any, value: Any, parent: Type) -> dict[str, Any
     if isinstance(value, dict):
         kind = member_type(parent, name)
         if REPLACE not in kind.patch_strategy:
-            return {name: _diff(current, value, kind, retaining=_RETAIN in kind.patch_strategy)}
+            return {name: _diff(current, value, kind, retaining=RETAIN in kind.patch_strategy)}
     elif isinstance(value, list):
         kind = list_type(parent, name)
         if MERGE in kind.patch_strategy and current:
@@ -62,8 +61,9 @@ def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> di
         changes, deleted = changes + deleted, []
         order: list[Any] = [{kind.merge_key: item[kind.merge_key]} for item in value]
     else:
-        changes = [item for item in value if item not in current]
-        deleted = sorted({item for item in current if item not in value}, key=gofmt.plain)
+        known = set(current)
+        changes = [item for item in value if item not in known]
+        deleted = sorted(known - set(value), key=gofmt.plain)
         order = list(value)
     lists = {name: changes, f"{DELETE_FROM_LIST}/{name}": deleted, f"{SET_ORDER}/{name}": order}
     return {directive: items for directive, items in lists.items() if items}
@@ -79,7 +79,7 @@ def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[
         known = before.pop(name, None)
         if known is None:
             changes.append(item)
-        elif patch := _diff(known, item, kind.items, retaining=_RETAIN in kind.patch_strategy):
+        elif patch := _diff(known, item, kind.items, retaining=RETAIN in kind.patch_strategy):
             changes.append(patch | {key: name})
     gone = sorted(before, key=gofmt.plain)
     return changes, [{key: name, DIRECTIVE: DELETE} for name in gone]

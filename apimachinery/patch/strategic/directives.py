@@ -7,7 +7,10 @@ DELETE: Final = "delete"
 REPLACE: Final = "replace"
 MERGE: Final = "merge"
 
-RETAIN_KEYS: Final = "$retainKeys"
+RETAIN: Final = "retainKeys"
+"""The strategy of a type, with which patches carry the directive below."""
+
+RETAIN_KEYS: Final = f"${RETAIN}"
 DELETE_FROM_LIST: Final = "$deleteFromPrimitiveList"
 SET_ORDER: Final = "$setElementOrder"
 

@@ -77,9 +77,9 @@ def _retained(original: Json, patch: Json) -> dict[str, Any]:
     """The object without the members that `$retainKeys` does not name, if there is such a directive."""
     if RETAIN_KEYS not in patch:
         return dict(original)
-    retained = patch[RETAIN_KEYS]
-    if not isinstance(retained, list):
+    if not isinstance(patch[RETAIN_KEYS], list):
         raise Undecodable("invalid patch format of retainKeys")
+    retained = {name for name in patch[RETAIN_KEYS] if isinstance(name, str)}
     for name, value in patch.items():
         exempt = value is None or name.startswith((RETAIN_KEYS, DELETE_FROM_LIST, SET_ORDER))
         if not exempt and name not in retained:
@@ -138,7 +138,8 @@ def _merged_list(current: Elements, patch: Elements, kind: Type, *, deleting: bo
         current, patch = _without_directives(current, patch, kind.merge_key)
         merged = _merged_elements(current, patch, kind)
     elif deleting:
-        return [item for item in current if item not in positions(patch, "")]
+        deleted = positions(patch, "")
+        return [item for item in current if item not in deleted]
     else:
         merged = list(dict.fromkeys([*current, *patch]))
     return arranged(merged, wanted=patch, live=current, key=kind.merge_key)
@@ -148,17 +149,17 @@ def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[E
     """Both lists after the elements of the patch that are directives."""
     plain = [item for item in patch if DIRECTIVE not in item]
     directives = [item for item in patch if DIRECTIVE in item]
-    deleted = []
+    deleted = set()
     for item in directives:
         if item[DIRECTIVE] == MERGE:
             raise Unmergeable("merging lists cannot yet be specified in the patch")
         if is_deletion(item):
-            deleted.append(name_of(item, key))
+            deleted.add(name_of(item, key))
         elif item[DIRECTIVE] != REPLACE:
             raise _unknown_directive(item)
     if any(item[DIRECTIVE] == REPLACE for item in directives):
         return plain, []
-    return [item for item in current if key not in item or item[key] not in deleted], plain
+    return [item for item in current if key not in item or name_of(item, key) not in deleted], plain
 
 
 def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any]:
