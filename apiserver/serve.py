@@ -60,6 +60,7 @@ async def serve(config: Config) -> None:
         door = listening(
             server.handler.server,
             doors,
+            clock=clock,
             drain_seconds=serving.request_timeout,
             before_drain=server.handler.watching.end_all,
         )
@@ -153,6 +154,8 @@ def _settings(config: Config, address: str) -> Settings:
             writes=serving.max_mutating_requests_inflight,
             seconds=serving.request_timeout,
         ),
+        audit_log=config.auditing.audit_log_path,
+        audit_policy=config.auditing.audit_policy_file,
     )
 
 

@@ -10,8 +10,6 @@ from etcd.embedded.disk import Disk
 from etcd.embedded.durable import DurableStore
 from etcd.embedded.memory import MemoryStore
 from etcd.kv import KV
-from etcd.remote.gateway import TLS
-from etcd.remote.store import RemoteStore
 
 STORE_FOLDER = "etcd"
 """Below --data-dir, beside the folder of certificates."""
@@ -28,18 +26,23 @@ async def opened(settings: Store, clock: Clock) -> AsyncIterator[KV]:
 
 async def _open(settings: Store, clock: Clock) -> KV:
     if settings.etcd_servers:
-        return await RemoteStore.connect(settings.etcd_servers, clock=clock, tls=_tls(settings))
+        return await _connect(settings, clock)
     if settings.data_dir is not None:
         disk = Disk(fsync=settings.fsync)
         return await DurableStore.open(settings.data_dir / STORE_FOLDER, clock=clock, disk=disk)
     return MemoryStore(clock=clock)
 
 
-def _tls(settings: Store) -> TLS | None:
-    if settings.etcd_cafile is None:
-        return None
-    certificate, key = settings.etcd_certfile, settings.etcd_keyfile
-    return TLS(ca=str(settings.etcd_cafile), cert=_text(certificate), key=_text(key))
+async def _connect(settings: Store, clock: Clock) -> KV:
+    # A sixth of the whole start is the import of etcd's client, so only those pay for it who have an etcd.
+    from etcd.remote.gateway import TLS  # noqa: PLC0415 - see above
+    from etcd.remote.store import RemoteStore  # noqa: PLC0415 - see above
+
+    tls = None
+    if settings.etcd_cafile is not None:
+        certificate, key = _text(settings.etcd_certfile), _text(settings.etcd_keyfile)
+        tls = TLS(ca=str(settings.etcd_cafile), cert=certificate, key=key)
+    return await RemoteStore.connect(settings.etcd_servers, clock=clock, tls=tls)
 
 
 def _text(path: Path | None) -> str | None:

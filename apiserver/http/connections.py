@@ -1,18 +1,29 @@
-"""aiohttp's server, which besides can tell somebody that his connection is lost.
+"""aiohttp's server, which besides can tell somebody that his connection is lost, and can be drained.
 
-A request that only waits, such as a watch, would otherwise not hear of it before it has something to send.
+A request that only waits, such as a watch, would otherwise not hear of it before it has something to send. And when
+aiohttp itself closes connections it drops what is still being sent to it, so they are not closed before all requests
+that have begun are answered.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
+from apimachinery.clock import Clock
+
 
 class Server(web.Server):
-    def __init__(self, handler: Any, **settings: Any) -> None:
-        super().__init__(handler, **settings)
+    def __init__(
+        self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **settings: Any
+    ) -> None:
+        super().__init__(self._answer, **settings)
+        self._handler = handler
         self._callbacks: dict[web.RequestHandler, Callable[[], None]] = {}
+        self._answering = 0
+        self._idle = asyncio.Event()
+        self._draining = False
 
     def on_lost(self, request: web.BaseRequest, callback: Callable[[], None]) -> None:
         self._callbacks[request.protocol] = callback
@@ -25,3 +36,24 @@ class Server(web.Server):
         callback = self._callbacks.pop(handler, None)
         if callback is not None:
             callback()
+
+    async def drain(self, clock: Clock, seconds: float) -> None:
+        """Close each connection with its next answer; wait, but not for ever, until nobody is owed one."""
+        self._draining = True
+        if not self._answering:
+            return
+        timer = clock.call_later(seconds, self._idle.set)
+        await self._idle.wait()
+        timer.cancel()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._answering += 1
+        try:
+            answer = await self._handler(request)
+        finally:
+            self._answering -= 1
+            if self._draining and not self._answering:
+                self._idle.set()
+        if self._draining:
+            answer.force_close()
+        return answer

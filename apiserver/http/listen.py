@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from apimachinery.clock import Clock
 from apiserver.http.connections import Server
 
 BACKLOG = 1024
@@ -34,30 +35,26 @@ def bind(address: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def listening(
-    server: Server, doors: Sequence[Door], *, drain_seconds: float, before_drain: Callable[[], None]
+    server: Server,
+    doors: Sequence[Door],
+    *,
+    clock: Clock,
+    drain_seconds: float,
+    before_drain: Callable[[], None],
 ) -> AsyncIterator[None]:
     """Serve; at the end let nobody in any more, and wait until all who are in have had their answer.
 
     `before_drain` ends what would not end by itself.
     """
-    runner = _Runner(server, before_drain, shutdown_timeout=drain_seconds)
+    runner = web.ServerRunner(server, access_log=None)
     await runner.setup()
     try:
         for door in doors:
             await web.SockSite(runner, door.socket, ssl_context=door.tls, backlog=BACKLOG).start()
         yield
     finally:
+        for site in runner.sites:
+            await site.stop()
+        before_drain()
+        await server.drain(clock, drain_seconds)
         await runner.cleanup()
-
-
-class _Runner(web.ServerRunner):
-    """aiohttp closes idle connections, calls `shutdown`, and then waits for the others."""
-
-    __slots__ = ("_before_drain",)
-
-    def __init__(self, server: Server, before_drain: Callable[[], None], *, shutdown_timeout: float) -> None:
-        super().__init__(server, access_log=None, shutdown_timeout=shutdown_timeout)
-        self._before_drain = before_drain
-
-    async def shutdown(self) -> None:
-        self._before_drain()

@@ -5,9 +5,12 @@ import shutil
 import signal
 import subprocess
 
+import orjson
 import pytest
 
 from tests.support.process import ApiServerProcess, client
+
+pytestmark = pytest.mark.slow
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?watch=true"
@@ -68,6 +71,26 @@ async def test_a_signal_ends_it_in_order(server, number):
         assert [event async for event in events] == []
     assert await asyncio.to_thread(server.wait) == 0
     assert "Stopped" in server.log[-1]
+
+
+async def test_who_has_begun_to_ask_is_answered(server):
+    body = orjson.dumps(config("slow"))
+    sending, going = asyncio.Event(), asyncio.Event()
+
+    async def slowly():
+        yield body[:5]
+        sending.set()
+        await going.wait()
+        yield body[5:]
+
+    async with client(server) as admin:
+        answer = asyncio.create_task(admin.send("POST", MAPS, slowly()))
+        await sending.wait()
+        server.signal(signal.SIGTERM)
+        await asyncio.to_thread(server.wait_logged, "Stopping")
+        going.set()
+        assert (await answer).status == 201
+    assert await asyncio.to_thread(server.wait) == 0
 
 
 async def test_readiness_is_withdrawn_before_anything_else_ends(tmp_path):

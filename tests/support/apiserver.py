@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import aiohttp
@@ -14,9 +15,12 @@ from apimachinery.clock import RealClock
 from apiserver.app import ApiServer
 from apiserver.authn.wiring import Trust
 from apiserver.rest.call import User
+from apiserver.settings import Settings
 from etcd.embedded.memory import MemoryStore
 
 ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))
+ALICE = User(name="alice", groups=("system:authenticated",))
+TOKENS = {"admin": ADMIN, "alice": ALICE}
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Answer:
 
 
 class Client:
-    """`client.get(path)` and its like; a body that is no bytes is sent as JSON."""
+    """`client.get(path)` and its like; a body that is neither bytes nor made bit by bit is sent as JSON."""
 
     def __init__(self, session, url, *, authorization="Bearer admin"):
         self.session = session
@@ -39,8 +43,9 @@ class Client:
         self.credentials = {"Authorization": authorization} if authorization else {}
 
     async def send(self, method, path, body=None, **headers):
-        data = body if isinstance(body, bytes | None) else orjson.dumps(body)
-        data = data and io.BytesIO(data)
+        data = body if isinstance(body, bytes | AsyncIterator | None) else orjson.dumps(body)
+        if isinstance(data, bytes) and data:
+            data = io.BytesIO(data)
         wanted = {"Content-Type": "application/json"} | self.credentials
         wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
         async with self.session.request(
@@ -78,12 +83,18 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def running(*, clock=None, kv=None):
+async def running(*, clock=None, kv=None, settings=None, **settings):
     """A client of a server that has a namespace `default`."""
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
+    trust = Trust(tokens=TOKENS)
     async with ApiServer(
-        store, trust=Trust(tokens={"admin": ADMIN}), clock=clock, chance=SeededChance()
+        store,
+        trust=trust,
+        settings=settings,
+        settings=Settings(**settings),
+        clock=clock,
+        chance=SeededChance(),
     ) as server:
         runner = web.ServerRunner(server.handler.server, access_log=None)
         await runner.setup()

@@ -40,6 +40,7 @@ class ApiServerProcess:
         self.url = ""
         self._arguments = ["--secure-port=0", f"--write-kubeconfig={self.kubeconfig}", *arguments]
         self._known = threading.Event()
+        self._logged = threading.Condition()
 
     def start(self):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_ENVIRONMENT)}
@@ -54,6 +55,7 @@ class ApiServerProcess:
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
         if not self._known.wait(START_TIMEOUT) or not self.url:
+            self.__exit__()
             raise ProcessFailed("".join(self.log))
         return self
 
@@ -68,6 +70,13 @@ class ApiServerProcess:
         code = self._process.wait(START_TIMEOUT)
         self._reader.join()
         return code
+
+    def wait_logged(self, words):
+        """Wait until the log has some words."""
+        with self._logged:
+            found = self._logged.wait_for(lambda: any(words in line for line in self.log), START_TIMEOUT)
+        if not found:
+            raise ProcessFailed("".join(self.log))
 
     def stop(self):
         if self._process.poll() is None:
@@ -85,7 +94,9 @@ class ApiServerProcess:
     def _read_log(self):
         with self._process.stderr as lines:
             for line in lines:
-                self.log.append(line)
+                with self._logged:
+                    self.log.append(line)
+                    self._logged.notify_all()
                 if found := _SERVES.search(line):
                     self.url = found[1]
                     self._known.set()

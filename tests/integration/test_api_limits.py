@@ -1,0 +1,82 @@
+"""What the server does when it is asked too much at once, or for too long."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apiserver.http.budget import Budget
+from apiserver.settings import Settings
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+ALICE = {"Authorization": "Bearer alice"}
+
+
+class Hanging(AsyncIterator):
+    """A body that begins, and ends when it is let go."""
+
+    def __init__(self):
+        self.begun, self.going = asyncio.Event(), asyncio.Event()
+        self._parts = [b'{"metadata":', b'{"name":"slow"}}']
+
+    async def __anext__(self):
+        if not self._parts:
+            raise StopAsyncIteration
+        if len(self._parts) == 1:
+            self.begun.set()
+            await self.going.wait()
+        return self._parts.pop(0)
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def client(clock):
+    settings = Settings(budget=Budget(reads=1, writes=1, seconds=60.0))
+    async with apiserver.running(clock=clock, settings=settings) as client:
+        yield client
+
+
+async def occupied(client):
+    """A write that is in flight until its body is let go."""
+    body = Hanging()
+    answer = asyncio.create_task(client.send("POST", MAPS, body))
+    await body.begun.wait()
+    while (await client.post(f"{MAPS}?dryRun=All", {"metadata": {"name": "x"}}, **ALICE)).status != 429:
+        pass
+    return body, answer
+
+
+async def test_one_too_many_is_sent_away_for_a_second(client):
+    body, answer = await occupied(client)
+    refused = await client.post(MAPS, {"metadata": {"name": "a"}}, **ALICE)
+    assert (refused.status, refused.data) == (429, b"Too many requests, please try again later.\n")
+    assert refused.headers["Retry-After"] == "1"
+    assert (await client.get(MAPS, **ALICE)).status == 200
+    assert (await client.post(MAPS, {"metadata": {"name": "b"}})).status == 201
+    body.going.set()
+    assert (await answer).status == 201
+    assert (await client.post(MAPS, {"metadata": {"name": "a"}}, **ALICE)).status == 201
+
+
+async def test_a_request_that_takes_too_long_is_given_up(client, clock):
+    body, answer = await occupied(client)
+    clock.advance(60)
+    late = await answer
+    assert (late.status, late.body["reason"]) == (504, "Timeout")
+    assert late.body["message"] == "Timeout: request did not complete within the allotted timeout"
+    body.going.set()
+
+
+async def test_watches_take_neither_place_nor_time(client, clock):
+    watch = f"{MAPS}?watch=true"
+    async with client.watch(watch, **ALICE) as first, client.watch(watch, **ALICE) as second:
+        clock.advance(120)
+        await client.post(MAPS, {"metadata": {"name": "a"}})
+        names = [(await anext(events))["object"]["metadata"]["name"] for events in (first, second)]
+    assert names == ["a", "a"]

@@ -1,0 +1,108 @@
+"""Objects of the system are made once, what people change stays, and what tells of the server is made true again."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apiserver.app import ApiServer
+from apiserver.authn.wiring import Trust
+from apiserver.bootstrap.apiservices import API_SERVICES, GROUP_PRIORITY, NOT_REGISTERED
+from apiserver.bootstrap.cluster import ENDPOINTS, SERVICES, Facts, cluster
+from apiserver.bootstrap.ensure import ensure
+from apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
+from apiserver.bootstrap.identity import server_name
+from apiserver.bootstrap.wanted import Wanted
+from apiserver.resources.catalog import GROUPS
+from etcd.embedded.memory import MemoryStore
+
+
+def facts(address="192.0.2.7", port=6443):
+    return Facts(
+        address=address,
+        port=port,
+        service_range="10.0.0.0/16",
+        client_ca=b"ca",
+        now="2030-01-01T00:00:00Z",
+    )
+
+
+@pytest.fixture
+async def server():
+    clock = SteppedClock()
+    store = MemoryStore(clock=clock)
+    async with ApiServer(store, trust=Trust(tokens={}), clock=clock) as server:
+        yield server
+    await store.close()
+
+
+async def make(server, **changes):
+    return await ensure(server.backend, server.resources.__getitem__, cluster(facts(**changes), GROUPS))
+
+
+async def read(server, resource, name, namespace=""):
+    return (await server.backend.get(server.resources[resource], namespace, name)).tree()
+
+
+async def test_everything_is_made_once(server):
+    assert await make(server) > 40
+    revision = (await server.backend.kv.status()).revision
+    assert await make(server) == 0
+    assert (await server.backend.kv.status()).revision == revision
+
+
+async def test_the_service_has_the_first_address_and_leads_here(server):
+    await make(server)
+    service = await read(server, SERVICES, "kubernetes", "default")
+    assert (service["spec"]["clusterIP"], service["spec"]["ports"][0]["targetPort"]) == ("10.0.0.1", 6443)
+    subset = (await read(server, ENDPOINTS, "kubernetes", "default"))["subsets"][0]
+    assert (subset["addresses"], subset["ports"][0]["port"]) == ([{"ip": "192.0.2.7"}], 6443)
+
+
+async def test_where_the_server_is_follows_it(server):
+    await make(server)
+    await make(server, address="192.0.2.8", port=7443)
+    subset = (await read(server, ENDPOINTS, "kubernetes", "default"))["subsets"][0]
+    assert (subset["addresses"], subset["ports"][0]["port"]) == ([{"ip": "192.0.2.8"}], 7443)
+
+
+async def test_without_an_address_nobody_is_told_where_the_server_is(server):
+    await make(server, address="")
+    assert await server.backend.find(server.resources[ENDPOINTS], "default", "kubernetes") is None
+
+
+async def test_what_is_there_already_stays_as_it_is(server):
+    levels = ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
+    spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 7}}
+    own = Wanted(resource=levels, name="exempt", content={"spec": spec})
+    await ensure(server.backend, server.resources.__getitem__, [own])
+    await make(server)
+    assert (await read(server, levels, "exempt"))["spec"]["exempt"]["nominalConcurrencyShares"] == 7
+
+
+async def test_every_group_that_is_served_is_local_and_available(server):
+    await make(server)
+    served = {(group.name, version) for group in GROUPS for version in group.versions}
+    for group, version in served:
+        if group not in NOT_REGISTERED:
+            tree = await read(server, API_SERVICES, f"{version}.{group}")
+            (condition,) = tree["status"]["conditions"]
+            assert (condition["reason"], condition["status"]) == ("Local", "True")
+            assert "service" not in tree["spec"]
+
+
+def test_every_group_has_its_priority():
+    assert set(GROUP_PRIORITY) == {group.name for group in GROUPS} - NOT_REGISTERED
+
+
+async def test_no_flow_schema_dangles(server):
+    await make(server)
+    for schema in SCHEMAS:
+        assert schema.level in {"exempt", *LIMITED}
+        (condition,) = (await read(server, FLOW_SCHEMAS, schema.name))["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("Dangling", "False")
+
+
+def test_a_server_has_its_name_again_and_shares_it_with_none():
+    names = {server_name(host, port) for host in ("a", "b") for port in (1, 2)}
+    assert len(names) == 4
+    assert server_name("a", 1) in names
+    assert all(name.startswith("apiserver-") and name == name.lower() for name in names)
