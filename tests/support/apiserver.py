@@ -15,7 +15,6 @@ from apimachinery.clock import RealClock
 from apiserver.app import ApiServer
 from apiserver.authn.wiring import Trust
 from apiserver.rest.call import User
-from apiserver.settings import Settings
 from etcd.embedded.memory import MemoryStore
 
 ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))
@@ -83,7 +82,7 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def running(*, clock=None, kv=None, settings=None, **settings):
+async def running(*, clock=None, kv=None, settings=None):
     """A client of a server that has a namespace `default`."""
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
@@ -92,7 +91,6 @@ async def running(*, clock=None, kv=None, settings=None, **settings):
         store,
         trust=trust,
         settings=settings,
-        settings=Settings(**settings),
         clock=clock,
         chance=SeededChance(),
     ) as server:
