@@ -54,7 +54,11 @@ def decode_as(backend: Backend, tree: Tree, *, text: bytes = b"", strict: bool =
     """The tree in stored form, as the kind that it says it is."""
     schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
     assert schema is not None, f"no schema of {tree['apiVersion']} {tree['kind']}"
-    return backend.decoder.decode(schema, tree, text=text, strict=strict)
+    decoded = backend.decoder.decode(schema, tree, text=text, strict=strict)
+    if tree.get("metadata") and tree["metadata"].get("managedFields") == []:
+        # Go writes no empty list, but who reads one forgets the managers.
+        decoded.tree["metadata"]["managedFields"] = []
+    return decoded
 
 
 def judge_fields(call: Call, options: WriteOptions, complaints: Sequence[str], prefix: str) -> None:

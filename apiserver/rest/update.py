@@ -11,6 +11,7 @@ import orjson
 
 from apimachinery import errors, status
 from apimachinery.groups import GroupKind
+from apimachinery.patch.apply import times
 from apimachinery.paths import ROOT
 from apimachinery.status import ApiError
 from apiserver.resources.strategy import Strategy
@@ -60,6 +61,7 @@ async def change(backend: Backend, call: Call, options: WriteOptions, transform:
         _check_preconditions(backend, call, stored, new, old)
         new, claims = await _prepare(backend, call, options, new, old)
         old["metadata"].pop("resourceVersion")
+        new = times.kept(old, new)
         if new == old:
             return ObjectAnswer(stored=stored)
         if options.dry_run:
@@ -123,6 +125,7 @@ async def _prepare(
         raise status.invalid(resource.group_kind, call.name, wrong)
     for warning in strategy.warnings(new, old):
         call.warn(warning)
+    strategy.canonicalize(new)
     await backend.admission.validate(backend, attributes)
     return new, claims
 
