@@ -42,7 +42,7 @@ PrepareUpdate: TypeAlias = Callable[[Tree, Tree, Request], None]
 
 
 def _keep(_tree: Tree) -> None:
-    """Nothing is special when it is deleted."""
+    """Nothing is special about its form, or when it is deleted."""
 
 
 def _keep_new(_tree: Tree, _request: Request) -> None:
@@ -81,6 +81,8 @@ class Strategy:
     prepare_create: Callable[[Tree, Request], None] = _keep_new
     prepare_update: Mapping[str, PrepareUpdate] = field(default_factory=dict)
     """For the resource and for each subresource that writes it; after `resets` and `only`."""
+    canonicalize: Callable[[Tree], None] = _keep
+    """What an object that was found right is brought into the form of, before it is stored."""
     warnings: Callable[[Tree, Tree | None], Iterable[str]] = _no_warnings
     """What a client should be told of a new object, or of a new and its old one, that are not refused."""
     grace: Callable[[Tree, int | None], int | None] = _not_gracefully

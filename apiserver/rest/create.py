@@ -82,6 +82,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
         raise status.invalid(resource.group_kind, name, wrong)
     for warning in strategy.warnings(tree, None):
         call.warn(warning)
+    strategy.canonicalize(tree)
     await backend.admission.validate(backend, attributes)
     return await _insert(backend, attributes, tree, claims)
 

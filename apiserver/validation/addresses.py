@@ -5,7 +5,7 @@ addresses more sloppily than it accepts them, so it can say what is wrong.
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, TypeAlias
 
@@ -102,6 +102,6 @@ def is_ipv6(text: str) -> bool:
     return isinstance(address, IPv6Address) and address.ipv4_mapped is None
 
 
-def is_dual_stack(texts: list[str]) -> bool:
+def is_dual_stack(texts: Iterable[str]) -> bool:
     """Whether both families are among them."""
     return len({is_ipv6(text) for text in texts}) > 1

@@ -24,6 +24,7 @@ from apiserver.validation.kind import Validation
 from apiserver.validation.networking import addresses, ingresses, policies
 from apiserver.validation.pods import kinds as pods
 from apiserver.validation.rules import Tree
+from apiserver.validation.services import endpoints, services
 from apiserver.validation.volumes import persistent, persistent_claims
 from apiserver.validation.workloads import (
     batch,
@@ -62,8 +63,10 @@ VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
         **controllers.VALIDATIONS,
         **daemon_sets.VALIDATIONS,
         **deployments.VALIDATIONS,
+        **endpoints.VALIDATIONS,
         **replica_sets.VALIDATIONS,
         **revisions.VALIDATIONS,
+        **services.VALIDATIONS,
         **stateful_sets.VALIDATIONS,
     }
 )

@@ -66,15 +66,11 @@ def _order(address: Tree) -> tuple[str, str]:
     return address.get("ip", ""), (address.get("targetRef") or {}).get("uid", "")
 
 
-def _prepare_create(endpoints: Tree, _request: Request) -> None:
+def _canonicalize(endpoints: Tree) -> None:
     if subsets := endpoints.get("subsets"):
         endpoints["subsets"] = repack(subsets)
         if not endpoints["subsets"]:
             del endpoints["subsets"]
-
-
-def _prepare_update(new: Tree, _old: Tree, request: Request) -> None:
-    _prepare_create(new, request)
 
 
 def _without_topology(slice_: Tree, _request: Request) -> None:
@@ -92,9 +88,7 @@ def _update_slice(new: Tree, old: Tree, request: Request) -> None:
 
 
 STRATEGIES = {
-    GroupResource("", "endpoints"): Strategy(
-        create_on_update=True, prepare_create=_prepare_create, prepare_update={MAIN: _prepare_update}
-    ),
+    GroupResource("", "endpoints"): Strategy(create_on_update=True, canonicalize=_canonicalize),
     GroupResource("discovery.k8s.io", "endpointslices"): Strategy(
         generation=(("addressType",), ("endpoints",), ("ports",), ("metadata", "labels")),
         first_generation=1,

@@ -5,6 +5,7 @@ server may have filled it in. What is allocated, `apiserver/allocation/` knows.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from apimachinery.groups import GroupResource
 from apiserver.resources.strategy import MAIN, Request, Strategy, Tree
@@ -12,19 +13,19 @@ from apiserver.resources.strategy import MAIN, Request, Strategy, Tree
 NODE_PORT, LOAD_BALANCER, EXTERNAL_NAME = "NodePort", "LoadBalancer", "ExternalName"
 
 
-def needs_cluster_ip(spec: Tree) -> bool:
+def needs_cluster_ip(spec: Mapping[str, Any]) -> bool:
     return spec.get("type") != EXTERNAL_NAME
 
 
-def needs_node_port(spec: Tree) -> bool:
+def needs_node_port(spec: Mapping[str, Any]) -> bool:
     return spec.get("type") in (NODE_PORT, LOAD_BALANCER)
 
 
-def needs_health_check_node_port(spec: Tree) -> bool:
+def needs_health_check_node_port(spec: Mapping[str, Any]) -> bool:
     return spec.get("type") == LOAD_BALANCER and spec.get("externalTrafficPolicy") == "Local"
 
 
-def is_externally_accessible(spec: Tree) -> bool:
+def is_externally_accessible(spec: Mapping[str, Any]) -> bool:
     """From outside the cluster, in a way that traffic policies bear upon."""
     return needs_node_port(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
