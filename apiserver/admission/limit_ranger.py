@@ -135,7 +135,7 @@ def _ratio(asked: _Asked) -> str:
     if not asked.limit:
         return f"{bound}, but no limit is specified or limit is 0"
     ratio = asked.limit.number / asked.request.number
-    return f"{bound}, but provided ratio is {ratio:f}" if ratio > asked.enforced.number else ""
+    return f"{bound}, but provided ratio is {float(ratio):f}" if ratio > asked.enforced.number else ""
 
 
 Constraint = Callable[[_Asked], str]

@@ -1,0 +1,393 @@
+"""What the admission plugins make of what is created, over HTTP."""
+
+import base64
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.support import apiserver
+
+CORE = "/api/v1/namespaces/default"
+PODS = f"{CORE}/pods"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+def pod(**spec):
+    containers = [{"name": "c", "image": "nginx"}]
+    return {"metadata": {"name": "p"}, "spec": {"containers": containers} | spec}
+
+
+async def refusal(client, path, body):
+    answer = await client.post(path, body)
+    assert answer.status == 403, answer.body
+    return answer.body["message"].partition(" is forbidden: ")[2]
+
+
+# --- NamespaceLifecycle
+
+
+async def test_nothing_is_created_without_its_namespace(client):
+    answer = await client.post("/api/v1/namespaces/none/configmaps", {"metadata": {"name": "a"}})
+    assert (answer.status, answer.body["message"]) == (404, 'namespaces "none" not found')
+
+
+async def test_the_default_namespace_stays(client):
+    answer = await client.delete("/api/v1/namespaces/default")
+    assert answer.status == 403
+    assert answer.body["message"].endswith("this namespace may not be deleted")
+
+
+# --- ServiceAccount
+
+
+async def test_a_pod_runs_as_the_default_account_with_a_token(client):
+    spec = (await client.post(PODS, pod(initContainers=[{"name": "i", "image": "x"}]))).body["spec"]
+    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
+    (volume,) = spec["volumes"]
+    assert volume["name"].startswith("kube-api-access-")
+    for container in (*spec["containers"], *spec["initContainers"]):
+        assert [(mount["name"], mount["mountPath"]) for mount in container["volumeMounts"]] == [
+            (volume["name"], "/var/run/secrets/kubernetes.io/serviceaccount")
+        ]
+
+
+async def test_a_pod_needs_its_account(client):
+    assert await refusal(client, PODS, pod(serviceAccountName="none")) == (
+        'error looking up service account default/none: serviceaccount "none" not found'
+    )
+
+
+async def test_a_refusal_calls_a_pod_without_a_name_by_the_base_of_it(client):
+    nameless = pod(serviceAccountName="none") | {"metadata": {"generateName": "web-"}}
+    answer = await client.post(PODS, nameless)
+    assert answer.body["message"].startswith('pods "web-" is forbidden')
+
+
+@pytest.mark.parametrize(
+    ("account", "spec", "expected"),
+    [
+        pytest.param({}, {"automountServiceAccountToken": False}, False, id="the pod does not want one"),
+        pytest.param({"automountServiceAccountToken": False}, {}, False, id="nor does its account"),
+        pytest.param(
+            {"automountServiceAccountToken": False},
+            {"automountServiceAccountToken": True},
+            True,
+            id="the pod decides",
+        ),
+    ],
+)
+async def test_who_is_given_a_token(client, account, spec, expected):
+    await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "a"}} | account)
+    made = await client.post(PODS, pod(serviceAccountName="a", **spec))
+    assert ("volumes" in made.body["spec"]) == expected
+
+
+async def test_a_place_that_is_taken_is_left_alone(client):
+    mount = {"name": "v", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
+    containers = [{"name": "c", "image": "x", "volumeMounts": [mount]}]
+    made = (await client.post(PODS, pod(containers=containers, volumes=[{"name": "v", "emptyDir": {}}]))).body
+    assert [volume["name"] for volume in made["spec"]["volumes"]] == ["v"]
+
+
+async def test_an_account_brings_its_secrets_to_pull_images(client):
+    account = {"metadata": {"name": "a"}, "imagePullSecrets": [{"name": "s"}]}
+    await client.post(f"{CORE}/serviceaccounts", account)
+    made = await client.post(PODS, pod(serviceAccountName="a"))
+    assert made.body["spec"]["imagePullSecrets"] == [{"name": "s"}]
+
+
+async def test_a_mirror_pod_is_left_alone_and_refers_to_nothing(client):
+    mirror = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
+    assert await refusal(client, PODS, pod(serviceAccountName="default") | {"metadata": mirror}) == (
+        "a mirror pod may not reference service accounts"
+    )
+    volumes = [{"name": "v", "secret": {"secretName": "s"}}]
+    assert await refusal(client, PODS, pod(volumes=volumes) | {"metadata": mirror}) == (
+        "a mirror pod may not reference secrets"
+    )
+
+
+async def test_an_account_may_keep_its_pods_to_its_own_secrets(client):
+    enforced = {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
+    await client.post(f"{CORE}/serviceaccounts", {"metadata": enforced, "secrets": [{"name": "mine"}]})
+    volumes = [{"name": "v", "secret": {"secretName": "other"}}]
+    assert await refusal(client, PODS, pod(serviceAccountName="a", volumes=volumes)) == (
+        'volume with secret.secretName="other" is not allowed '
+        "because service account a does not reference that secret"
+    )
+
+
+# --- Priority
+
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+async def test_a_pods_priority_is_its_classs(client):
+    await client.post(CLASSES, {"metadata": {"name": "high"}, "value": 7, "preemptionPolicy": "Never"})
+    spec = (await client.post(PODS, pod(priorityClassName="high"))).body["spec"]
+    assert (spec["priority"], spec["preemptionPolicy"]) == (7, "Never")
+
+
+async def test_a_default_class_is_for_pods_that_name_none(client):
+    await client.post(CLASSES, {"metadata": {"name": "usual"}, "value": 3, "globalDefault": True})
+    spec = (await client.post(PODS, pod())).body["spec"]
+    assert (spec["priorityClassName"], spec["priority"]) == ("usual", 3)
+    second = {"metadata": {"name": "second"}, "value": 4, "globalDefault": True}
+    assert await refusal(client, CLASSES, second) == (
+        "PriorityClass usual is already marked as default. Only one default can exist"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        pytest.param(
+            {"priorityClassName": "none"}, "no PriorityClass with name none was found", id="no class"
+        ),
+        pytest.param(
+            {"priority": 9},
+            "the integer value of priority (9) must not be provided in pod spec; "
+            "priority admission controller computed 0 from the given PriorityClass name",
+            id="another value",
+        ),
+        pytest.param(
+            {"preemptionPolicy": "Never"},
+            "the string value of PreemptionPolicy (Never) must not be provided in pod spec; "
+            "priority admission controller computed PreemptLowerPriority from the given PriorityClass name",
+            id="another policy",
+        ),
+    ],
+)
+async def test_a_pod_does_not_choose_its_priority(client, spec, said):
+    assert await refusal(client, PODS, pod(**spec)) == said
+
+
+# --- DefaultTolerationSeconds, TaintNodesByCondition
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "expected"),
+    [
+        pytest.param([], ["not-ready", "unreachable"], id="none of its own"),
+        pytest.param([{"operator": "Exists"}], [""], id="everything"),
+        pytest.param(
+            [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
+            ["not-ready", "unreachable"],
+            id="one of the two",
+        ),
+    ],
+)
+async def test_how_long_a_pod_stays(client, tolerations, expected):
+    made = (await client.post(PODS, pod(tolerations=tolerations))).body["spec"]["tolerations"]
+    assert [one.get("key", "").rpartition("/")[2] for one in made] == expected
+
+
+async def test_a_new_node_is_tainted(client):
+    made = await client.post("/api/v1/nodes", {"metadata": {"name": "n"}})
+    assert made.body["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+
+
+# --- storage
+
+CLAIMS = f"{CORE}/persistentvolumeclaims"
+STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
+
+
+def claim(size="1Gi", **spec):
+    resources = {"requests": {"storage": size}}
+    return {
+        "metadata": {"name": "c"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources} | spec,
+    }
+
+
+def storage_class(name, *, default=False, **rest):
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if default else {}
+    return {"metadata": {"name": name, "annotations": annotations}, "provisioner": "x"} | rest
+
+
+async def test_a_claim_gets_the_default_class(client):
+    for one in (storage_class("a"), storage_class("c", default=True), storage_class("b", default=True)):
+        await client.post(STORAGE, one)
+    made = (await client.post(CLAIMS, claim())).body
+    # Of two that are as young as each other, the first by name.
+    assert made["spec"]["storageClassName"] == "b"
+    assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+
+
+async def test_a_claim_may_want_no_class(client):
+    await client.post(STORAGE, storage_class("a", default=True))
+    made = (await client.post(CLAIMS, claim(storageClassName=""))).body
+    assert made["spec"]["storageClassName"] == ""
+
+
+@pytest.mark.parametrize(
+    ("grows", "status"), [pytest.param(False, 403, id="it cannot"), pytest.param(True, 200, id="it can")]
+)
+async def test_a_claim_grows_where_its_class_can(client, grows, status):
+    await client.post(STORAGE, storage_class("a", allowVolumeExpansion=grows))
+    await client.post(CLAIMS, claim(storageClassName="a", volumeName="v"))
+    await client.patch(f"{CLAIMS}/c/status", {"status": {"phase": "Bound"}})
+    answer = await client.patch(f"{CLAIMS}/c", {"spec": claim("2Gi")["spec"]})
+    assert answer.status == status, answer.body
+    assert grows or "only dynamically provisioned pvc can be resized" in answer.body["message"]
+
+
+# --- DefaultIngressClass
+
+INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+
+
+async def test_an_ingress_gets_the_default_class(client):
+    annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
+    ingress_class = {"metadata": {"name": "a", "annotations": annotations}, "spec": {"controller": "x.io/y"}}
+    await client.post("/apis/networking.k8s.io/v1/ingressclasses", ingress_class)
+    ingress = {
+        "metadata": {"name": "i"},
+        "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}},
+    }
+    assert (await client.post(INGRESSES, ingress)).body["spec"]["ingressClassName"] == "a"
+
+
+# --- RuntimeClass
+
+RUNTIMES = "/apis/node.k8s.io/v1/runtimeclasses"
+RUNTIME = {
+    "metadata": {"name": "r"},
+    "handler": "h",
+    "overhead": {"podFixed": {"cpu": "250m"}},
+    "scheduling": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "t", "operator": "Exists"}]},
+}
+
+
+async def test_a_runtime_class_says_what_its_pods_cost_and_where_they_run(client):
+    await client.post(RUNTIMES, RUNTIME)
+    spec = (await client.post(PODS, pod(runtimeClassName="r"))).body["spec"]
+    assert (spec["overhead"], spec["nodeSelector"]) == ({"cpu": "250m"}, {"a": "b"})
+    assert {"key": "t", "operator": "Exists"} in spec["tolerations"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        pytest.param({"runtimeClassName": "none"}, 'pod rejected: RuntimeClass "none" not found', id="none"),
+        pytest.param(
+            {"runtimeClassName": "r", "overhead": {"cpu": "1"}},
+            "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+            id="another overhead",
+        ),
+        pytest.param(
+            {"overhead": {"cpu": "1"}},
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+            id="an overhead of nothing",
+        ),
+        pytest.param(
+            {"runtimeClassName": "r", "nodeSelector": {"a": "c"}},
+            "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c",
+            id="elsewhere",
+        ),
+    ],
+)
+async def test_a_pod_cannot_contradict_its_runtime_class(client, spec, said):
+    await client.post(RUNTIMES, RUNTIME)
+    assert await refusal(client, PODS, pod(**spec)) == said
+
+
+# --- CertificateSubjectRestriction
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+
+def signing_request(organization):
+    name = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)])
+    request = x509.CertificateSigningRequestBuilder().subject_name(name)
+    signed = request.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    pem = base64.b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
+    spec = {"request": pem, "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]}
+    return {"metadata": {"name": "r"}, "spec": spec}
+
+
+async def test_nobody_becomes_a_master_by_certificate(client):
+    assert await refusal(client, REQUESTS, signing_request("system:masters")) == (
+        "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
+    )
+    made = (await client.post(REQUESTS, signing_request("users"))).body
+    assert made["spec"]["username"] == "admin"
+
+
+# --- LimitRanger
+
+LIMITS = f"{CORE}/limitranges"
+
+
+def limits(kind="Container", **limit):
+    return {"metadata": {"name": "l"}, "spec": {"limits": [{"type": kind, **limit}]}}
+
+
+def container(name="c", requests=None, limits=None):
+    return {"name": name, "image": "x", "resources": {"requests": requests or {}, "limits": limits or {}}}
+
+
+async def test_limits_fill_in_what_is_left_out_and_say_so(client):
+    await client.post(LIMITS, limits(default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "1"}))
+    containers = [container("a"), container("b", {"cpu": "500m"}, {"cpu": "1"})]
+    made = (await client.post(PODS, pod(containers=containers))).body
+    assert [one["resources"] for one in made["spec"]["containers"]] == [
+        {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
+        {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+    ]
+    assert made["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
+        "LimitRanger plugin set: cpu, memory request for container a; cpu, memory limit for container a; "
+        "memory request for container b; memory limit for container b"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "containers", "said"),
+    [
+        pytest.param(
+            limits(min={"cpu": "100m"}),
+            [container(requests={"cpu": "50m"})],
+            "minimum cpu usage per Container is 100m, but request is 50m",
+            id="too little",
+        ),
+        pytest.param(
+            limits(maxLimitRequestRatio={"cpu": "2"}),
+            [container(requests={"cpu": "100m"}, limits={"cpu": "500m"})],
+            "cpu max limit to request ratio per Container is 2, but provided ratio is 5.000000",
+            id="too far apart",
+        ),
+        pytest.param(
+            limits("Pod", max={"cpu": "1"}),
+            [container("a", limits={"cpu": "600m"}), container("b", limits={"cpu": "600m"})],
+            "[maximum cpu usage per Pod is 1, but limit is 1200m]",
+            id="together too much",
+        ),
+        pytest.param(
+            limits("Pod", max={"memory": "1Gi"}),
+            [container()],
+            "maximum memory usage per Pod is 1Gi.  No limit is specified",
+            id="nothing said",
+        ),
+    ],
+)
+async def test_limits_refuse_what_is_beyond_them(client, limit, containers, said):
+    await client.post(LIMITS, limit)
+    found = await refusal(client, PODS, pod(containers=containers))
+    assert found.strip("[]") == said.strip("[]")
+
+
+async def test_limits_are_for_claims_too(client):
+    await client.post(LIMITS, limits("PersistentVolumeClaim", max={"storage": "1Gi"}))
+    assert await refusal(client, CLAIMS, claim("2Gi")) == (
+        "maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi"
+    )
