@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Self
 
+from prometheus_client import CollectorRegistry, ProcessCollector
+
 from apimachinery.chance import Chance, SystemChance
 from apimachinery.clock import Clock, RealClock
 from apimachinery.groups import GroupResource
@@ -19,10 +21,16 @@ from apiserver.discovery.openapi.documents import Documents
 from apiserver.http.health import Check, ping
 from apiserver.http.openapi import openapi_pages
 from apiserver.http.openid import openid_pages
-from apiserver.http.pages import all_pages
+from apiserver.http.pages import all_pages, metrics_page
 from apiserver.http.render import Renderer
 from apiserver.http.senders import Senders
 from apiserver.http.server import Handler, Routes
+from apiserver.observe.audit import Audit
+from apiserver.observe.audit_policy import EVERYTHING
+from apiserver.observe.audit_policy import read as read_policy
+from apiserver.observe.objects import ObjectMetrics
+from apiserver.observe.observer import Observer
+from apiserver.observe.requests import RequestMetrics
 from apiserver.resources.catalog import GROUPS
 from apiserver.resources.columns.lookup import printer
 from apiserver.resources.conversion.lookup import CONVERSIONS
@@ -48,6 +56,13 @@ def catalog() -> Mapping[tuple[str, str, str], Resource]:
 def _stored_rows(rows: Iterable[Resource]) -> Mapping[GroupResource, Resource]:
     """The rows of the versions that objects are stored in."""
     return {row.group_resource: row for row in rows if row.storage_version in (None, row.group_version)}
+
+
+def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
+    if settings.audit_log is None:
+        return None
+    policy = EVERYTHING if settings.audit_policy is None else read_policy(settings.audit_policy)
+    return Audit(settings.audit_log, policy, clock=clock, chance=chance)
 
 
 class ApiServer:
@@ -91,13 +106,23 @@ class ApiServer:
         """Requests are still answered, but no new client should come."""
         authorization = Authorization()
         known = authenticators(trust, self._find_core, clock=clock, chance=chance)
+        self.audit = _audit(settings, clock, chance)
+        registry, requests = CollectorRegistry(), RequestMetrics()
+        for collector in (requests, ObjectMetrics(self._counts)):
+            registry.register(collector)
+        ProcessCollector(registry=registry)
+
+        def find(group: str, version: str, name: str) -> Resource | None:
+            return resources.get((group, version, name))
+
         routes = Routes(
-            resources=lambda group, version, name: resources.get((group, version, name)),
+            resources=find,
             verbs=with_reviews(known.bearer, authorization, known.accounts),
             pages={
                 **all_pages(GROUPS, self._checks(), address=settings.address),
                 **openapi_pages(Documents(resources.values())),
                 **openid_pages(known.accounts, address=settings.address),
+                "/metrics": metrics_page(registry),
             },
         )
         self.handler = Handler(
@@ -106,8 +131,14 @@ class ApiServer:
             senders=Senders(known.chain, authorization),
             renderer=Renderer(printer),
             budget=settings.budget,
+            observer=Observer(requests, self.audit, clock=clock, resources=find),
         )
         self._mirroring: asyncio.Task[None] | None = None
+
+    def _counts(self) -> Mapping[str, int]:
+        shelves = self.backend.mirror.shelves()
+        root = self.backend.layout.root
+        return {shelf.prefix.removeprefix(root).decode().strip("/"): len(shelf) for shelf in shelves}
 
     async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
         found = await self.backend.find(self.resources["", "v1", resource], namespace, name)
@@ -139,3 +170,5 @@ class ApiServer:
         self._mirroring.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._mirroring
+        if self.audit is not None:
+            self.audit.close()

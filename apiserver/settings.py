@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
+from pathlib import Path
 
 from apiserver.allocation.addresses import Network
 from apiserver.http.budget import Budget
@@ -17,3 +18,5 @@ class Settings:
     service_cluster_ip_ranges: Sequence[Network] = (IPv4Network("10.0.0.0/16"),)
     service_node_ports: range = range(30000, 32768)
     budget: Budget = field(default_factory=Budget)
+    audit_log: Path | None = None
+    audit_policy: Path | None = None

@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apiserver.config.flags import Sections
-from apiserver.config.settings import Authentication, Authorization, Logging, Services, Serving, Store
+from apiserver.config.settings import (
+    Auditing,
+    Authentication,
+    Authorization,
+    Logging,
+    Services,
+    Serving,
+    Store,
+)
 from apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED
 
 ENVIRONMENT = "MOCKUBE_APISERVER"
@@ -16,6 +24,7 @@ _SECTIONS = {
     "authentication": Authentication,
     "authorization": Authorization,
     "services": Services,
+    "auditing": Auditing,
     "logging": Logging,
 }
 
@@ -27,6 +36,7 @@ class Config:
     authentication: Authentication
     authorization: Authorization
     services: Services
+    auditing: Auditing
     logging: Logging
     ignored: tuple[str, ...] = ()
     """Flags of kube-apiserver that were given and have no effect."""
@@ -59,6 +69,8 @@ def _problem(config: Config) -> str:
         return "--etcd-certfile needs --etcd-cafile, to know etcd by"
     if store.etcd_servers and store.data_dir is not None:
         return "--etcd-servers and --data-dir exclude each other: what is stored is in etcd or here"
+    if config.auditing.audit_policy_file is not None and config.auditing.audit_log_path is None:
+        return "--audit-policy-file needs --audit-log-path, to write to"
     if (
         config.authentication.service_account_key_file
         and not config.authentication.service_account_signing_key_file

@@ -147,6 +147,18 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Auditing:
+    """Auditing"""
+
+    audit_log_path: Annotated[
+        Path | None, Flag("write down there who did what, a line of JSON for each request", Path)
+    ] = None
+    audit_policy_file: Annotated[
+        Path | None, Flag("what is written down of which request (everything, without bodies)", Path)
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Logging:
     """Logging"""
 

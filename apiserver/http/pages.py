@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import orjson
 from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from apiserver.discovery import aggregated, legacy, version
 from apiserver.http.health import Check, health_pages
@@ -38,6 +39,15 @@ def all_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: 
             pages[f"{folder}/{name}"] = document(legacy.resource_list(group, name))
     pages["/"] = document({"paths": sorted(pages)})
     return pages
+
+
+def metrics_page(registry: CollectorRegistry) -> Page:
+    """What Prometheus reads."""
+
+    async def page(_request: web.BaseRequest) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return page
 
 
 def document(tree: Any) -> Page:

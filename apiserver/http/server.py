@@ -22,6 +22,7 @@ from apiserver.http.render import Renderer
 from apiserver.http.requestinfo import RequestInfo, parse
 from apiserver.http.senders import Senders
 from apiserver.http.watching import Watching
+from apiserver.observe.observer import Arrival, Observer
 from apiserver.resources.spec import Resource
 from apiserver.rest.backend import Backend
 from apiserver.rest.call import Body, Call, ListAnswer, User
@@ -48,13 +49,21 @@ class Handler:
     """Answers every request."""
 
     def __init__(
-        self, backend: Backend, routes: Routes, *, senders: Senders, renderer: Renderer, budget: Budget
+        self,
+        backend: Backend,
+        routes: Routes,
+        *,
+        senders: Senders,
+        renderer: Renderer,
+        budget: Budget,
+        observer: Observer,
     ) -> None:
         self._backend = backend
         self._routes = routes
         self._senders = senders
         self._seconds = budget.seconds
         self._in_flight = InFlight(budget)
+        self._observer = observer
         self._renderer = renderer
         self.watching = Watching(backend, renderer)
         self.server = Server(self._handle, access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
@@ -73,6 +82,21 @@ class Handler:
         watch = query.get("watch", ("",))[0] not in ("", "0", "false")
         info = parse(request.method, request.path, watch=watch)
         user = await self._senders.sender(request)
+        noted = self._observer.begin(_arrival(request, info, query, user))
+        code = 0
+        try:
+            response = await self._bounded(request, info, query, user)
+            code = response.status
+        except Exception as error:  # noqa: BLE001 - as in _handle; here the request is known, and noted with its end
+            response = respond.error_response(error)
+            code = response.status
+        finally:
+            self._observer.end(noted, code)
+        return response
+
+    async def _bounded(
+        self, request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
+    ) -> web.StreamResponse:
         if is_long_running(info):
             return await self._serve(request, info, query, user)
         seconds = allotted(query.get("timeout", ()), self._seconds)
@@ -170,6 +194,21 @@ _NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {', '.join
 
 def _no_such_resource() -> NotFound:
     return NotFound("the server could not find the requested resource", Details())
+
+
+def _arrival(
+    request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
+) -> Arrival:
+    headers = request.headers
+    return Arrival(
+        info=info,
+        user=user,
+        uri=request.path_qs,
+        source=request.remote or "",
+        user_agent=headers.get("User-Agent", ""),
+        dry_run="dryRun" in query,
+        applies=headers.get("Content-Type", "").startswith("application/apply-patch"),
+    )
 
 
 async def _read(request: web.BaseRequest) -> bytes:

@@ -1,0 +1,65 @@
+"""What can be seen of a server from outside: metrics that count what happened, and an audit log of who did it."""
+
+import orjson
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from apiserver.settings import Settings
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def metric(client, name, **labels):
+    text = (await client.get("/metrics")).data.decode()
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    return sum(s.value for s in samples if s.name == name and labels.items() <= s.labels.items())
+
+
+async def test_requests_are_counted_by_what_they_were_and_how_they_ended(client):
+    for name in ("a", "a"):
+        await client.post(MAPS, {"metadata": {"name": name}})
+    await client.get("/no/such/path")
+    about = {"verb": "POST", "resource": "configmaps", "version": "v1", "scope": "namespace"}
+    assert await metric(client, "apiserver_request_total", code="201", **about) == 1
+    assert await metric(client, "apiserver_request_total", code="409", **about) == 1
+    assert await metric(client, "apiserver_request_duration_seconds_count", **about) == 2
+    assert await metric(client, "apiserver_request_duration_seconds_bucket", le="+Inf", **about) == 2
+    assert await metric(client, "apiserver_request_total", verb="GET", code="404") >= 1
+    assert await metric(client, "apiserver_storage_objects", resource="configmaps") == 1
+
+
+async def test_what_clients_send_makes_no_labels(client):
+    for number in range(20):
+        await client.get(f"/apis/group-{number}/v1/things")
+        await client.send(f"VERB{number}", "/api/v1/nodes")
+    text = (await client.get("/metrics")).data.decode()
+    assert "group-" not in text
+    assert "VERB" not in text
+
+
+async def test_an_open_watch_is_counted_while_it_is_open(client):
+    async with client.watch(f"{MAPS}?watch=1") as events:
+        await client.post(MAPS, {"metadata": {"name": "a"}})
+        await anext(events)
+        assert await metric(client, "apiserver_longrunning_requests", resource="configmaps") == 1
+    assert await metric(client, "apiserver_current_inflight_requests", request_kind="mutating") == 0
+
+
+async def test_the_audit_log_tells_who_did_what(tmp_path):
+    path = tmp_path / "audit.log"
+    async with apiserver.running(settings=Settings(audit_log=path)) as client:
+        await client.post(MAPS, {"metadata": {"name": "a"}})
+        await client.get(f"{MAPS}/none")
+    events = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    told = [
+        (e["user"]["username"], e["verb"], e["objectRef"]["resource"], e["responseStatus"]["code"])
+        for e in events
+    ]
+    assert told[-2:] == [("admin", "create", "configmaps", 201), ("admin", "get", "configmaps", 404)]
