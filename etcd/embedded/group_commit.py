@@ -105,9 +105,9 @@ class GroupCommit:
         except KVError as error:
             self._take_back(type(error), str(error))
             return
-        self._writing = None
         self._durable = batch.head
         self._publish(batch.head)
+        self._writing = None
         batch.settle()
 
     def _write(self, payload: bytes, first_revision: Revision) -> None:

@@ -15,18 +15,23 @@ class FaultyDisk(Disk):
         self.write_error = None
         self.sync_error = None
         self.cut_error = None
-        self.room = None
+        self._room = None
+        self._lock = threading.Lock()  # a log and a snapshot may be written at once
+
+    def leave_room(self, room):
         """Bytes that can still be written before the disk is full; None for no end."""
+        with self._lock:
+            self._room = room
 
     def write(self, fd, data, offset):
         _fail(self.write_error)
-        if self.room is None:
-            return super().write(fd, data, offset)
-        if self.room == 0:
-            _fail(errno.ENOSPC)
-        written = super().write(fd, data[: self.room], offset)
-        self.room -= written
-        return written
+        with self._lock:
+            if self._room == 0:
+                _fail(errno.ENOSPC)
+            written = super().write(fd, data[: self._room], offset)
+            if self._room is not None:
+                self._room -= written
+            return written
 
     def sync(self, fd):
         _fail(self.sync_error)

@@ -42,14 +42,14 @@ async def test_what_cannot_be_written_has_not_happened_and_later_writes_are_trie
 async def test_a_disk_that_fills_up_in_mid_record_loses_nothing_that_was_told(opened):
     disk = FaultyDisk()
     store = await opened(disk=disk)
-    disk.room = 1000
+    disk.leave_room(1000)
     keys = {b"%d" % n for n in range(50)}
     answers = {key: await outcome(store.put(put(key))) for key in keys}
     told = {key: b"1" for key, answer in answers.items() if isinstance(answer, PutResult)}
     assert 3 < len(told) < 50
     assert {type(answer) for key, answer in answers.items() if key not in told} == {NoSpace}
     assert await state(store) == (1 + len(told), told)
-    disk.room = None
+    disk.leave_room(None)
     await store.put(put(b"later"))
     await store.close()
     assert await state(await opened()) == (2 + len(told), told | {b"later": b"1"})

@@ -69,9 +69,9 @@ async def events(store, status):
 async def fail_together(store, disk, calls):
     """Calls that build on each other and of which none can be written: all are undone."""
     before = (await store.status()).revision
-    disk.room = 3
+    disk.leave_room(3)
     await asyncio.gather(*(outcome(getattr(store, name)(*arguments)) for name, *arguments in calls))
-    disk.room = None
+    disk.leave_room(None)
     assert (await store.status()).revision == before
 
 

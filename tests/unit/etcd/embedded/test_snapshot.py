@@ -101,7 +101,7 @@ def test_abandoning_comes_too_late_for_a_finished_snapshot(tmp_path):
 
 def test_a_full_disk_gives_no_snapshot(tmp_path):
     disk = FaultyDisk()
-    disk.room = 60
+    disk.leave_room(60)
     with pytest.raises(NoSpace):
         save(tmp_path, state(), disk)
     assert snapshot_revisions(tmp_path) == []

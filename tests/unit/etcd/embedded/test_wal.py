@@ -181,22 +181,22 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, disk):
     log = begin(tmp_path, disk)
     write(log)
     content = segment_path(tmp_path, 1).read_bytes()
-    disk.room = 10
+    disk.leave_room(10)
     with pytest.raises(NoSpace, match=r"00000001\.log: No space left on device"):
         log.append(b"too much for the room", 6)
     assert segment_path(tmp_path, 1).read_bytes() == content
-    disk.room = None
+    disk.leave_room(None)
     write(log, [b"later"])
     assert payloads(tmp_path) == [*PAYLOADS, b"later"]
 
 
 def test_a_full_disk_lets_no_half_segment_stand(tmp_path, disk):
     log = begin(tmp_path, disk, segment_bytes=1)
-    disk.room = 10
+    disk.leave_room(10)
     with pytest.raises(NoSpace):
         log.append(b"in a new segment", 2)
     assert segment_numbers(tmp_path) == [1]
-    disk.room = None
+    disk.leave_room(None)
     write(log)
     assert payloads(tmp_path) == PAYLOADS
 
@@ -210,7 +210,8 @@ def test_an_input_output_error_is_no_full_disk(tmp_path, disk):
 
 def test_a_failed_write_that_cannot_be_taken_back_has_an_unknown_outcome(tmp_path, disk):
     log = begin(tmp_path, disk)
-    disk.room, disk.cut_error = 3, 5
+    disk.leave_room(3)
+    disk.cut_error = 5
     with pytest.raises(Interrupted, match="could not be taken back"):
         log.append(b"x", 2)
 
