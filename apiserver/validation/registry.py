@@ -8,7 +8,9 @@ from apimachinery.errors import FieldError
 from apimachinery.groups import GroupKind
 from apiserver.resources.spec import Resource
 from apiserver.validation import (
+    apiregistration,
     autoscaling,
+    certificates,
     coordination,
     discovery,
     flowcontrol,
@@ -19,10 +21,14 @@ from apiserver.validation import (
     scheduling,
     storage,
 )
+from apiserver.validation.admissionregistration import policies as admission_policies
+from apiserver.validation.admissionregistration import webhooks
+from apiserver.validation.apiextensions import definitions
 from apiserver.validation.core import configs, events, limit_ranges, namespaces, nodes, quotas
 from apiserver.validation.kind import Validation
 from apiserver.validation.networking import addresses, ingresses, policies
 from apiserver.validation.pods import kinds as pods
+from apiserver.validation.resource import claims, slices
 from apiserver.validation.rules import Tree
 from apiserver.validation.services import endpoints, services
 from apiserver.validation.volumes import persistent, persistent_claims
@@ -39,9 +45,14 @@ from apiserver.validation.workloads import (
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
     {
         **addresses.VALIDATIONS,
+        **admission_policies.VALIDATIONS,
+        **apiregistration.VALIDATIONS,
         **autoscaling.VALIDATIONS,
+        **certificates.VALIDATIONS,
+        **claims.VALIDATIONS,
         **configs.VALIDATIONS,
         **coordination.VALIDATIONS,
+        **definitions.VALIDATIONS,
         **discovery.VALIDATIONS,
         **events.VALIDATIONS,
         **flowcontrol.VALIDATIONS,
@@ -58,7 +69,9 @@ VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
         **quotas.VALIDATIONS,
         **rbac.VALIDATIONS,
         **scheduling.VALIDATIONS,
+        **slices.VALIDATIONS,
         **storage.VALIDATIONS,
+        **webhooks.VALIDATIONS,
         **batch.VALIDATIONS,
         **controllers.VALIDATIONS,
         **daemon_sets.VALIDATIONS,

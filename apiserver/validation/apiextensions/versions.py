@@ -1,0 +1,111 @@
+"""What a version of a CustomResourceDefinition says besides its schema."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from apimachinery import errors
+from apimachinery.errors import FieldError
+from apimachinery.paths import Path
+from apiserver.validation.rules import Tree, each, every, field, pointer, required
+
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+
+
+# --- deprecation
+
+
+def _warning_problems(warning: str) -> Iterator[str]:
+    if len(warning.encode()) > 256:
+        yield "must be <= 256 characters long"
+    if not warning:
+        yield "must not be an empty string"
+    at = 0
+    for character in warning:
+        if not character.isprintable():
+            found = f"non-printable character found at index {at}"
+            yield f"must only contain printable UTF-8 characters; {found}"
+            return
+        at += len(character.encode())
+
+
+def _check_warning(version: Tree, path: Path) -> Iterable[FieldError]:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return ()
+    problems = (
+        _warning_problems(warning)
+        if version.get("deprecated")
+        else ["can only be set for deprecated versions"]
+    )
+    return [errors.invalid(path.child("deprecationWarning"), warning, problem) for problem in problems]
+
+
+# --- places in objects
+
+
+def _check_simple_path(text: str, path: Path) -> Iterable[FieldError]:
+    return (
+        ()
+        if text.startswith(".")
+        else (errors.invalid(path, text, "must be a simple json path starting with ."),)
+    )
+
+
+def _under(places: str, *prefixes: str) -> Callable[[str, Path], Iterable[FieldError]]:
+    def check(text: str, path: Path) -> Iterable[FieldError]:
+        wrong = [*_check_simple_path(text, path)]
+        if wrong or text.startswith(prefixes):
+            return wrong
+        return (errors.invalid(path, text, f"should be a json path under {places}"),)
+
+    return check
+
+
+_IN_SCALE: Final[Mapping[str, Callable[[str, Path], Iterable[FieldError]]]] = {
+    "specReplicasPath": _under(".spec", ".spec."),
+    "statusReplicasPath": _under(".status", ".status."),
+}
+_IN_SELECTOR: Final = _under("either .spec or .status", ".spec.", ".status.")
+
+
+def _check_scale(scale: Tree, path: Path) -> Iterator[FieldError]:
+    for name, check in _IN_SCALE.items():
+        text = scale.get(name, "")
+        yield from check(text, path.child(name)) if text else (errors.required(path.child(name)),)
+    selector = scale.get("labelSelectorPath")
+    if selector:
+        yield from _IN_SELECTOR(selector, path.child("labelSelectorPath"))
+
+
+# --- columns
+
+
+def _check_column_type(column: Tree, path: Path) -> Iterable[FieldError]:
+    kind, path = column.get("type", ""), path.child("type")
+    detail = f"must be one of {','.join(_COLUMN_TYPES)}"
+    if not kind:
+        return (errors.required(path, detail),)
+    return () if kind in _COLUMN_TYPES else (errors.invalid(path, kind, detail),)
+
+
+def _check_column_format(column: Tree, path: Path) -> Iterable[FieldError]:
+    form = column.get("format", "")
+    if not form or form in _COLUMN_FORMATS:
+        return ()
+    return (errors.invalid(path.child("format"), form, f"must be one of {','.join(_COLUMN_FORMATS)}"),)
+
+
+def _check_column_path(column: Tree, path: Path) -> Iterable[FieldError]:
+    """Upstream spells the field as in Go."""
+    text, path = column.get("jsonPath", ""), path.child("JSONPath")
+    return _check_simple_path(text, path) if text else (errors.required(path),)
+
+
+_COLUMN: Final = every(required("name"), _check_column_type, _check_column_format, _check_column_path)
+
+check_version: Final = every(
+    _check_warning,
+    pointer("subresources", pointer("scale", _check_scale)),
+    field("additionalPrinterColumns", each(_COLUMN)),
+)
