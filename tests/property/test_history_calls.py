@@ -36,6 +36,7 @@ from tests.support.happenings import (
 from tests.support.history import NEVER, Compact, History, Revoke
 
 SWAP = Txn(compare=[Compare(key=b"a", target=Target.MOD, operand=0)], then=[Put(key=b"a", value=b"2")])
+PUT_AND_READ = Txn(then=[Put(key=b"a", value=b"2"), Range(key=b"a", revision=9)])
 LOST = call(SWAP, 3, 4, TxnResult(revision=2, succeeded=False))
 WON = call(SWAP, 3, 4, TxnResult(revision=3, succeeded=True, results=[PutResult(revision=3)]))
 
@@ -68,6 +69,22 @@ WON = call(SWAP, 3, 4, TxnResult(revision=3, succeeded=True, results=[PutResult(
         ),
         pytest.param(
             [FIRST, put(b"2", 3, 4, 4)], {"revision from nowhere"}, id="a revision that nobody made"
+        ),
+        pytest.param([read(1, 2, 0)], {"revision from nowhere"}, id="a read from before the beginning"),
+        pytest.param([FIRST, read(3, 4, 2, at=9)], {"wrong answer"}, id="a read of the future"),
+        pytest.param(
+            [FIRST, call(Put(key=b"a", value=b"2", previous=True), 3, 4, PutResult(revision=3))],
+            {"wrong answer"},
+            id="a write that says nothing of what was before",
+        ),
+        pytest.param(
+            [
+                call(
+                    PUT_AND_READ, 3, 4, TxnResult(revision=2, succeeded=True, results=[PutResult(revision=2)])
+                )
+            ],
+            {"wrong answer"},
+            id="a write with a read of the future",
         ),
         pytest.param([FIRST, LOST], set(), id="a swap lost for good reason"),
         pytest.param([FIRST, WON], {"lost update"}, id="a swap won for none"),

@@ -2,10 +2,7 @@
 
 import pytest
 
-from etcd.kv import (
-    FROM_KEY,
-    WatchRequest,
-)
+from etcd.kv import FROM_KEY, KeyValue, Put, PutResult, Txn, TxnResult, WatchRequest
 from tests.support.happenings import (
     FIRST,
     ONE,
@@ -115,3 +112,22 @@ def test_a_start_at_the_head_may_fall_on_any_side_of_a_write_beside_it():
 def test_a_previous_value_may_be_missing_where_it_is_compacted():
     told = stream((5, 3, written(ONE), written(TWO)), request=watch(start_revision=2, previous=True))
     assert kinds_of(FIRST, SECOND, call(Compact(revision=3), 4, 5), told) == set()
+
+
+@pytest.mark.parametrize(
+    ("order", "kinds"),
+    [
+        pytest.param([0, 1], set(), id="as they were done"),
+        pytest.param([1, 0], {"shuffled revision"}, id="another order"),
+    ],
+)
+def test_the_changes_of_one_revision(order, kinds):
+    puts = [Put(key=key, value=key) for key in (b"b", b"a")]
+    both = call(
+        Txn(then=puts), 1, 2, TxnResult(revision=2, succeeded=True, results=[PutResult(revision=2)] * 2)
+    )
+    events = [
+        written(KeyValue(key=put.key, value=put.value, create_revision=2, mod_revision=2, version=1))
+        for put in puts
+    ]
+    assert kinds_of(both, stream((3, 2, *(events[place] for place in order)))) == kinds

@@ -92,8 +92,10 @@ class StreamCheck:
         missing = [place for place in places if place not in self.delivered]
         for revision, key in missing:
             yield f"missing event: {self._name()} promised all up to {self.promised} without {key!r} at {revision}"
-        if not missing and set(places) == set(self.delivered) and places != list(self.delivered):
-            yield f"old event: {self._name()} delivered the changes of a revision in another order"
+        delivered = list(self.delivered)
+        in_time = [revision for revision, _ in delivered] == [revision for revision, _ in places]
+        if in_time and not missing and delivered != places:
+            yield f"shuffled revision: {self._name()} delivered the changes of a revision in another order"
 
     def _start(self) -> Revision:
         """The first revision that the stream owes. A start at the head was fixed at some moment of opening it."""
