@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import Self, TypeAlias
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -13,6 +13,7 @@ from apimachinery.groups import GroupResource
 from apimachinery.schema import builtin
 from apimachinery.schema.decode import Decoder
 from apiserver.admission.chain import Admission
+from apiserver.aggregation.availability import Availability
 from apiserver.allocation.services import SERVICES, ServiceAllocator
 from apiserver.authn.wiring import Trust, authenticators
 from apiserver.authz.chain import Authorization
@@ -47,8 +48,14 @@ from apiserver.storage.values import read_value
 from etcd.errors import KVError
 from etcd.kv import KV
 
+API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
 
-def catalog() -> Mapping[tuple[str, str, str], Resource]:
+
+Name: TypeAlias = tuple[str, str, str]
+"""A resource's group, version and name."""
+
+
+def catalog() -> Mapping[Name, Resource]:
     """Every resource by group, version and name."""
     return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
 
@@ -65,6 +72,34 @@ def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
     return Audit(settings.audit_log, policy, clock=clock, chance=chance)
 
 
+def _backend(
+    kv: KV, resources: Mapping[Name, Resource], settings: Settings, *, clock: Clock, chance: Chance
+) -> Backend:
+    schemas, layout = builtin.load(), Layout(settings.prefix)
+    mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
+    for row in resources.values():
+        mirror.shelf(layout.shelf(row))
+    services = ServiceAllocator(
+        networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
+    )
+    return Backend(
+        kv=kv,
+        layout=layout,
+        mirror=mirror,
+        schemas=schemas,
+        decoder=Decoder(),
+        clock=clock,
+        chance=chance,
+        admission=Admission(),
+        rules=KindRules(Defaulter(schemas, clock=clock)),
+        read_value=read_value,
+        rows=_stored_rows(resources.values()),
+        strategies=STRATEGIES,
+        conversions=CONVERSIONS,
+        claimants={SERVICES: services},
+    )
+
+
 class ApiServer:
     """A server over a store: `handler.server` is what a socket is given."""
 
@@ -78,62 +113,45 @@ class ApiServer:
         chance: Chance | None = None,
     ) -> None:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
-        schemas, layout, resources = builtin.load(), Layout(settings.prefix), catalog()
-        services = ServiceAllocator(
-            networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
-        )
-        mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
-        for row in resources.values():
-            mirror.shelf(layout.shelf(row))
-        self.backend = Backend(
-            kv=kv,
-            layout=layout,
-            mirror=mirror,
-            schemas=schemas,
-            decoder=Decoder(),
-            clock=clock,
-            chance=chance,
-            admission=Admission(),
-            rules=KindRules(Defaulter(schemas, clock=clock)),
-            read_value=read_value,
-            rows=_stored_rows(resources.values()),
-            strategies=STRATEGIES,
-            conversions=CONVERSIONS,
-            claimants={SERVICES: services},
-        )
-        self.resources = resources
+        self.resources = catalog()
+        self.backend = _backend(kv, self.resources, settings, clock=clock, chance=chance)
         self.stopping = False
         """Requests are still answered, but no new client should come."""
-        authorization = Authorization()
-        known = authenticators(trust, self._find_core, clock=clock, chance=chance)
         self.audit = _audit(settings, clock, chance)
-        registry, requests = CollectorRegistry(), RequestMetrics()
-        for collector in (requests, ObjectMetrics(self._counts)):
-            registry.register(collector)
-        ProcessCollector(registry=registry)
+        self.handler = self._handler(trust, settings)
+        self._mirroring: asyncio.Task[None] | None = None
 
-        def find(group: str, version: str, name: str) -> Resource | None:
-            return resources.get((group, version, name))
-
+    def _handler(self, trust: Trust, settings: Settings) -> Handler:
+        backend, authorization, requests = self.backend, Authorization(), RequestMetrics()
+        known = authenticators(trust, self._find_core, clock=backend.clock, chance=backend.chance)
         routes = Routes(
-            resources=find,
+            resources=self._find_row,
             verbs=with_reviews(known.bearer, authorization, known.accounts),
             pages={
                 **all_pages(GROUPS, self._checks(), address=settings.address),
-                **openapi_pages(Documents(resources.values())),
+                **openapi_pages(Documents(self.resources.values())),
                 **openid_pages(known.accounts, address=settings.address),
-                "/metrics": metrics_page(registry),
+                "/metrics": metrics_page(self._metrics(requests)),
             },
         )
-        self.handler = Handler(
-            self.backend,
+        return Handler(
+            backend,
             routes,
             senders=Senders(known.chain, authorization),
             renderer=Renderer(printer),
             budget=settings.budget,
-            observer=Observer(requests, self.audit, clock=clock, resources=find),
+            observer=Observer(requests, self.audit, clock=backend.clock, resources=self._find_row),
         )
-        self._mirroring: asyncio.Task[None] | None = None
+
+    def _metrics(self, requests: RequestMetrics) -> CollectorRegistry:
+        registry = CollectorRegistry()
+        for collector in (requests, ObjectMetrics(self._counts)):
+            registry.register(collector)
+        ProcessCollector(registry=registry)
+        return registry
+
+    def _find_row(self, group: str, version: str, name: str) -> Resource | None:
+        return self.resources.get((group, version, name))
 
     def _counts(self) -> Mapping[str, int]:
         shelves = self.backend.mirror.shelves()
@@ -163,12 +181,16 @@ class ApiServer:
     async def __aenter__(self) -> Self:
         self._mirroring = asyncio.create_task(self.backend.mirror.run(), name="mirror")
         await self.backend.mirror.wait_listed()
+        core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
+        availability = Availability(self.backend, aggregated, core)
+        self._judging = asyncio.create_task(availability.run(), name="availability of API services")
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        assert self._mirroring is not None
-        self._mirroring.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._mirroring
+        for task in (self._judging, self._mirroring):
+            assert task is not None
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
         if self.audit is not None:
             self.audit.close()
