@@ -19,6 +19,7 @@ from etcd.kv import Compare, Put, Target, Txn
 
 PODS, BINDING = GroupResource("", "pods"), GroupResource("", "pods/binding")
 
+_TARGETS = ("", "Node")
 _SCHEDULED = {"type": CONDITION_POD_SCHEDULED, "status": "True", "lastProbeTime": None}
 
 
@@ -44,7 +45,7 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
 
 def _check(binding: Tree) -> list[FieldError]:
     target, path, wrong = binding.get("target", {}), ROOT.child("target"), []
-    if target.get("kind", "") not in ("", "Node"):
+    if target.get("kind", "") not in _TARGETS:
         wrong.append(errors.not_supported(path.child("kind"), target["kind"], ["Node", "<empty>"]))
     if not target.get("name"):
         wrong.append(errors.required(path.child("name")))
