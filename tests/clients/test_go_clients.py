@@ -1,0 +1,65 @@
+"""client-go and controller-runtime, as operators use them: the program in `go/`, one of its checks a test."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support import gopher
+from tests.support.process import ApiServerProcess
+
+pytestmark = pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+
+CHECKS = (
+    "configmaps",
+    "pods",
+    "deployments",
+    "leases",
+    "protobuf-is-spoken",
+    "pager",
+    "page-of-one-moment",
+    "watch-resumes",
+    "watch-retries",
+    "informer-follows",
+    "informer-resumes-a-broken-watch",
+    "informer-lists-again-when-it-is-too-late",
+    "dynamic-client",
+    "metadata-client",
+    "discovery-is-aggregated",
+    "mapper-knows-short-names",
+    "open-api-has-every-group",
+    "leader-election",
+    "controller-runtime-client",
+    "controller-runtime-manager",
+)
+
+
+@pytest.fixture(scope="session")
+def clients(tmp_path_factory):
+    """What runs the program with some arguments."""
+    program = gopher.build(Path(__file__).parent / "go", tmp_path_factory.mktemp("go") / "clients")
+
+    def run(*arguments):
+        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=100, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server that was restarted, so that the versions of its first life are too old to watch from."""
+    folder = tmp_path_factory.mktemp("server")
+    with ApiServerProcess(folder, f"--data-dir={folder / 'data'}") as first:
+        assert first.stop() == 0
+    with ApiServerProcess(folder, f"--data-dir={folder / 'data'}") as running:
+        yield running
+
+
+def test_every_check_of_the_program_is_a_test(clients):
+    assert clients("--list").stdout.split() == list(CHECKS)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_go(clients, server, name):
+    done = clients("--kubeconfig", server.kubeconfig, name)
+    assert (done.returncode, done.stdout) == (0, f"ok {name}\n"), done.stderr

@@ -1,0 +1,35 @@
+"""Go on this machine, and programs built with it."""
+
+import shutil
+import subprocess
+
+import pytest
+
+NO_GO = "no Go on this machine"
+NO_MODULES = "no Go modules on this machine, and no way to download them"
+USUAL_PLACE = "/usr/local/go/bin/go"
+
+_UNREACHABLE = ("dial tcp", "proxyconnect", "module lookup disabled")
+"""What Go says when it wants to download and cannot."""
+
+BUILD_SECONDS = 900
+"""The first build compiles the libraries too; Go's own cache keeps them for the next."""
+
+
+def build(source, target):
+    """Build the program of a folder; where that cannot be tried at all the test is skipped by name."""
+    go = shutil.which("go") or shutil.which(USUAL_PLACE)
+    if go is None:
+        pytest.skip(NO_GO)
+    built = subprocess.run(
+        [go, "build", "-mod=readonly", "-ldflags=-s -w", "-o", target, "."],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        timeout=BUILD_SECONDS,
+        check=False,
+    )
+    if any(words in built.stderr for words in _UNREACHABLE):
+        pytest.skip(NO_MODULES)
+    assert built.returncode == 0, built.stderr
+    return target
