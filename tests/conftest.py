@@ -4,6 +4,7 @@ HYPOTHESIS_PROFILE chooses how hard: `dev` is quick, `ci` makes the same choices
 """
 
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,3 +37,17 @@ async def backend(request, tmp_path):
 @pytest.fixture
 def store(backend):
     return backend.store
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many tests of the contract each implementation passed."""
+    passed = [report.nodeid for report in terminalreporter.stats.get("passed", ())]
+    backend_of = [
+        nodeid.partition("[")[2].rstrip("]").partition("-")[0]
+        for nodeid in passed
+        if "tests/contract/" in nodeid
+    ]
+    counts = Counter(backend_of)
+    told = ", ".join(f"{name} {counts[name]}" for name in (*backends.EMBEDDED, "etcd") if counts[name])
+    if told:
+        terminalreporter.write_line(f"tests of the store's contract passed: {told}")

@@ -5,7 +5,7 @@ judged as well: the history checker needs that.
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
@@ -177,7 +177,7 @@ def deletion(kv: KeyValue, revision: Revision) -> Event:
     return Event(kind=EventKind.DELETE, kv=tombstone, previous=kv)
 
 
-def refuse_overlaps(operations: "list[Operation]") -> None:
+def refuse_overlaps(operations: Sequence[Operation]) -> None:
     """A key changes once in a revision: it is not put twice, nor both put and deleted."""
     puts = [operation.key for operation in operations if isinstance(operation, Put)]
     deletes = [operation for operation in operations if isinstance(operation, Delete)]

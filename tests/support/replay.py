@@ -1,7 +1,8 @@
 """Do a history's writes again, in the order that their revisions claim, on the model.
 
 Every revision needs a writer. Most name themselves: an answer says which revision it made. What is left was made by a
-call whose answer was lost, or by a lease's end; which one, watchers and readers tell, for they saw what it did.
+call whose answer was lost, or by a lease's end; which one, watchers and readers tell, for they saw what it did. When
+a lease ends is not judged: nobody is told, and `tests/contract` looks at leases one by one.
 """
 
 from collections.abc import Iterator

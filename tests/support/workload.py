@@ -1,6 +1,6 @@
 """The standard workload: clients and watchers that get in each other's way, and the history that they leave.
 
-The same for every store, sound or broken. It proves nothing if little happened, so `is_busy` says what must have.
+The same for every store, sound or broken. It proves nothing if little happened, so `assert_busy` says what must have.
 """
 
 import asyncio
