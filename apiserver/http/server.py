@@ -159,7 +159,8 @@ class Handler:
             verbs = subresource.verbs
         elif resource.namespaced and not info.namespace and (info.name or info.verb == "create"):
             raise _no_such_resource()
-        if info.verb not in verbs or (info.name and info.verb == "create" and not info.subresource):
+        wrong_place = info.verb in _OF_ONE if not info.name else info.verb == "create" and not info.subresource
+        if info.verb not in verbs or wrong_place:
             raise MethodNotSupported(_NOT_ALLOWED, Details())
         return resource
 
@@ -188,6 +189,8 @@ class Handler:
         return await page(request)
 
 
+_OF_ONE = frozenset({"get", "update", "patch", "delete"})
+"""Verbs that need a name."""
 _NOT_ALLOWED = "the server does not allow this method on the requested resource"
 _NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {', '.join(f.value for f in FORMATS)}"
 
