@@ -1,4 +1,5 @@
 """CustomResourceDefinitions.
 
-definitions    all of one but its schemas    versions    what a version says besides its schema
+definitions    names, versions, conversion    versions      what versions say, alone or together
+schemas        every schema in one            structural    what makes a schema structural
 """

@@ -1,14 +1,15 @@
-"""CustomResourceDefinitions: names, versions and conversion. Their schemas are not looked into here."""
+"""CustomResourceDefinitions: names, versions and conversion."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from apimachinery import conditions, errors, names
+from apimachinery import conditions, errors, meta, names
 from apimachinery.errors import FieldError
 from apimachinery.groups import GroupKind
 from apimachinery.paths import ROOT, Path
 from apiserver.validation import objectmeta
-from apiserver.validation.apiextensions.versions import check_version
+from apiserver.validation.apiextensions.versions import check_common, check_version, gathered
 from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
 from apiserver.validation.objectmeta import NameRule
@@ -79,15 +80,17 @@ def _check_group(group: str, path: Path) -> Iterable[FieldError]:
 # --- versions
 
 
-def _check_schemas(versions: Sequence[Tree], path: Path) -> Iterator[FieldError]:
-    for index, version in enumerate(versions):
+def _check_schemas(spec: Tree, path: Path) -> Iterator[FieldError]:
+    if within(spec, "validation").get("openAPIV3Schema") is not None:
+        return
+    for index, version in enumerate(spec["versions"]):
         if within(version, "schema").get("openAPIV3Schema") is None:
             yield errors.required(path.index(index).child("schema", "openAPIV3Schema"))
 
 
 def _check_versions(spec: Tree, path: Path) -> Iterator[FieldError]:
-    versions, path = spec.get("versions") or [], path.child("versions")
-    yield from _check_schemas(versions, path)
+    versions, path = spec["versions"], path.child("versions")
+    yield from _check_schemas(spec, path)
     for index, version in enumerate(versions):
         yield from field("name", _LABEL, absent="")(version, path.index(index))
         yield from check_version(version, path.index(index))
@@ -168,8 +171,37 @@ def _spec(*, any_accepted: bool = False) -> Check:
         required("scope", one_of("Cluster", "Namespaced")),
         _check_versions,
         field("names", _REQUIRED_NAMES, _NAMES, absent={}),
+        check_common,
         _conversion(any_accepted=any_accepted),
     )
+
+
+_APPROVAL: Final = "api-approved.kubernetes.io"
+_PROTECTED: Final = ("k8s.io", "kubernetes.io")
+
+
+def _approval_problem(annotation: str) -> str:
+    """Why this does not tell who approved an API in a group of the community's."""
+    if annotation.startswith("unapproved") or re.match("[A-Za-z][A-Za-z0-9+.-]*://[^/?#]", annotation):
+        return ""
+    needed = f'protected groups must have approval annotation "{_APPROVAL}"'
+    instead = ' with either a URL or a reason starting with "unapproved"' if annotation else ""
+    return f"{needed}{instead}, see https://github.com/kubernetes/enhancements/pull/1111"
+
+
+def _check_approval(new: Tree, old: Tree | None = None) -> Iterable[FieldError]:
+    """What an old definition had of it may stay."""
+    group = within(new, "spec").get("group", "")
+    if not any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
+        return ()
+    annotation = meta.annotations(new).get(_APPROVAL, "")
+    problem = _approval_problem(annotation)
+    if not problem or (
+        old is not None and problem == _approval_problem(meta.annotations(old).get(_APPROVAL, ""))
+    ):
+        return ()
+    path = ROOT.child("metadata", "annotations").key(_APPROVAL)
+    return (errors.invalid(path, annotation, problem) if annotation else errors.required(path, problem),)
 
 
 def _check_unknown_fields(tree: Tree) -> Iterable[FieldError]:
@@ -198,8 +230,9 @@ def _create(tree: Tree) -> Iterator[FieldError]:
         return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
 
     yield from objectmeta.check(tree, NameRule(check_name, check_name), namespaced=False)
-    yield from _STRICT(spec, _SPEC)
+    yield from _STRICT(gathered(spec), _SPEC)
     yield from _check_rest(tree)
+    yield from _check_approval(tree)
     yield from _check_unknown_fields(tree)
 
 
@@ -213,11 +246,12 @@ def _any_accepted(old: Tree) -> bool:
 
 
 def _update(new: Tree, old: Tree) -> Iterator[FieldError]:
-    yield from _spec(any_accepted=_any_accepted(old))(within(new, "spec"), _SPEC)
+    yield from _spec(any_accepted=_any_accepted(old))(gathered(within(new, "spec")), _SPEC)
     established = conditions.is_true(old, "Established")
     for way in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
         yield from unchanged(*way)(new, old)
     yield from _check_rest(new)
+    yield from _check_approval(new, old)
     if not within(old, "spec").get("preserveUnknownFields"):
         yield from _check_unknown_fields(new)
 

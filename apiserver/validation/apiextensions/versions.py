@@ -1,12 +1,16 @@
-"""What a version of a CustomResourceDefinition says besides its schema."""
+"""What a CustomResourceDefinition says of a version, or of all of them.
+
+Upstream's internal type has what all versions say in common once, beside the versions; messages name it there.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from apimachinery import errors
 from apimachinery.errors import FieldError
 from apimachinery.paths import Path
-from apiserver.validation.rules import Tree, each, every, field, pointer, required
+from apiserver.validation.apiextensions.schemas import check_schema
+from apiserver.validation.rules import Check, Tree, each, every, optional, pointer, required
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -104,8 +108,28 @@ def _check_column_path(column: Tree, path: Path) -> Iterable[FieldError]:
 
 _COLUMN: Final = every(required("name"), _check_column_type, _check_column_format, _check_column_path)
 
-check_version: Final = every(
-    _check_warning,
-    pointer("subresources", pointer("scale", _check_scale)),
-    field("additionalPrinterColumns", each(_COLUMN)),
-)
+_COMMON: Final[Mapping[str, tuple[str, Check]]] = {
+    "schema": ("validation", check_schema),
+    "subresources": ("subresources", pointer("scale", _check_scale)),
+    "additionalPrinterColumns": ("additionalPrinterColumns", each(_COLUMN)),
+    "selectableFields": ("selectableFields", every()),
+}
+"""What every version may say, what it is called if all say the same, and its rules."""
+
+_SAID: Final = every(*(optional(name, check) for name, (_, check) in _COMMON.items()))
+
+check_version: Final = every(_check_warning, _SAID)
+check_common: Final = every(*(optional(name, check) for name, check in _COMMON.values()))
+
+
+def gathered(spec: Tree) -> dict[str, Any]:
+    """A spec as the internal type has it."""
+    versions = [dict(version) for version in spec.get("versions") or ()]
+    common: dict[str, Any] = {}
+    for name, (gathered_name, _) in _COMMON.items():
+        said = [version.get(name) or None for version in versions]
+        if said and all(one == said[0] for one in said):
+            common[gathered_name] = said[0]
+            for version in versions:
+                version.pop(name, None)
+    return {**spec, **common, "versions": versions}
