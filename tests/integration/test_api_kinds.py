@@ -1,0 +1,173 @@
+"""Where kinds behave in ways of their own, over HTTP: versions, deletions, generations, faces of what is stored."""
+
+import asyncio
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from tests.support import apiserver
+
+CORE = "/api/v1/namespaces/default"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def template(image="nginx", **spec):
+    containers = [{"name": "c", "image": image}]
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers} | spec}
+
+
+async def test_an_update_may_make_a_lease_but_not_replace_one_that_it_has_not_seen(client):
+    lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 5}}
+    created = await client.put(f"{LEASES}/l", lease)
+    assert created.status == 201
+    refused = await client.put(f"{LEASES}/l", lease)
+    assert refused.status == 422
+    assert refused.body["message"] == (
+        'leases.coordination.k8s.io "l" is invalid: '
+        "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+    )
+    seen = lease | {"metadata": {"name": "l", "resourceVersion": created.body["metadata"]["resourceVersion"]}}
+    assert (await client.put(f"{LEASES}/l", seen)).status == 200
+
+
+async def test_patches_of_one_object_do_not_lose_each_other(client):
+    await client.post(f"{CORE}/configmaps", {"metadata": {"name": "a"}, "data": {}})
+    answers = await asyncio.gather(
+        *(client.patch(f"{CORE}/configmaps/a", {"data": {f"k{number}": "v"}}) for number in range(20))
+    )
+    assert {answer.status for answer in answers} == {200}
+    assert len((await client.get(f"{CORE}/configmaps/a")).body["data"]) == 20
+
+
+async def test_a_job_leaves_its_pods_and_says_so(client):
+    await client.post(
+        JOBS, {"metadata": {"name": "j"}, "spec": {"template": template(restartPolicy="Never")}}
+    )
+    deleted = await client.delete(f"{JOBS}/j")
+    assert deleted.body["metadata"]["finalizers"] == ["orphan"]
+    assert "child pods are preserved by default when jobs are deleted" in deleted.headers["Warning"]
+
+
+async def test_who_says_what_becomes_of_the_pods_is_not_warned(client):
+    await client.post(
+        JOBS, {"metadata": {"name": "j"}, "spec": {"template": template(restartPolicy="Never")}}
+    )
+    deleted = await client.delete(f"{JOBS}/j?propagationPolicy=Background")
+    assert deleted.body["status"] == "Success"
+    assert "Warning" not in deleted.headers
+
+
+async def test_an_object_that_waits_to_be_deleted_keeps_its_time():
+    clock = SteppedClock()
+    async with apiserver.running(clock=clock) as client:
+        held = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}}
+        await client.post(f"{CORE}/configmaps", held)
+        first = (await client.delete(f"{CORE}/configmaps/a")).body
+        clock.advance(5)
+        second = (await client.delete(f"{CORE}/configmaps/a")).body
+        assert second["metadata"]["deletionTimestamp"] == first["metadata"]["deletionTimestamp"]
+
+
+async def test_a_policy_can_be_changed_while_an_object_waits(client):
+    deployment = {
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template()},
+    }
+    await client.post(DEPLOYMENTS, deployment)
+    await client.delete(f"{DEPLOYMENTS}/d?propagationPolicy=Foreground")
+    assert (await client.get(f"{DEPLOYMENTS}/d")).body["metadata"]["finalizers"] == ["foregroundDeletion"]
+    await client.delete(f"{DEPLOYMENTS}/d?propagationPolicy=Background")
+    assert (await client.get(f"{DEPLOYMENTS}/d")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "generation"),
+    [
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, 1, id="labels do not count"),
+        pytest.param({"metadata": {"annotations": {"a": "b"}}}, 2, id="annotations of a deployment do"),
+        pytest.param({"spec": {"replicas": 3}}, 2, id="the spec does"),
+        pytest.param({"status": {"replicas": 3}}, 1, id="the status cannot be changed this way"),
+    ],
+)
+async def test_generations_of_a_deployment(client, change, generation):
+    deployment = {
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template()},
+    }
+    await client.post(DEPLOYMENTS, deployment)
+    changed = (await client.patch(f"{DEPLOYMENTS}/d", change)).body
+    assert changed["metadata"]["generation"] == generation
+    assert changed["status"] == {}
+
+
+async def test_texts_of_a_secret_are_stored_as_data(client):
+    made = (await client.post(f"{CORE}/secrets", {"metadata": {"name": "s"}, "stringData": {"a": "1"}})).body
+    assert made["data"] == {"a": "MQ=="}
+    assert "stringData" not in made
+
+
+async def test_every_client_of_endpoints_is_warned(client):
+    assert "v1 Endpoints is deprecated" in (await client.get(f"{CORE}/endpoints")).headers["Warning"]
+    refused = await client.post(f"{CORE}/endpoints", {"metadata": {}})
+    assert refused.status == 422
+    assert "v1 Endpoints is deprecated" in refused.headers["Warning"]
+
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+EVENT = {
+    "metadata": {"name": "e"},
+    "eventTime": "2030-01-01T00:00:00.000000Z",
+    "reportingController": "example.com/c",
+    "reportingInstance": "i",
+    "action": "Acting",
+    "reason": "R",
+    "type": "Normal",
+    "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+    "note": "hello",
+}
+
+
+async def test_one_event_has_two_faces(client):
+    made = (await client.post(EVENTS, EVENT)).body
+    assert (made["apiVersion"], made["note"]) == ("events.k8s.io/v1", "hello")
+    core = (await client.get(f"{CORE}/events/e")).body
+    assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "hello", "p")
+    listed = (await client.get(EVENTS)).body
+    assert (listed["apiVersion"], listed["items"][0]["note"]) == ("events.k8s.io/v1", "hello")
+    changed = (await client.patch(f"{CORE}/events/e", {"count": 2})).body
+    assert changed["count"] == 2
+    assert (await client.get(f"{EVENTS}/e")).body["deprecatedCount"] == 2
+
+
+async def test_a_watch_shows_the_face_that_it_asked_for(client):
+    async with (
+        client.watch(f"{EVENTS}?watch=true") as events,
+        client.watch(f"{CORE}/events?watch=true") as core,
+    ):
+        await client.post(EVENTS, EVENT)
+        shown, stored = await anext(events), await anext(core)
+    assert (shown["object"]["apiVersion"], shown["object"]["note"]) == ("events.k8s.io/v1", "hello")
+    assert (stored["object"]["apiVersion"], stored["object"]["message"]) == ("v1", "hello")
+
+
+async def test_an_autoscaler_of_v1_is_stored_as_v2(client):
+    v1, v2 = (
+        f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2")
+    )
+    target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+    made = await client.post(
+        v1, {"metadata": {"name": "h"}, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
+    )
+    # What v2 has by default shows in v1.
+    assert made.body["spec"]["targetCPUUtilizationPercentage"] == 80
+    await client.patch(f"{v1}/h", {"spec": {"targetCPUUtilizationPercentage": 50}})
+    (metric,) = (await client.get(f"{v2}/h")).body["spec"]["metrics"]
+    assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
