@@ -13,7 +13,6 @@ from apiserver.validation import (
     certificates,
     coordination,
     discovery,
-    flowcontrol,
     node,
     objectmeta,
     policy,
@@ -25,6 +24,7 @@ from apiserver.validation.admissionregistration import policies as admission_pol
 from apiserver.validation.admissionregistration import webhooks
 from apiserver.validation.apiextensions import definitions
 from apiserver.validation.core import configs, events, limit_ranges, namespaces, nodes, quotas
+from apiserver.validation.flowcontrol import levels, schemas
 from apiserver.validation.kind import Validation
 from apiserver.validation.networking import addresses, ingresses, policies
 from apiserver.validation.pods import kinds as pods
@@ -55,7 +55,8 @@ VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
         **definitions.VALIDATIONS,
         **discovery.VALIDATIONS,
         **events.VALIDATIONS,
-        **flowcontrol.VALIDATIONS,
+        **levels.VALIDATIONS,
+        **schemas.VALIDATIONS,
         **ingresses.VALIDATIONS,
         **limit_ranges.VALIDATIONS,
         **namespaces.VALIDATIONS,

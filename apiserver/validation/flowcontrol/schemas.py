@@ -1,6 +1,5 @@
-"""Kinds of flowcontrol.apiserver.k8s.io: which requests are one flow, and how many of a level are served at once."""
+"""FlowSchemas."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -8,27 +7,23 @@ from apimachinery import errors, meta, names
 from apimachinery.errors import FieldError
 from apimachinery.groups import GroupKind
 from apimachinery.paths import ROOT, Path
+from apiserver.validation.flowcontrol.status import EXEMPT, update_status
 from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
-from apiserver.validation.objects import as_created, part, within
+from apiserver.validation.objects import as_created, within
 from apiserver.validation.rules import (
     Check,
     Tree,
-    between,
     each,
     every,
     field,
     must,
-    one_of,
     pointer,
-    refused,
     required,
     valid,
 )
 
-_GROUP: Final = "flowcontrol.apiserver.k8s.io"
 _ALL: Final = "*"
-_EXEMPT: Final = "exempt"
 
 
 # --- rules of requests
@@ -193,128 +188,16 @@ def _create_schema(tree: Tree) -> Iterator[FieldError]:
     spec, path = within(tree, "spec"), ROOT.child("spec")
     precedence = spec.get("matchingPrecedence", 0)
     yield from _PRECEDENCE(precedence, path.child("matchingPrecedence"))
-    if precedence == 1 and meta.name(tree) != _EXEMPT:
+    if precedence == 1 and meta.name(tree) != EXEMPT:
         problem = "only the schema named 'exempt' may have matchingPrecedence 1"
         yield errors.invalid(path.child("matchingPrecedence"), precedence, problem)
     yield from _SCHEMA(spec, path)
 
 
-# --- PriorityLevelConfiguration
-
-_SHARES: Final = must(lambda shares: shares >= 0, "must be a non-negative integer")
-_PERCENT: Final = between(0, 100)
-_COUNT: Final = must(lambda count: count > 0, "must be positive")
-_MOST_QUEUES: Final = 10_000_000
-_MOST_ENTROPY: Final = 60
-
-
-def _hand_problem(hand: int, queues: int) -> str:
-    """Dealing a hand from a deck of queues takes bits of a hash, of which there are not that many."""
-    if hand <= 0:
-        return "must be positive"
-    if hand > queues:
-        return f"should not be greater than queues ({queues})"
-    if math.ceil(math.log2(queues) * hand) > _MOST_ENTROPY:
-        decks = f"deckSize {queues} and handSize {hand}"
-        return f"required entropy bits of {decks} should not be greater than {_MOST_ENTROPY}"
-    return ""
-
-
-def _check_hand(queuing: Tree, path: Path) -> Iterable[FieldError]:
-    hand = queuing.get("handSize", 0)
-    problem = _hand_problem(hand, queuing.get("queues", 0))
-    return (errors.invalid(path.child("handSize"), hand, problem),) if problem else ()
-
-
-_QUEUING: Final = every(
-    field("queueLengthLimit", _COUNT, absent=0),
-    field(
-        "queues",
-        _COUNT,
-        must(lambda queues: queues <= _MOST_QUEUES, f"must not be greater than {_MOST_QUEUES}"),
-        absent=0,
-    ),
-    _check_hand,
-)
-
-_RESPONSES: Final[Mapping[str, Check]] = {
-    "Queue": required(
-        "queuing", _QUEUING, detail="must not be empty if limited.limitResponse.type is Limited"
-    ),
-    "Reject": pointer("queuing", refused("must be nil if limited.limitResponse.type is not Limited")),
-}
-
-
-def _by_type(checks: Mapping[str, Check]) -> Check:
-    def check(of: Tree, path: Path) -> Iterable[FieldError]:
-        kind = of.get("type", "")
-        return checks[kind](of, path) if kind in checks else required("type", one_of(*checks))(of, path)
-
-    return check
-
-
-_LENDABLE: Final = pointer("lendablePercent", _PERCENT)
-_LIMITED: Final = every(
-    field("nominalConcurrencyShares", _SHARES, absent=0),
-    field("limitResponse", _by_type(_RESPONSES), absent={}),
-    _LENDABLE,
-    pointer(
-        "borrowingLimitPercent",
-        must(lambda percent: percent >= 0, "if specified, must be a non-negative integer"),
-    ),
-)
-_LEVELS: Final[Mapping[str, Check]] = {
-    "Exempt": every(
-        pointer("limited", refused("must be nil if the type is not Limited")),
-        pointer("exempt", field("nominalConcurrencyShares", _SHARES, absent=0), _LENDABLE),
-    ),
-    "Limited": every(
-        pointer("exempt", refused("must be nil if the type is Limited")),
-        lambda spec, path: (
-            ()
-            if spec.get("limited") is not None
-            else (errors.required(path.child("limited"), "must not be empty when type is Limited"),)
-        ),
-        pointer("limited", _LIMITED),
-    ),
-}
-_LEVEL: Final = _by_type(_LEVELS)
-
-
-def _create_level(tree: Tree) -> Iterator[FieldError]:
-    spec, path = within(tree, "spec"), ROOT.child("spec")
-    kind = spec.get("type", "")
-    if (meta.name(tree) == _EXEMPT) != (kind == "Exempt"):
-        problem = "type must be 'Exempt' if and only if name is 'exempt'"
-        yield errors.invalid(path.child("type"), kind, problem)
-    yield from _LEVEL(spec, path)
-
-
-# --- status
-
-
-def _check_conditions(conditions: Sequence[Tree] | None, path: Path) -> Iterator[FieldError]:
-    seen = set()
-    for index, condition in enumerate(conditions or ()):
-        at, kind = path.index(index).child("type"), condition.get("type", "")
-        if kind in seen:
-            yield errors.duplicate(at, kind)
-        seen.add(kind)
-        if not kind:
-            yield errors.required(at, "must not be empty")
-
-
-_STATUS: Final = part(field("conditions", _check_conditions), "status")
-
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
-    GroupKind(_GROUP, "FlowSchema"): Validation(
+    GroupKind("flowcontrol.apiserver.k8s.io", "FlowSchema"): Validation(
         create=_create_schema,
         update=as_created(_create_schema, namespaced=False),
-        subresources={"status": _STATUS},
-    ),
-    GroupKind(_GROUP, "PriorityLevelConfiguration"): Validation(
-        create=_create_level,
-        update=as_created(_create_level, namespaced=False),
-        subresources={"status": _STATUS},
+        subresources={"status": update_status},
     ),
 }
