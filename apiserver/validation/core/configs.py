@@ -18,9 +18,9 @@ from apiserver.wire import go_json
 _MOST_BYTES: Final = 1024 * 1024
 
 
-def _size(content: str) -> int:
-    """How many bytes a text of base64 holds."""
-    return len(content) // 4 * 3 - content.count("=")
+def _size(content: str | None) -> int:
+    """How many bytes a text of base64 holds; in a map it may be null."""
+    return len(content) // 4 * 3 - content.count("=") if content else 0
 
 
 _SEALED: Final = "field is immutable when `immutable` is set"
@@ -116,10 +116,10 @@ def _with_json(key: str) -> Create:
     """The contents of a secret are never told."""
 
     def check(secret: Tree) -> Iterable[FieldError]:
-        content = (secret.get("data") or {}).get(key)
-        if content is None:
+        data = secret.get("data") or {}
+        if key not in data:
             return (errors.required(_DATA.key(key)),)
-        problem = _json_problem(b64decode(content))
+        problem = _json_problem(b64decode(data[key] or ""))
         return (errors.invalid(_DATA.key(key), "<secret contents redacted>", problem),) if problem else ()
 
     return check
