@@ -65,19 +65,15 @@ class Renderer:
             return partial.of(tree, wanted.version)
         if wanted.view is View.TABLE:
             metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
-            printer, include = self._printers(resource), table.included(include)
-            return table.make(
-                printer, [tree], metadata, now=now, include=include, version=wanted.version, header=header
-            )
+            asked = table.Asked(version=wanted.version, include=table.included(include), header=header)
+            return table.make(self._printers(resource), [tree], metadata, now=now, asked=asked)
         return tree
 
     def _table(
         self, call: Call, trees: list[Tree], metadata: Mapping[str, Any], wanted: Wanted, now: datetime
     ) -> Tree:
-        printer, include = self._printers(call.resource), table.included(call.parameter("includeObject"))
-        return table.make(
-            printer, trees, metadata, now=now, include=include, version=wanted.version, header=True
-        )
+        asked = table.Asked(version=wanted.version, include=table.included(call.parameter("includeObject")))
+        return table.make(self._printers(call.resource), trees, metadata, now=now, asked=asked)
 
 
 _TYPE_META = frozenset({"kind", "apiVersion"})

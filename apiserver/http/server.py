@@ -159,7 +159,9 @@ class Handler:
             verbs = subresource.verbs
         elif resource.namespaced and not info.namespace and (info.name or info.verb == "create"):
             raise _no_such_resource()
-        wrong_place = info.verb in _OF_ONE if not info.name else info.verb == "create" and not info.subresource
+        wrong_place = (
+            info.verb in _OF_ONE if not info.name else info.verb == "create" and not info.subresource
+        )
         if info.verb not in verbs or wrong_place:
             raise MethodNotSupported(_NOT_ALLOWED, Details())
         return resource

@@ -55,23 +55,25 @@ def included(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the client asked for: which `meta.k8s.io` version, what of the objects, and whether the columns again."""
+
+    version: str
+    include: str = ""
+    header: bool = True
+
+
 def make(
-    printer: Printer,
-    trees: Sequence[Tree],
-    metadata: Mapping[str, Any],
-    *,
-    now: datetime,
-    include: str,
-    version: str,
-    header: bool,
+    printer: Printer, trees: Sequence[Tree], metadata: Mapping[str, Any], *, now: datetime, asked: Asked
 ) -> Tree:
-    columns = [_definition(column) for column in printer.columns] if header else []
+    columns = [_definition(column) for column in printer.columns] if asked.header else []
     return {
         "kind": "Table",
-        "apiVersion": f"meta.k8s.io/{version}",
+        "apiVersion": f"meta.k8s.io/{asked.version}",
         "metadata": metadata,
         "columnDefinitions": columns,
-        "rows": [_row(printer, tree, now, include, version) for tree in _ordered(printer, trees)],
+        "rows": [_row(printer, tree, now, asked) for tree in _ordered(printer, trees)],
     }
 
 
@@ -79,10 +81,10 @@ def _ordered(printer: Printer, trees: Sequence[Tree]) -> Sequence[Tree]:
     return sorted(trees, key=printer.order) if printer.order else trees
 
 
-def _row(printer: Printer, tree: Tree, now: datetime, include: str, version: str) -> Tree:
+def _row(printer: Printer, tree: Tree, now: datetime, asked: Asked) -> Tree:
     conditions = printer.conditions(tree) if printer.conditions else ()
     known = {"conditions": conditions} if conditions else {}
-    return {"cells": printer.cells(tree, now), **known, "object": _object(tree, include, version)}
+    return {"cells": printer.cells(tree, now), **known, "object": _object(tree, asked)}
 
 
 def _definition(column: Column) -> Tree:
@@ -95,7 +97,7 @@ def _definition(column: Column) -> Tree:
     }
 
 
-def _object(tree: Tree, include: str, version: str) -> Tree | None:
-    if include == "None":
+def _object(tree: Tree, asked: Asked) -> Tree | None:
+    if asked.include == "None":
         return None
-    return tree if include == "Object" else partial.of(tree, version)
+    return tree if asked.include == "Object" else partial.of(tree, asked.version)

@@ -35,10 +35,6 @@ def _condition(tree: Tree) -> str:
     return ",".join((decision, *failed, *issued))
 
 
-def _cluster_trust_bundle(tree: Tree, _: datetime) -> list[Any]:
-    return [meta.name(tree), text(tree, "spec", "signerName") or "<none>"]
-
-
 PRINTERS: Final[Mapping[str, Printer]] = {
     "CertificateSigningRequest": Printer(
         columns=(
@@ -51,5 +47,4 @@ PRINTERS: Final[Mapping[str, Printer]] = {
         ),
         cells=_certificate_signing_request,
     ),
-    "ClusterTrustBundle": Printer(columns=(NAME, Column(name="SignerName")), cells=_cluster_trust_bundle),
 }

@@ -114,8 +114,6 @@ def test_certificate_signing_request_condition(types, certificate, expected):
             {"signerName": "s", "username": "u", "expirationSeconds": 86400},
             ["x", "5m", "s", "u", "24h", "Pending"],
         ),
-        ("ClusterTrustBundle", {}, ["x", "<none>"]),
-        ("ClusterTrustBundle", {"signerName": "s"}, ["x", "s"]),
     ],
 )
 def test_certificates(kind, spec, expected):

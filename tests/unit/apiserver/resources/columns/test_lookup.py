@@ -69,7 +69,9 @@ def test_an_ip_address_has_an_age_that_no_column_is_for(parent, expected):
 
 def rows(group, kind, *trees):
     printer = lookup.printer_of_kind(GroupKind(group, kind))
-    made = table.make(printer, trees, {}, now=NOW, include="None", version="v1", header=False)
+    made = table.make(
+        printer, trees, {}, now=NOW, asked=table.Asked(version="v1", include="None", header=False)
+    )
     return made["rows"]
 
 

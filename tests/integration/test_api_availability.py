@@ -1,0 +1,46 @@
+"""API services: the server says of each whether it can be reached."""
+
+import pytest
+
+from apimachinery import conditions
+from tests.support import apiserver
+
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def judged(client, group, **spec):
+    """The condition that an API service made with this spec comes to have."""
+    wanted = {"group": group, "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 15} | spec
+    async with client.watch(f"{API_SERVICES}?watch=1&fieldSelector=metadata.name=v1.{group}") as events:
+        await client.post(API_SERVICES, {"metadata": {"name": f"v1.{group}"}, "spec": wanted})
+        while True:
+            event = await anext(events)
+            if found := conditions.get(event["object"], "Available"):
+                return found
+
+
+async def test_what_the_server_serves_itself_is_available(client):
+    found = await judged(client, "example.com")
+    assert (found["status"], found["reason"]) == ("True", "Local")
+
+
+async def test_a_service_that_is_not_there_is_named(client):
+    service = {"name": "metrics", "namespace": "default"}
+    found = await judged(client, "example.com", service=service, insecureSkipTLSVerify=True)
+    assert (found["status"], found["reason"]) == ("False", "ServiceNotFound")
+    assert found["message"] == 'service/metrics in "default" is not present'
+
+
+async def test_what_would_have_to_be_proxied_is_said_to_be_out_of_reach(client):
+    spec = {"ports": [{"port": 443}]}
+    await client.post("/api/v1/namespaces/default/services", {"metadata": {"name": "metrics"}, "spec": spec})
+    service = {"name": "metrics", "namespace": "default"}
+    found = await judged(client, "example.com", service=service, insecureSkipTLSVerify=True)
+    assert found["reason"] == "FailedDiscoveryCheck"
+    assert found["message"] == "this server does not proxy requests to other API servers"

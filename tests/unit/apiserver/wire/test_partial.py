@@ -1,0 +1,31 @@
+"""Objects as their metadata alone."""
+
+import pytest
+
+from apiserver.wire import partial
+
+GENERATION = "deprecated.daemonset.template.generation"
+
+
+def test_keeps_metadata_and_nothing_else():
+    made = partial.of({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}}, "v1")
+    assert made == {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": "a"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "annotations", "shown"),
+    [
+        ("DaemonSet", {GENERATION: "1"}, None),
+        ("DaemonSet", {GENERATION: "1", "a": "b"}, {"a": "b"}),
+        ("DaemonSet", {"a": "b"}, {"a": "b"}),
+        ("ControllerRevision", {GENERATION: "1"}, {GENERATION: "1"}),
+    ],
+)
+def test_hides_the_count_of_templates_of_daemon_sets(kind, annotations, shown):
+    tree = {"kind": kind, "apiVersion": "apps/v1", "metadata": {"name": "a", "annotations": annotations}}
+    assert partial.of(tree, "v1")["metadata"].get("annotations") == shown
+    assert tree["metadata"]["annotations"] == annotations
