@@ -223,7 +223,7 @@ def _check_decisions(new: Tree, old: Tree, *, decides: bool) -> Iterator[FieldEr
         if len(now) > len(before):
             yield errors.forbidden(_CONDITIONS, f'updates may not add a condition of type "{kind}"')
         elif len(now) == len(before) and now != before:
-            # Upstream adds a picture of the difference, which is drawn in another way each time.
+            # Upstream goes on with the difference of the two; this is the line that clients look for.
             yield errors.forbidden(_CONDITIONS, f'updates may not modify a condition of type "{kind}"\n')
 
 

@@ -157,7 +157,7 @@ def _check_same_source(new: Tree, old: Tree) -> Iterable[FieldError]:
     if now == before:
         return ()
     name = "spec.persistentvolumesource"
-    # Upstream adds a picture of the difference, which is drawn in another way each time.
+    # Upstream goes on with the difference of the two; this is the line that clients look for.
     return (errors.forbidden(ROOT.child(name), f"{name} is immutable after creation\n"),)
 
 
