@@ -252,3 +252,19 @@ async def test_a_resize_changes_resources_alone(client):
     assert (container["image"], container["resources"]) == ("nginx", {"requests": {"cpu": "1"}})
     assert "nodeName" not in resized.body["spec"]
     assert resized.body["metadata"]["generation"] == 2
+
+
+async def test_who_writes_a_part_manages_that_part_alone(client):
+    await client.post(PODS, pod(), User_Agent="maker/1")
+    debugger = {"name": "d", "image": "busybox"}
+    patched = await client.patch(
+        f"{PODS}/p/ephemeralcontainers",
+        {"metadata": {"labels": {"mine": "1"}}, "spec": {"ephemeralContainers": [debugger]}},
+        kind="strategic-merge-patch+json",
+        User_Agent="debug/1",
+    )
+    metadata = patched.body["metadata"]
+    assert "mine" not in metadata["labels"]
+    (entry,) = [entry for entry in metadata["managedFields"] if entry["manager"] == "debug"]
+    assert entry["subresource"] == "ephemeralcontainers"
+    assert entry["fieldsV1"].keys() == {"f:spec"}
