@@ -14,10 +14,7 @@ CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
 SERVICES, ENDPOINTS = ("", "v1", "services"), ("", "v1", "endpoints")
 ENDPOINT_SLICES = ("discovery.k8s.io", "v1", "endpointslices")
 PRIORITY_CLASSES = ("scheduling.k8s.io", "v1", "priorityclasses")
-SERVICE_CIDRS, IP_ADDRESSES = (
-    ("networking.k8s.io", "v1", "servicecidrs"),
-    ("networking.k8s.io", "v1", "ipaddresses"),
-)
+SERVICE_CIDRS = ("networking.k8s.io", "v1", "servicecidrs")
 
 SYSTEM_NAMESPACES = (
     wellknown.NAMESPACE_SYSTEM,
@@ -80,7 +77,7 @@ def _priority_classes() -> Sequence[Wanted]:
 
 
 def _service(facts: Facts) -> Sequence[Wanted]:
-    """The service, the range that its address is from, and the address."""
+    """The service, and the range that its address is from."""
     first = str(ip_network(facts.service_range)[1])
     ready = {
         "type": "Ready",
@@ -105,17 +102,7 @@ def _service(facts: Facts) -> Sequence[Wanted]:
             namespace=wellknown.NAMESPACE_DEFAULT,
             content={"metadata": {"labels": labels}, "spec": spec | {"type": "ClusterIP"}},
         ),
-        Wanted(resource=IP_ADDRESSES, name=first, content=_ip_address(first)),
     )
-
-
-def _ip_address(address: str) -> dict[str, object]:
-    labels = {
-        "ipaddress.kubernetes.io/ip-family": _family(address),
-        "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
-    }
-    parent = {"group": "", "resource": "services", "namespace": wellknown.NAMESPACE_DEFAULT, "name": SERVICE}
-    return {"metadata": {"labels": labels}, "spec": {"parentRef": parent}}
 
 
 def _whereabouts(facts: Facts) -> Sequence[Wanted]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import orjson
 
-from apimachinery import status
+from apimachinery.status import ApiError, Conflict
 from apiserver.bootstrap.wanted import Name, Wanted
 from apiserver.discovery import version
 from apiserver.resources.spec import Resource
@@ -38,15 +38,19 @@ async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
         tree["metadata"]["resourceVersion"] = str(present.revision)
         try:
             await update(backend, _call(resource, wanted, "update", tree))
-        except status.Conflict:
+        except Conflict:
             continue
         return
 
 
 async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
+    """Answers whether it was made here."""
     try:
         answer = await create(backend, _call(resource, wanted, "create", wanted.tree()))
-    except status.AlreadyExists:
+    except ApiError:
+        # Another server may have made it meanwhile, and taken what it claims, such as an address.
+        if await backend.find(resource, wanted.namespace, wanted.name) is None:
+            raise
         return False
     if wanted.status:
         tree = answer.object() | {"status": wanted.status}

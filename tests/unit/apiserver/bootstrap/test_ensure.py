@@ -1,5 +1,7 @@
 """Objects of the system are made once, what people change stays, and what tells of the server is made true again."""
 
+import asyncio
+
 import pytest
 
 from apimachinery.clock import SteppedClock
@@ -26,12 +28,20 @@ def facts(address="192.0.2.7", port=6443):
 
 
 @pytest.fixture
-async def server():
-    clock = SteppedClock()
-    store = MemoryStore(clock=clock)
-    async with ApiServer(store, trust=Trust(tokens={}), clock=clock) as server:
-        yield server
+async def store():
+    store = MemoryStore(clock=SteppedClock())
+    yield store
     await store.close()
+
+
+def over(store):
+    return ApiServer(store, trust=Trust(tokens={}), clock=SteppedClock())
+
+
+@pytest.fixture
+async def server(store):
+    async with over(store) as server:
+        yield server
 
 
 async def make(server, **changes):
@@ -47,6 +57,13 @@ async def test_everything_is_made_once(server):
     revision = (await server.backend.kv.status()).revision
     assert await make(server) == 0
     assert (await server.backend.kv.status()).revision == revision
+
+
+async def test_servers_that_start_at_once_do_not_disturb_each_other(store):
+    async with over(store) as one, over(store) as two, over(store) as three:
+        made = await asyncio.gather(*map(make, (one, two, three)))
+        assert sum(made) == len(cluster(facts(), GROUPS))
+        assert await make(one) == 0
 
 
 async def test_the_service_has_the_first_address_and_leads_here(server):
