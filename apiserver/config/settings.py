@@ -35,7 +35,10 @@ class Serving:
     ] = ""
     cert_dir: Annotated[
         Path | None,
-        Flag("where generated certificates and keys are kept (DATA_DIR/pki, or else nowhere)", Path),
+        Flag(
+            "where generated certificates and keys are kept, for all servers over one store (DATA_DIR/pki, or else nowhere)",
+            Path,
+        ),
     ] = None
     tls_cert_file: Annotated[
         Path | None, Flag("the server's certificate, with its chain (generated)", Path)
