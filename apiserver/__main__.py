@@ -3,12 +3,14 @@
 import logging
 import os
 import sys
+from collections.abc import Callable, Sequence
 
 import uvloop
 
 from apiserver.authn.serviceaccount.keys import BadKey
 from apiserver.authn.tokens import BadTokenFile
 from apiserver.config.command_line import parse
+from apiserver.kubeconfig import NotOurs
 from apiserver.observe import logs
 from apiserver.pki.folder import BadFolder
 from apiserver.serve import serve
@@ -17,18 +19,18 @@ from etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 
-def main() -> int:
-    config = parse(sys.argv[1:], os.environ)
+def main(arguments: Sequence[str], *, once_ready: Callable[[], None] = lambda: None) -> int:
+    config = parse(arguments, os.environ)
     logs.start(verbosity=config.logging.v, form=config.logging.logging_format)
     for name in config.ignored:
         LOG.warning("--%s is not built yet, and ignored", name)
     try:
-        uvloop.run(serve(config))
-    except (OSError, KVError, BadFolder, BadKey, BadTokenFile) as error:
+        uvloop.run(serve(config, once_ready=once_ready))
+    except (OSError, KVError, BadFolder, BadKey, BadTokenFile, NotOurs) as error:
         LOG.critical("%s", error)
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

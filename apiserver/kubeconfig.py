@@ -15,8 +15,14 @@ NAME = "mockube"
 USER = "kubernetes-admin"
 
 
+class NotOurs(Exception):
+    """The file that is there leads to other clusters."""
+
+
 def write(path: Path, *, server: str, authority: bytes, client: Pair, token: str) -> None:
-    """Nobody but its owner may read it, for whoever can is the administrator."""
+    """Nobody but its owner may read it, for whoever can is the administrator. It replaces none but its own kind."""
+    if path.exists() and not _is_ours(path.read_bytes()):
+        raise NotOurs(f"{path} leads to other clusters, and is not overwritten: name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
     tree = document(server=server, authority=authority, client=client, token=token)
     write_private(path, yaml.safe_dump(tree, sort_keys=False).encode())
@@ -37,6 +43,15 @@ def document(*, server: str, authority: bytes, client: Pair, token: str) -> Mapp
         "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": USER}}],
         "current-context": NAME,
     }
+
+
+def _is_ours(text: bytes) -> bool:
+    try:
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return False
+    clusters = tree.get("clusters") if isinstance(tree, dict) else None
+    return tree is None or (isinstance(clusters, list) and [one.get("name") for one in clusters] == [NAME])
 
 
 def _encoded(data: bytes) -> str:

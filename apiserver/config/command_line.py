@@ -47,6 +47,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
         _SECTIONS,
         ignored=IGNORED,
         prog="python -m apiserver",
+        usage="python -m apiserver [FLAG ...]",
         description="mockube's API server.",
         epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_SECURE_PORT is --secure-port.",
     )

@@ -1,0 +1,59 @@
+"""A kubeconfig is for its owner's eyes, and never takes the place of somebody else's."""
+
+import base64
+import stat
+
+import pytest
+import yaml
+
+from apiserver import kubeconfig
+from apiserver.pki.issue import Pair
+
+CLIENT = Pair(certificate=b"crt", key=b"key")
+
+
+def write(path, server="https://127.0.0.1:6443"):
+    kubeconfig.write(path, server=server, authority=b"ca", client=CLIENT, token="t")
+
+
+def test_what_is_written_is_what_clients_read(tmp_path):
+    path = tmp_path / "new" / "config"
+    write(path)
+    tree = yaml.safe_load(path.read_text())
+    assert tree["current-context"] == "mockube"
+    assert tree["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:6443"
+    user = tree["users"][0]["user"]
+    assert base64.b64decode(user["client-certificate-data"]) == b"crt"
+    assert user["token"] == "t"
+
+
+def test_nobody_else_may_read_it(tmp_path):
+    path = tmp_path / "config"
+    path.touch(mode=0o644)
+    write(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_an_older_one_is_replaced(tmp_path):
+    path = tmp_path / "config"
+    write(path)
+    write(path, "https://127.0.0.1:1")
+    assert "https://127.0.0.1:1" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("clusters: [{name: production}]", id="another cluster"),
+        pytest.param("clusters: [{name: mockube}, {name: production}]", id="others besides"),
+        pytest.param("current-context: x", id="no clusters"),
+        pytest.param("a: b: c", id="no YAML"),
+        pytest.param("notes", id="something else"),
+    ],
+)
+def test_another_one_is_left_alone(tmp_path, text):
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(kubeconfig.NotOurs, match="is not overwritten"):
+        write(path)
+    assert path.read_text() == text
