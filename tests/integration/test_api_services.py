@@ -99,6 +99,38 @@ async def test_what_was_refused_holds_nothing(client):
     assert await addresses(client) == {created["spec"]["clusterIP"]: "a"}
 
 
+async def test_a_service_that_waits_to_be_deleted_holds_what_it_has(client):
+    held = service("a", type="NodePort")
+    held["metadata"]["finalizers"] = ["example.com/a"]
+    created = (await client.post(SERVICES, held)).body
+    await client.delete(f"{SERVICES}/a")
+    assert await addresses(client) == {created["spec"]["clusterIP"]: "a"}
+    await client.patch(f"{SERVICES}/a", {"metadata": {"finalizers": None}})
+    assert (await client.get(f"{SERVICES}/a")).status == 404
+    assert await addresses(client) == {}
+    port = created["spec"]["ports"][0]["nodePort"]
+    again = service("b", type="NodePort", ports=[{"port": 80, "nodePort": port}])
+    assert (await client.post(SERVICES, again)).status == 201
+
+
+async def test_services_that_are_deleted_together_free_everything(client):
+    for name in "abc":
+        await client.post(SERVICES, service(name, type="NodePort"))
+    await client.delete(SERVICES)
+    assert await addresses(client) == {}
+
+
+async def test_a_service_cidr_adds_to_what_can_be_had(client):
+    ranges = "/apis/networking.k8s.io/v1/servicecidrs"
+    await client.post(ranges, {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.9.0.0/24"]}})
+    wished = service("a", clusterIP="10.9.0.7")
+    assert (await client.post(SERVICES, wished)).status == 422
+    ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": ""}
+    ready |= {"lastTransitionTime": "2030-01-01T00:00:00Z"}
+    await client.patch(f"{ranges}/more/status", {"status": {"conditions": [ready]}})
+    assert (await client.post(SERVICES, wished)).status == 201
+
+
 async def test_endpoints_go_with_their_service(client):
     await client.post(SERVICES, service("a"))
     await client.post("/api/v1/namespaces/default/endpoints", {"metadata": {"name": "a"}})
