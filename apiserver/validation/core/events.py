@@ -4,13 +4,14 @@ Upstream names fields as the core group does, whichever group the event is of.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from apimachinery import errors, meta, names
 from apimachinery.errors import FieldError
 from apimachinery.groups import GroupKind
 from apimachinery.paths import ROOT
 from apiserver.validation import objectmeta
+from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
 from apiserver.validation.objectmeta import SUBDOMAIN
 from apiserver.validation.objects import within
@@ -95,10 +96,15 @@ def _update_core(new: Tree, _old: Tree) -> Iterable[FieldError]:
 
 _TO_BE_UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
 _UNCHANGED: Final = (
-    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reportingComponent",
-    "reportingInstance", "action", "type", "eventTime", "related",
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type", "eventTime",
+    "action", "related", "reportingComponent", "reportingInstance",
 )  # fmt: skip
-_SPELT: Final = {"message": "note", "reportingComponent": "reportingController"}
+_SPELT: Final = {"reportingComponent": "reportingController"}
+_STRUCTS: Final = {
+    "involvedObject": "core.ObjectReference",
+    "source": "core.EventSource",
+    "related": "core.ObjectReference",
+}
 
 
 def _check_series(event: Tree) -> Iterator[FieldError]:
@@ -131,14 +137,20 @@ def _create(sent: Tree) -> Iterator[FieldError]:
             yield errors.invalid(ROOT.child(name), "", "needs to be unset")
 
 
+def _shown(name: str, value: Any) -> Any:
+    return value if value is None or name not in _STRUCTS else internal(_STRUCTS[name], value)
+
+
 def _update(sent: Tree, before: Tree) -> Iterator[FieldError]:
     """Only the series of an event goes on."""
     new, old = _as_core(sent), _as_core(before)
-    if not (new.get("series") is None and old.get("series") is not None):
+    yield from _check_every(new, "reportingController")
+    if new.get("series") != old.get("series"):
         yield from _check_series(new)
     for name in _UNCHANGED:
         if (new.get(name) or None) != (old.get(name) or None):
-            yield errors.invalid(ROOT.child(_SPELT.get(name, name)), new.get(name), IMMUTABLE)
+            shown = _shown(name, new.get(name))
+            yield errors.invalid(ROOT.child(_SPELT.get(name, name)), shown, IMMUTABLE)
 
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
