@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from ipaddress import ip_address, ip_network
 
@@ -34,7 +34,7 @@ ELSEWHERE = ("192.0.2.1", 9)
 """An address of no machine: only to learn by which of its own addresses this one would go there."""
 
 
-async def serve(config: Config) -> None:
+async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal says stop."""
     clock, luck = RealClock(), SystemChance()
     stopping = _signalled()
@@ -66,6 +66,7 @@ async def serve(config: Config) -> None:
         )
         await stack.enter_async_context(door)
         _announce(serving, doors, credentials)
+        once_ready()
         await stopping.wait()
         LOG.info("Stopping: /readyz says so, requests end, a second signal ends them at once")
         server.stopping = True
