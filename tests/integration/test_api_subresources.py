@@ -241,7 +241,8 @@ async def test_a_pod_in_two_budgets_cannot_be_evicted(client):
 
 
 async def test_a_resize_changes_resources_alone(client):
-    await client.post(PODS, pod())
+    asked = {"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "500m"}}}
+    await client.post(PODS, pod(containers=[asked]))
     changed = pod(nodeName="elsewhere")
     changed["spec"]["containers"][0] |= {"image": "other", "resources": {"requests": {"cpu": "1"}}}
     resized = await client.patch(
