@@ -27,6 +27,8 @@ _HTML_ESCAPES = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
 
+_TWICE_INDENTED = re.compile(r"^( +)\1", re.MULTILINE)
+
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"[0-9]+")
 
@@ -87,6 +89,12 @@ def marshal(value: Any) -> str:
     if isinstance(value, float):
         return _marshal_float(value)
     return "null" if value is None else plain(value)
+
+
+def marshal_indent(value: Any) -> str:
+    """A JSON tree without floating numbers as `json.MarshalIndent` writes it, a space for each level."""
+    indented = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return _TWICE_INDENTED.sub(r"\1", indented).translate(_HTML_ESCAPES)
 
 
 def _marshal_text(text: str) -> str:

@@ -47,6 +47,8 @@ def internal(struct: str, tree: Tree) -> dict[str, Any]:
 def _shown(row: _Field, value: Any) -> Any:
     if value is None:
         return internal(row.struct, {}) if row.struct and row.zero is not None else row.zero
+    if isinstance(value, dict) and (row.shape == "map" or not row.struct):
+        value = dict(sorted(value.items()))
     if not row.struct:
         return value
     if row.shape == "list":

@@ -231,3 +231,9 @@ port_number: Final = between(1, 65535)
 def immutable(new: Any, old: Any, path: Path) -> Iterable[FieldError]:
     """Refuse that a value changes. Absent and empty are the same, as they are in Go's semantic comparison."""
     return () if new == old or not (new or old) else (errors.invalid(path, new, IMMUTABLE),)
+
+
+def as_before(tree: Tree, before: Tree, *names: str) -> Tree:
+    """The struct with some of its fields as they were, to see whether the others changed."""
+    kept = {name: value for name, value in tree.items() if name not in names}
+    return kept | {name: before[name] for name in names if name in before}

@@ -5,13 +5,12 @@ from typing import Any
 
 from apimachinery import quantity
 from apimachinery.quantity import Quantity
-from apiserver.resources.strategy import Tree
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 COMPUTE = frozenset({"cpu", "memory"})
 
 
-def qos_class(pod: Tree) -> str:
+def qos_class(pod: Mapping[str, Any]) -> str:
     """Ephemeral containers do not count: they cannot ask for anything."""
     spec = pod.get("spec", {})
     if spec.get("resources"):

@@ -27,7 +27,7 @@ def check_resource_claims(spec: Tree, metadata: Tree | None, path: Path) -> Iter
     seen: set[str] = set()
     for index, claim in enumerate(spec.get("resourceClaims", ())):
         if is_static:
-            yield errors.forbidden(ROOT.child(""), "static pods do not support resource claims")
+            yield errors.forbidden(ROOT.key(""), "static pods do not support resource claims")
         else:
             yield from _check_claim(claim, path.index(index), seen)
 

@@ -11,9 +11,10 @@ from apiserver.validation.resource_names import CPU, MEMORY
 from apiserver.validation.rules import Tree, each, every, field, no_more_than, one_of, pointer
 
 ALWAYS: Final = "Always"
+ON_FAILURE: Final = "OnFailure"
 NEVER: Final = "Never"
 
-_POLICIES: Final = one_of(ALWAYS, NEVER, "OnFailure")
+_POLICIES: Final = one_of(ALWAYS, NEVER, ON_FAILURE)
 
 _EXIT_CODES: Final = every(
     field("operator", one_of("In", "NotIn"), absent=""), field("values", no_more_than(255), absent=())
@@ -26,10 +27,12 @@ def _check_exit_codes(rule: Tree, path: Path) -> Iterable[FieldError]:
     return pointer("exitCodes", _EXIT_CODES)(rule, path)
 
 
+RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
+
 _RULES: Final = field(
     "restartPolicyRules",
     no_more_than(20),
-    each(field("action", one_of("Restart", "RestartAllContainers"), absent=""), _check_exit_codes),
+    each(field("action", one_of(RESTART, RESTART_ALL), absent=""), _check_exit_codes),
     absent=(),
 )
 
@@ -52,6 +55,28 @@ def _no_policy(path: Path) -> FieldError:
     return errors.required(
         path.child("restartPolicy"), "must specify restartPolicy when restart rules are used"
     )
+
+
+# --- starting again
+
+
+def restarts(container: Tree, policy: str, code: int) -> bool:
+    """Whether a container that ended with a code is started again, if its pod has a policy."""
+    own = container.get("restartPolicy")
+    if own is not None and _action(container, code) in (RESTART, RESTART_ALL):
+        return True
+    return {ON_FAILURE: code != 0, NEVER: False}.get(own or policy, True)
+
+
+def _action(container: Tree, code: int) -> str | None:
+    """What the first rule that is about a code says."""
+    for rule in container.get("restartPolicyRules", ()):
+        codes = rule.get("exitCodes") or {}
+        is_among = code in codes.get("values", ())
+        if {"In": is_among, "NotIn": not is_among}.get(codes.get("operator", ""), False):
+            action: str = rule.get("action", "")
+            return action
+    return None
 
 
 # --- resizing

@@ -13,8 +13,8 @@ from apiserver.validation.pods.sysctls import check_sysctls
 from apiserver.validation.pods.windows import check_windows_options
 from apiserver.validation.rules import Tree, between, each, every, field, one_of, pointer
 
-_ID: Final = between(0, 2**31 - 1)
-_IDS: Final = every(pointer("runAsUser", _ID), pointer("runAsGroup", _ID))
+check_id: Final = between(0, 2**31 - 1)
+_IDS: Final = every(pointer("runAsUser", check_id), pointer("runAsGroup", check_id))
 _MASKED, _UNMASKED = "Default", "Unmasked"
 
 
@@ -63,7 +63,7 @@ def check_security_context(container: Tree, path: Path, around: Surroundings) ->
 
 # --- pods
 
-_GROUPS: Final = every(pointer("fsGroup", _ID), _IDS, field("supplementalGroups", each(_ID)))
+_GROUPS: Final = every(pointer("fsGroup", check_id), _IDS, field("supplementalGroups", each(check_id)))
 _POLICIES: Final = every(
     pointer("fsGroupChangePolicy", one_of("Always", "OnRootMismatch")),
     pointer("seccompProfile", check_seccomp),

@@ -1,0 +1,158 @@
+"""Updates through pods/resize: how much of CPU and memory a pod gets may change while it runs, and little else."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from apimachinery import errors, meta
+from apimachinery.errors import FieldError
+from apimachinery.paths import Path
+from apiserver.resources.strategies.qos import qos_class
+from apiserver.validation.pods.annotations import MIRROR
+from apiserver.validation.pods.pods import NOWHERE, SPEC, check_changed_pod, spec_of
+from apiserver.validation.pods.restarts import ALWAYS, RESTART_CONTAINER
+from apiserver.validation.pods.surroundings import WINDOWS, os_of
+from apiserver.validation.resource_names import CPU, MEMORY
+from apiserver.validation.rules import Tree, as_before
+
+_KINDS: Final = ("containers", "initContainers")
+_LISTS: Final = ("requests", "limits")
+
+
+def check_resize(new: Tree, old: Tree) -> Iterable[FieldError]:
+    if MIRROR in meta.annotations(old):
+        return (errors.forbidden(NOWHERE, "static pods cannot be resized"),)
+    if os_of(spec_of(old)) == WINDOWS:
+        return (errors.forbidden(NOWHERE, "windows pods cannot be resized"),)
+    return [*check_changed_pod(new, old), *_check_service(new, old), *_check_spec(spec_of(new), spec_of(old))]
+
+
+def _check_service(new: Tree, old: Tree) -> Iterator[FieldError]:
+    status = old.get("status") or {}
+    if (status.get("qosClass") or qos_class(old)) != qos_class(new):
+        shown = (new.get("status") or {}).get("qosClass", "")
+        yield errors.invalid(SPEC, shown, "Pod QOS Class may not change as a result of resizing")
+    if not _is_supported(status.get("containerStatuses", ())):
+        yield errors.forbidden(SPEC, "Pod running on node without support for resize")
+
+
+def _is_supported(statuses: Sequence[Tree]) -> bool:
+    """A kubelet that can do it tells of the resources that what runs has."""
+    running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
+    first = next(running, None)
+    return first is None or first.get("resources") is not None
+
+
+def _check_spec(spec: Tree, before: Tree) -> Iterator[FieldError]:
+    found = [*_check_of_pod(spec, before)]
+    yield from found
+    reordered = [error for kind in _KINDS for error in _check_order(spec, before, kind)]
+    if reordered:
+        yield from reordered
+        return
+    wrong = [
+        *_check_removed(spec, before, "initContainers"),
+        *_check_removed(spec, before, "containers"),
+        *_check_containers(spec, before),
+        *_check_init_containers(spec, before),
+    ]
+    yield from wrong
+    resized = (*_KINDS, "resources") if _has_resources(spec, before) else _KINDS
+    if not (found or wrong) and as_before(spec, before, *resized) != before:
+        yield errors.forbidden(SPEC, "only cpu and memory resources are mutable")
+
+
+# --- of the pod as a whole
+
+
+def _has_resources(*specs: Tree) -> bool:
+    return any((spec.get("resources") or {}).get(name) for spec in specs for name in _LISTS)
+
+
+def _check_of_pod(spec: Tree, before: Tree) -> Iterator[FieldError]:
+    now, was, path = spec.get("resources"), before.get("resources"), SPEC.child("resources")
+    if not _has_resources(spec, before):
+        return
+    if now is None:
+        yield errors.forbidden(path, "pod-level resources cannot be removed")
+        return
+    for name in _LISTS:
+        if _is_removed(now, was or {}, name):
+            yield errors.forbidden(path.child(name), f"pod-level resource {name} cannot be removed")
+    claims = {"claims": now["claims"]} if "claims" in now else {}
+    if _with_old_amounts(now, was or {}) | claims != (was or {}):
+        yield errors.forbidden(SPEC, "only cpu and memory resources are mutable at pod-level")
+
+
+def _is_removed(resources: Tree, before: Tree, name: str) -> bool:
+    return not (before.get(name) or {}).keys() <= (resources.get(name) or {}).keys()
+
+
+def _with_old_amounts(resources: Tree, before: Tree) -> dict[str, Mapping[str, Any]]:
+    """Requests and limits with what there was of CPU and memory."""
+    amounts = {
+        name: as_before(resources.get(name) or {}, before.get(name) or {}, CPU, MEMORY) for name in _LISTS
+    }
+    return {name: of_list for name, of_list in amounts.items() if of_list}
+
+
+# --- of its containers
+
+
+def _check_order(spec: Tree, before: Tree, kind: str) -> Iterator[FieldError]:
+    containers, were, path = spec.get(kind, ()), before.get(kind, ()), SPEC.child(kind)
+    if len(containers) != len(were):
+        yield errors.forbidden(path, f"{kind} may not be added or removed on resize")
+        return
+    for index, (container, was) in enumerate(zip(containers, were, strict=True)):
+        if container.get("name") != was.get("name"):
+            detail = f"{kind} may not be renamed or reordered on resize"
+            yield errors.forbidden(path.index(index).child("name"), detail)
+
+
+def _pairs(spec: Tree, before: Tree, kind: str) -> Iterator[tuple[Tree, Tree, Path]]:
+    """Each container with what it was, and where it is."""
+    pairs = zip(spec.get(kind, ()), before.get(kind, ()), strict=True)
+    for index, (container, was) in enumerate(pairs):
+        yield container, was, SPEC.child(kind).index(index)
+
+
+def _check_removed(spec: Tree, before: Tree, kind: str) -> Iterator[FieldError]:
+    for container, was, path in _pairs(spec, before, kind):
+        for name in _LISTS:
+            if _is_removed(_resources(container), _resources(was), name):
+                at = path.child("resources", name)
+                yield errors.forbidden(at, f"resource {name} cannot be removed")
+
+
+def _resources(container: Tree) -> Tree:
+    return container.get("resources") or {}
+
+
+def _is_only_resized(container: Tree, was: Tree) -> bool:
+    """Claims are not looked at, so a container that has some cannot be resized at all."""
+    amounts = _with_old_amounts(_resources(container), _resources(was))
+    return amounts == _resources(was) and as_before(container, was, "resources") == was
+
+
+def _check_containers(spec: Tree, before: Tree) -> Iterator[FieldError]:
+    for container, was, _ in _pairs(spec, before, "containers"):
+        if not _is_only_resized(container, was):
+            yield errors.forbidden(SPEC, "only cpu and memory resources are mutable")
+
+
+def _check_init_containers(spec: Tree, before: Tree) -> Iterator[FieldError]:
+    for container, was, path in _pairs(spec, before, "initContainers"):
+        if not _is_only_resized(container, was):
+            detail = "only cpu and memory resources for init or sidecar containers are mutable"
+            yield errors.forbidden(path, detail)
+        if container != was and container.get("restartPolicy") != ALWAYS:
+            yield from _check_not_restarted(container, path)
+
+
+def _check_not_restarted(container: Tree, path: Path) -> Iterable[FieldError]:
+    detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+    return [
+        errors.forbidden(path, detail)
+        for policy in container.get("resizePolicy", ())
+        if policy.get("restartPolicy") == RESTART_CONTAINER
+    ]
