@@ -1,0 +1,81 @@
+"""The first authorizer with an opinion decides, and who may not is told what and why."""
+
+import pytest
+
+from apimachinery.status import Forbidden
+from apiserver.authz.attributes import Attributes, forbidden
+from apiserver.authz.chain import AlwaysAllow, Authorization, Decision
+from apiserver.rest.call import User
+
+BOB = User(name="bob")
+ALLOW, DENY, PASS = Decision.ALLOW, Decision.DENY, Decision.NO_OPINION
+
+
+class Says:
+    def __init__(self, decision, reason=""):
+        self.verdict = decision, reason
+
+    async def decide(self, _attributes, /):
+        return self.verdict
+
+    async def rules(self, _user, _namespace, /):
+        return [{"verbs": [self.verdict[1]]}], []
+
+
+@pytest.mark.parametrize(
+    ("authorizers", "verdict"),
+    [
+        pytest.param([], (PASS, ""), id="nobody is asked"),
+        pytest.param([Says(PASS), Says(ALLOW, "yes")], (ALLOW, "yes"), id="the second has an opinion"),
+        pytest.param([Says(DENY, "no"), Says(ALLOW)], (DENY, "no"), id="the first has the last word"),
+        pytest.param([Says(PASS, "a"), Says(PASS, "b")], (PASS, "a\nb"), id="every reason is told"),
+        pytest.param([AlwaysAllow(), Says(DENY)], (ALLOW, ""), id="always"),
+    ],
+)
+async def test_who_decides(authorizers, verdict):
+    assert await Authorization(authorizers).decide(Attributes(user=BOB, verb="get")) == verdict
+
+
+@pytest.mark.parametrize("decision", [DENY, PASS])
+async def test_only_a_yes_is_a_yes(decision):
+    with pytest.raises(Forbidden):
+        await Authorization([Says(decision)]).require(Attributes(user=BOB, verb="get"))
+
+
+async def test_the_rules_of_all_count():
+    resources, paths = await Authorization([Says(PASS, "a"), Says(PASS, "b")]).rules(BOB, "ns")
+    assert (resources, paths) == ([{"verbs": ["a"]}, {"verbs": ["b"]}], [])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason", "message"),
+    [
+        pytest.param(
+            {"verb": "list", "resource": "pods", "namespace": "ns"},
+            "",
+            'pods is forbidden: User "bob" cannot list resource "pods" in API group "" in the namespace "ns"',
+            id="in a namespace",
+        ),
+        pytest.param(
+            {
+                "verb": "update",
+                "group": "apps",
+                "resource": "deployments",
+                "subresource": "scale",
+                "name": "web",
+            },
+            "RBAC: why",
+            'deployments.apps "web" is forbidden: User "bob" cannot update resource "deployments/scale" '
+            'in API group "apps" at the cluster scope: RBAC: why',
+            id="a subresource, with a reason",
+        ),
+        pytest.param(
+            {"verb": "get", "path": "/metrics<x>"},
+            "",
+            'forbidden: User "bob" cannot get path "/metrics&lt;x&gt;"',
+            id="a path, escaped",
+        ),
+    ],
+)
+def test_what_may_not_be_done_is_told_in_upstreams_words(attributes, reason, message):
+    assert str(forbidden(Attributes(user=BOB, **attributes), reason)) == message
