@@ -1,8 +1,5 @@
 """Who manages which fields, kept in `metadata.managedFields` at every write."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from apimachinery.patch.apply import FieldManager, Versions
 from apimachinery.patch.apply.atoms import atom_of
 from apimachinery.patch.apply.fieldset import of_fields
@@ -12,7 +9,6 @@ from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
 from apiserver.rest.call import Call
 from apiserver.rest.options import MAX_FIELD_MANAGER, WriteOptions
-from apiserver.rest.take import only_paths
 from apiserver.storage.stored import Tree
 
 
@@ -41,34 +37,29 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
 def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
     """A new object with its first manager."""
     manager = field_manager(backend, call.resource, "")
-    return _updated(backend, call, manager, manager.empty, tree, options)
+    name, time = manager_name(call, options), _time(backend, call)
+    return _without_none(manager.create(tree, manager=name, time=time))
 
 
 def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
     """An object with its managers after a change to it."""
     subresource = call.subresource.name if call.subresource else ""
     manager = field_manager(backend, call.resource, subresource)
-    only = backend.strategy(call.resource).only.get(subresource)
-    # Nobody becomes the manager of what this way to write does not change.
-    new = new if only is None else only_paths(new, old, only)
-    return _updated(backend, call, manager, old, new, options)
+    name, time = manager_name(call, options), _time(backend, call)
+    return _without_none(manager.update(old, new, manager=name, time=time))
 
 
-def _updated(
-    backend: Backend,
-    call: Call,
-    manager: FieldManager,
-    old: Mapping[str, Any],
-    new: Tree,
-    options: WriteOptions,
-) -> Tree:
-    name, now = manager_name(call, options), metadata.timestamp(backend.clock.now())
+def _time(backend: Backend, call: Call) -> str | None:
     # Upstream does not say when, if what was written was shown as something else, such as a Scale.
-    time = None if call.subresource and call.subresource.kind else now
-    updated: Tree = manager.update(old, new, manager=name, time=time)
-    if not updated["metadata"].get("managedFields"):
-        updated["metadata"].pop("managedFields", None)
-    return updated
+    shown = call.subresource and call.subresource.kind
+    return None if shown else metadata.timestamp(backend.clock.now())
+
+
+def _without_none(tree: Tree) -> Tree:
+    """An object that nobody manages has no managers at all, rather than an empty list of them."""
+    if not tree["metadata"].get("managedFields"):
+        tree["metadata"].pop("managedFields", None)
+    return tree
 
 
 def manager_name(call: Call, options: WriteOptions) -> str:

@@ -6,10 +6,11 @@ write it; what is given back still has to be defaulted and validated.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from apimachinery import meta
-from apimachinery.patch.apply import last_applied, managers, updater
+from apimachinery.patch.apply import creation, last_applied, managers, updater
 from apimachinery.patch.apply.atoms import TypedError
 from apimachinery.patch.apply.conflicts import Conflicts
 from apimachinery.patch.apply.elements import MalformedFields
@@ -50,8 +51,20 @@ class FieldManager:
     """An object with nothing set, as the server would write it."""
     subresource: str = ""
 
+    def create(self, new: Json, *, manager: str, time: str | None) -> dict[str, Any]:
+        """A new object with its managers: as if the empty one became it, but in one walk."""
+        if meta.metadata(new).get("managedFields") is not None:
+            return self.update(self.empty, new, manager=manager, time=time)
+        try:
+            fields = self._fields_of_new(new)
+        except TypedError:
+            fields = {}
+        owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
+        entries = [managers.entry(owner, owner.api_version, time, fields)] if fields else []
+        return meta.with_metadata(new, managedFields=entries)
+
     def update(self, live: Json, new: Json, *, manager: str, time: str | None) -> dict[str, Any]:
-        """The new object with its managers after a create, update, or patch. `live` is the empty one for a create.
+        """The new object with its managers after an update or patch.
 
         The writer may change `managedFields` itself, and resets them with `[]` or `[{}]`; a writer that leaves them
         out, or makes nonsense of them, does not. Through a subresource they cannot be changed.
@@ -65,6 +78,10 @@ class FieldManager:
         except TypedError:
             # The object is about to be refused by validation, which can say why better.
             return _with_managers(new, {})
+
+    @cached_property
+    def _fields_of_new(self) -> creation.Write:
+        return creation.writer(self.versions, self.empty)
 
     def _given(self, live: Json, new: Json) -> Managed:
         """The managers before the write: as the writer gives them, if it may and does, else as they were."""

@@ -87,7 +87,10 @@ def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, Owned]:
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
     """The entries: who applied before who updated, then by time, then by name."""
-    return [_encode(owner, owned) for owner, owned in sorted(managed.items(), key=_order)]
+    return [
+        entry(owner, owned.api_version, owned.time, fieldsv1.encode(owned.fields))
+        for owner, owned in sorted(managed.items(), key=_order)
+    ]
 
 
 def _order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
@@ -95,14 +98,15 @@ def _order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
     return owner.operation, owned.time or "", owner.name, owned.api_version, owner.subresource
 
 
-def _encode(owner: Manager, owned: Owned) -> dict[str, Any]:
+def entry(owner: Manager, api_version: str, time: str | None, fields: dict[str, Any]) -> dict[str, Any]:
+    """One manager with its fields as they are written."""
     members = {
         "manager": owner.name,
         "operation": owner.operation,
-        "apiVersion": owned.api_version,
-        "time": owned.time,
+        "apiVersion": api_version,
+        "time": time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": fieldsv1.encode(owned.fields),
+        "fieldsV1": fields,
         "subresource": owner.subresource,
     }
     return {name: value for name, value in members.items() if value or name == "fieldsV1"}

@@ -1,0 +1,148 @@
+"""What whoever creates an object owns: its `fieldsV1`, written in one walk.
+
+The result is that of comparing the object with the empty one, taking away what nobody owns, and encoding the rest.
+Most of an object is nowhere in the empty one: every place of it is owned. The functions that write it are made once
+for each resource, and then cost little.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from apimachinery.patch.apply.compare import compare
+from apimachinery.patch.apply.elements import FIELD, Element, order
+from apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
+from apimachinery.patch.apply.fieldsv1 import encode
+from apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
+
+Fields: TypeAlias = dict[str, Any]
+"""A set of fields as `fieldsV1` has it, in order."""
+
+Write: TypeAlias = Callable[[Any], Fields]
+"""Writes the fields of a value; `TypedError` if an item of a list has no keys to be found by."""
+
+_LEAF: Final[Fields] = {}
+
+_NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
+"""The empty object has metadata, which is therefore never written as a whole."""
+
+
+def writer(versions: Versions, empty: Json) -> Write:
+    """What writes the fields of a new object."""
+    assert "metadata" in empty
+    own = versions.own
+    never = union(_NEVER, versions.reset_fields.get(own, EMPTY))
+    write = _changed(versions.atoms[own], empty, never)
+    return lambda new: write(versions.at(own, new))
+
+
+def _changed(atom: Atom, before: Json, never: FieldSet) -> Write:
+    """Of an object that the empty one has, too, maybe with something in it."""
+    assert isinstance(atom, MapAtom | Untyped)
+    members = _Members(atom)
+    shared = {
+        name: _changed(member, was, never.get(FIELD + name, EMPTY))
+        for name, was in before.items()
+        if isinstance(was, dict) and _is_granular(member := atom.member(name) or DEDUCED)
+    }
+
+    listed = {name for name, was in before.items() if was is None and _is_granular_list(atom.member(name))}
+
+    def write_changed(name: str, item: Any, write_new: Write) -> Fields:
+        """The member with its fields, if it has any."""
+        element = FIELD + name
+        if name in shared and isinstance(item, dict):
+            below = shared[name](item)
+            return {element: below} if below else below
+        if name in listed and item and isinstance(item, list):
+            below = {**write_new(item)}
+            del below[SELF]
+            return {element: below}
+        old = {name: before[name]} if name in before else {}
+        return encode(compare(atom, old, {name: item}).without(never).written)
+
+    def write(after: Json) -> Fields:
+        fields: Fields = {}
+        for name in sorted(after):
+            element, write_new = members[name]
+            ignored = never.get(element, EMPTY)
+            if name in before or (ignored and SELF not in ignored):
+                written = write_changed(name, after[name], write_new)
+            else:
+                written = {element: write_new(after[name])}
+            # What is ignored is looked at all the same: there may be no name for something in it.
+            if SELF not in ignored:
+                fields |= written
+        return fields
+
+    return write
+
+
+def _is_granular_list(atom: Atom | None) -> bool:
+    """Such a list has no place of its own if there was none, but null, before."""
+    return isinstance(atom, ListAtom) and not atom.atomic
+
+
+def _is_granular(atom: Atom) -> bool:
+    return isinstance(atom, MapAtom | Untyped) and not atom.atomic
+
+
+# --- what the empty object does not have
+
+
+def _added(atom: Atom) -> Write:
+    if isinstance(atom, Scalar) or atom.atomic:
+        return _whole
+    return _items(atom) if isinstance(atom, ListAtom) else _object(atom)
+
+
+def _whole(_value: Any) -> Fields:
+    return _LEAF
+
+
+class _Members(dict[str, tuple[Element, Write]]):
+    """The step to each member of an object, and what writes it; declared ones are kept once they are asked for."""
+
+    def __init__(self, atom: MapAtom | Untyped) -> None:
+        super().__init__()
+        self._atom = atom
+        self._other: Write | None = None
+
+    def __missing__(self, name: str) -> tuple[Element, Write]:
+        # Types may contain themselves, so that nothing is made before it is needed.
+        member = self._atom.member(name) or DEDUCED
+        if self._atom.declares(name):
+            self[name] = FIELD + name, _added(member)
+            return self[name]
+        self._other = self._other or _added(member)
+        return FIELD + name, self._other
+
+
+def _object(atom: MapAtom | Untyped) -> Write:
+    members = _Members(atom)
+
+    def write(value: Any) -> Fields:
+        if not value or value.__class__ is not dict:
+            return _LEAF
+        fields: Fields = {SELF: _LEAF}
+        for name in sorted(value):
+            element, write_member = members[name]
+            fields[element] = write_member(value[name])
+        return fields
+
+    return write
+
+
+def _items(atom: ListAtom) -> Write:
+    write_item = _added(atom.items)
+
+    def write(value: Any) -> Fields:
+        if not value:
+            return _LEAF
+        items: Fields = {}
+        for element, item in zip(atom.elements(value), value, strict=True):
+            # What is there more than once is one place, and nothing below it.
+            items[element] = _LEAF if element in items else write_item(item)
+        return {SELF: _LEAF} | {element: items[element] for element in sorted(items, key=order)}
+
+    return write
