@@ -11,35 +11,48 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 
+from apiserver import __main__ as apiserver
 from mockube.demonstration import play
 
-OPENING = (
-    "mockube {version}: its store at work. It is in memory: what is written here is gone when this ends."
-)
+KUBECONFIG = Path(".mockube", "kubeconfig")
 
-CLOSING = """
-That is the store. Above it runs the API server, which kubectl can connect to; the controller manager cannot be started
-yet. What you can do next:
+READY = """mockube {version}: a Kubernetes API server is ready. In another shell:
 
-  python -m apiserver --write-kubeconfig kubeconfig    start the API server
-  make test    run every test
-  make bench   measure the store
-  make help    see the rest"""
+  export KUBECONFIG={kubeconfig}
+  kubectl get namespaces
+  kubectl create serviceaccount default
+  kubectl run web --image=nginx
+  kubectl get pods -o wide
+
+No controller and no kubelet runs yet: what is created is checked, stored and watched, and stays as it was made.
+It is gone when this ends, unless `--data-dir DIR` keeps it; `mockube up --help` says what else can be set.
+Ctrl+C ends it."""
 
 
-def up() -> None:
-    print(OPENING.format(version=version("mockube")))
+def up(arguments: Sequence[str]) -> int:
+    kubeconfig = KUBECONFIG.absolute()
+
+    def say() -> None:
+        print(READY.format(version=version("mockube"), kubeconfig=kubeconfig), flush=True)
+
+    return apiserver.main(["--write-kubeconfig", str(kubeconfig), *arguments], once_ready=say)
+
+
+def demo(_arguments: Sequence[str]) -> int:
     asyncio.run(play(sys.stdout))
-    print(CLOSING)
+    return 0
 
 
-def show_version() -> None:
+def show_version(_arguments: Sequence[str]) -> int:
     print(version("mockube"))
+    return 0
 
 
 COMMANDS = {
-    "up": (up, "show what there is at work, and say what to type next"),
+    "up": (up, "start the API server, and say what to type next; takes its flags"),
+    "demo": (demo, "show the store at work"),
     "version": (show_version, "print the version"),
 }
 
@@ -48,17 +61,22 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mockube", description="A Kubernetes control plane in Python.")
     commands = parser.add_subparsers(title="commands", dest="command", required=True)
     for name, (_, summary) in COMMANDS.items():
-        commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+        # What `up` takes, and its help, are the API server's own.
+        commands.add_parser(name, help=summary, description=summary.capitalize() + ".", add_help=name != "up")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    command, _ = COMMANDS[_parser().parse_args(argv).command]
+    parser = _parser()
+    parsed, rest = parser.parse_known_args(argv)
+    if rest and parsed.command != "up":
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    command, _ = COMMANDS[parsed.command]
     try:
-        command()
+        code = command(rest)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone, as in `mockube up | head -n 1`. Python would flush, and fail, once more at exit.
+        # The reader has gone, as in `mockube demo | head -n 1`. Python would flush, and fail, once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE  # as shells tell it
-    return 0
+    return code

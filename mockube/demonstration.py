@@ -1,4 +1,4 @@
-"""What `mockube up` shows: a short story told to the embedded store, and what the store answered.
+"""What `mockube demo` shows: a short story told to the embedded store, and what the store answered.
 
 Every answer printed is the store's own. Time is stepped, so that an hour costs nothing and the story is always the
 same. It knows no API server: it writes the keys that one will write.
