@@ -6,6 +6,7 @@ addresses more sloppily than it accepts them, so it can say what is wrong.
 
 import re
 from collections.abc import Container, Iterable, Iterator
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, TypeAlias
 
@@ -15,6 +16,7 @@ from apimachinery.paths import Path
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
+_ZERO: Final = re.compile(r"\b0\d")
 _DOTTED: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+){3}$")
 
 _NOTHING_KEPT: Final[Container[str]] = ()
@@ -22,6 +24,10 @@ _NOTHING_KEPT: Final[Container[str]] = ()
 
 def parse_sloppily(text: str) -> Address | None:
     """The address that a text means, though the numbers of an IPv4 address may begin with zeros."""
+    return _parse_usual(text) if len(text) <= _USUAL_LENGTH else _parse(text)
+
+
+def _parse(text: str) -> Address | None:
     try:
         address = ip_address(_without_leading_zeros(text))
     except ValueError:
@@ -29,7 +35,14 @@ def parse_sloppily(text: str) -> Address | None:
     return None if isinstance(address, IPv6Address) and address.scope_id is not None else address
 
 
+# An address is looked at again and again; a long text is none, and shall not fill the memory.
+_USUAL_LENGTH: Final = 45
+_parse_usual = lru_cache(maxsize=16384)(_parse)
+
+
 def _without_leading_zeros(text: str) -> str:
+    if not _ZERO.search(text):
+        return text
     return _DOTTED.sub(
         lambda found: re.sub(r"\d+", lambda digits: digits[0].lstrip("0") or "0", found[0]), text
     )
