@@ -1,7 +1,7 @@
 """PersistentVolumeClaims: what may become of them once they are there."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from apimachinery import errors, meta, quantity
 from apimachinery.errors import FieldError
@@ -9,11 +9,12 @@ from apimachinery.groups import GroupKind
 from apimachinery.paths import ROOT
 from apimachinery.quantity import Quantity
 from apiserver.validation import objectmeta
+from apiserver.validation.differences import difference
 from apiserver.validation.kind import Validation
 from apiserver.validation.objectmeta import SUBDOMAIN
 from apiserver.validation.objects import created, part, within
 from apiserver.validation.resource_names import STORAGE
-from apiserver.validation.rules import IMMUTABLE, Tree, each_value, field, immutable
+from apiserver.validation.rules import IMMUTABLE, Tree, as_before, each_value, field, immutable
 from apiserver.validation.volumes.claims import check_changed_claim_spec, check_claim_spec
 from apiserver.validation.volumes.persistent import check_basic_amount
 
@@ -57,27 +58,30 @@ def _check_same_class_annotation(new: Tree, old: Tree) -> Iterable[FieldError]:
 # --- all the rest
 
 
-def _compared(claim: Tree, *, ignored: set[str], other: Tree) -> dict[str, Any]:
-    """A spec without what may change: ignored fields, and the storage asked for once a claim is bound."""
-    spec = {name: value for name, value in within(claim, "spec").items() if name not in ignored}
-    if within(other, "status").get("phase") == "Bound":
-        resources = within(spec, "resources")
-        requests = {name: value for name, value in within(resources, "requests").items() if name != STORAGE}
-        spec["resources"] = {**resources, "requests": requests}
-    return spec
+def _with_storage_as(spec: Tree, before: Tree) -> Tree:
+    """The spec with the storage that was asked for before."""
+    resources, storage = within(spec, "resources"), within(before, "resources", "requests").get(STORAGE)
+    if resources.get("requests") is None:
+        return spec
+    requests = {**resources["requests"], STORAGE: storage}
+    return {**spec, "resources": {**resources, "requests": requests}}
 
 
 def _check_same_spec(new: Tree, old: Tree) -> Iterable[FieldError]:
-    ignored = {_ATTRIBUTES_CLASS}
-    if not within(old, "spec").get("volumeName"):
-        ignored.add("volumeName")
+    now, before = within(new, "spec"), within(old, "spec")
+    free = [_ATTRIBUTES_CLASS]
+    if not before.get("volumeName"):
+        free.append("volumeName")
     if _moves_class_to_spec(new, old) or _gets_class(new, old):
-        ignored.add("storageClassName")
-    if _compared(new, ignored=ignored, other=new) == _compared(old, ignored=ignored, other=new):
+        free.append("storageClassName")
+    now = as_before(now, before, *free)
+    if within(new, "status").get("phase") == "Bound":
+        now = _with_storage_as(now, before)
+    if now == before:
         return ()
-    # Upstream adds a picture of the difference, which is drawn in another way each time.
     allowed = "resources.requests and volumeAttributesClassName for bound claims"
-    return (errors.forbidden(_SPEC, f"spec is immutable after creation except {allowed}\n"),)
+    changed = difference("core.PersistentVolumeClaimSpec", before, now)
+    return (errors.forbidden(_SPEC, f"spec is immutable after creation except {allowed}\n{changed}"),)
 
 
 def _check_not_smaller(new: Tree, old: Tree) -> Iterable[FieldError]:

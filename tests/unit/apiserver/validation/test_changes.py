@@ -48,6 +48,23 @@ SHOWN_TAINT = '{"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}'
 APPROVED = {"type": "Approved", "status": "True"}
 REQUEST = {"signerName": "example.com/s", "usages": ["any"]}
 NOT_SIGNED = "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"
+EVENT = {
+    "eventTime": "2030-01-01T00:00:00.000000Z", "regarding": {"namespace": "ns"}, "reportingController": "c",
+    "reportingInstance": "i", "action": "a", "reason": "r", "note": "a", "type": "Normal",
+}  # fmt: skip
+MOVED = "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n"
+REPLACED = """\
+spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims
+@@ -9,7 +9,7 @@
+    "storage": "2Gi"
+   }
+  },
+- "VolumeName": "v",
++ "VolumeName": "w",
+  "StorageClassName": null,
+  "VolumeMode": null,
+  "DataSource": null,
+"""
 ONE_FAMILY = (
     'spec.cidrs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one IP for each IP family, '
     "i.e 192.168.0.0/24 and 2001:db8::/64"
@@ -73,12 +90,20 @@ CHANGES = [
     pytest.param("", "PersistentVolume", {"spec": CSI}, {"spec": {**CSI, "csi": {**CSI["csi"], **SECRET}}}, [],
                  id="a volume learns how it grows"),
     pytest.param("", "PersistentVolume", {"spec": CSI}, {"spec": {**CSI, "csi": {**CSI["csi"], "volumeHandle": "i"}}},
-                 ["spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n"],
+                 [MOVED],
                  id="a volume stays where it is"),
     pytest.param("", "PersistentVolumeClaim", {"spec": CLAIM, "status": BOUND}, {"spec": SMALLER, "status": BOUND},
                  [TAKEN], id="a claim does not shrink below what it has"),
     pytest.param("", "PersistentVolumeClaim", {"spec": SMALLER, "status": BOUND}, {"spec": CLAIM, "status": BOUND},
                  [], id="a claim grows"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": {**CLAIM, "volumeName": ""}}, {"spec": CLAIM}, [],
+                 id="a claim is bound"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": CLAIM}, {"spec": {**CLAIM, "volumeName": "w"}}, [REPLACED],
+                 id="a claim is bound once"),
+    pytest.param("events.k8s.io", "Event", EVENT, {**EVENT, "note": "b", "series": {"count": 1}},
+                 ['series.count: Invalid value: "": should be at least 2',
+                  "series.lastObservedTime: Required value", f'message: Invalid value: "b": {FIXED}'],
+                 id="an event goes on with another text"),
     pytest.param("storage.k8s.io", "StorageClass", {"provisioner": "p", "volumeBindingMode": "Immediate"},
                  {"provisioner": "q", "volumeBindingMode": "Immediate"},
                  [f'provisioner: Invalid value: "q": {FIXED}'], id="a class keeps its provisioner"),
@@ -114,6 +139,36 @@ def test_update(group, kind, old, new, expected):
 def test_an_approval_is_given_through_its_own_door():
     old, new = {"spec": REQUEST}, {"spec": REQUEST, "status": {"conditions": [APPROVED]}}
     assert said("certificates.k8s.io", "CertificateSigningRequest", old, new, "approval") == [NOT_SIGNED]
+
+
+GIVEN = {"driver": "d.example.com", "pool": "p", "device": "a"}
+ASKED = {
+    "devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "allocationMode": "All"}}]}
+}
+USER = {"resource": "pods", "name": "p", "uid": "1"}
+NO_REQUEST = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"allocation": {"devices": {"results": [{"request": "r", **GIVEN}]}}}, [], id="a device is given"),
+        pytest.param({"allocation": {"devices": {"results": [{"request": "s", **GIVEN}]}}},
+                     [f'status.allocation.devices.results[0].request: Invalid value: "s": {NO_REQUEST}'],
+                     id="a device is given that nobody asked for"),
+        pytest.param({"reservedFor": [USER]},
+                     ["status.reservedFor: Forbidden: may not be specified when `allocated` is not set"],
+                     id="nothing is there to be used"),
+        pytest.param({"devices": [GIVEN]},
+                     ['status.devices[0]: Invalid value: "d.example.com/p/a": must be an allocated device in the claim'],
+                     id="a device tells of itself that was not given"),
+    ],
+)  # fmt: skip
+def test_status_of_a_claim_to_devices(status, expected):
+    old, new = {"spec": ASKED}, {"spec": ASKED, "status": status}
+    assert said("resource.k8s.io", "ResourceClaim", old, new, "status") == expected
 
 
 @pytest.mark.parametrize(
