@@ -137,8 +137,9 @@ def parse_uint(text: str, *, bits: int = 64) -> int:
 
 
 def _within(text: str, least: int, most: int, function: str) -> int:
-    # Python refuses to convert thousands of digits, and none of them could be in range.
-    value = int(text) if len(text.lstrip("+-0")) <= 20 else most + 1
+    # Python refuses to convert thousands of digits; but for leading zeros none of them could be in range.
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    value = int(digits) * (-1 if text[0] == "-" else 1) if len(digits) <= 20 else most + 1
     if not least <= value <= most:
         raise NumberError(function, text, "value out of range")
     return value

@@ -98,12 +98,10 @@ def integer(text: str) -> int:
     """An int64 as Go reads it; "" is 0."""
     if not text:
         return 0
-    digits = text[1:] if text[0] in "+-" else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise status.BadRequest(f"strconv.ParseInt: parsing {gotext.quote(text)}: invalid syntax")
-    if not -(2**63) <= int(text) < 2**63:
-        raise status.BadRequest(f"strconv.ParseInt: parsing {gotext.quote(text)}: value out of range")
-    return int(text)
+    try:
+        return gotext.parse_int(text)
+    except gotext.NumberError as error:
+        raise status.BadRequest(str(error)) from error
 
 
 def boolean(text: str) -> bool:

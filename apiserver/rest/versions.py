@@ -14,10 +14,10 @@ def version(text: str) -> int:
     """A resourceVersion as a number; "" and "0" are 0. ValueError for what is none, with upstream's words."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
-        problem = f"strconv.ParseUint: parsing {gotext.quote(text)}: invalid syntax"
-        raise ValueError(errors.invalid(ROOT.child("resourceVersion"), text, problem))
-    return int(text)
+    try:
+        return gotext.parse_uint(text)
+    except gotext.NumberError as error:
+        raise ValueError(errors.invalid(ROOT.child("resourceVersion"), text, str(error))) from error
 
 
 def list_version(text: str) -> int:

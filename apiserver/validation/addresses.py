@@ -76,10 +76,10 @@ def _cidr_problem(value: str) -> str:
     text, slash, length = value.partition("/")
     address = parse_sloppily(text)
     if address is None or not (
-        slash and re.fullmatch("[0-9]+", length) and int(length) <= address.max_prefixlen
+        slash and re.fullmatch("0*[0-9]{1,3}", length) and int(length[-3:]) <= address.max_prefixlen
     ):
         return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-    if _without_leading_zeros(text) != text or length != str(int(length)):
+    if _without_leading_zeros(text) != text or (length[0] == "0" and length != "0"):
         return "must not have leading 0s in IP or prefix length"
     if _is_mapped(address):
         return "must not have an IPv4-mapped IPv6 address"

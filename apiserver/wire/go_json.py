@@ -5,6 +5,7 @@ broken UTF-8 and lone surrogates are no fault of the syntax; `repaired` reads su
 """
 
 import json  # noqa: TID251 - orjson refuses what is to be repaired here
+import math
 import re
 from typing import Any
 
@@ -16,6 +17,7 @@ _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
 _LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
 _HEX = re.compile(rb"[0-9a-fA-F]")
+_DIGITS_IN_64_BITS = 20
 _DIGITS = re.compile(rb"[0-9]*")
 
 
@@ -32,12 +34,30 @@ def syntax_error(text: bytes) -> str:
     return ""
 
 
+class OutOfRange(ValueError):
+    """A number is larger than any that Go holds."""
+
+
 def repaired(text: bytes) -> Any:
     """The document of a text without faults: what is no character is replaced by U+FFFD."""
-    read = json.loads(text.decode("utf-8", errors="replace"))
+    read = json.loads(text.decode("utf-8", errors="replace"), parse_int=_whole, parse_float=_fraction)
     return json.loads(
         json.dumps(read, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     )
+
+
+def _whole(text: str) -> int | float:
+    """As orjson reads it: beyond 64 bits it is a fraction."""
+    if len(text) <= _DIGITS_IN_64_BITS and -(2**63) <= int(text) < 2**64:
+        return int(text)
+    return _fraction(text)
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise OutOfRange(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return value
 
 
 class _Scanner:

@@ -43,7 +43,10 @@ def _json(data: bytes) -> Parsed:
         fault = go_json.syntax_error(data)
         if fault:
             raise Unreadable(fault) from error
-    return Parsed(go_json.repaired(data))
+    try:
+        return Parsed(go_json.repaired(data))
+    except go_json.OutOfRange as error:
+        raise Unreadable(str(error)) from error
 
 
 def _yaml(data: bytes) -> Parsed:

@@ -4,6 +4,7 @@
 documents only the first is read. A document whose aliases multiply is refused before it is made.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -15,6 +16,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 MAX_NODES: Final = 500_000
 """That a document may have once its aliases are followed."""
 MAX_DEPTH: Final = 200
+_TOO_DEEP = "error converting YAML to JSON: yaml: exceeded max depth"
 
 _BOOL, _INT, _FLOAT, _NULL, _MERGE, _STR = (
     f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "null", "merge", "str")
@@ -59,7 +61,21 @@ class Loaded(Struct, frozen=True):
 
 
 class _Loader(_CLoader):  # type: ignore[misc]  # PyYAML is not typed where it is compiled
+    """Counts how deep it is at each node it goes into: the compiled composer recurses without a look at its stack."""
+
     yaml_implicit_resolvers = _RESOLVERS
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self._depth = 0
+
+    def descend_resolver(self, _parent: Node | None, _index: object) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise YamlError(_TOO_DEEP)
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
 
 
 def load(data: bytes) -> Loaded:
@@ -68,8 +84,6 @@ def load(data: bytes) -> Loaded:
         node = loader.get_node() if loader.check_node() else None
     except (yaml.YAMLError, UnicodeError) as error:
         raise YamlError(f"error converting YAML to JSON: {_shown(error)}") from error
-    except RecursionError as error:
-        raise YamlError("error converting YAML to JSON: yaml: exceeded max depth") from error
     finally:
         loader.dispose()
     maker = _Maker()
@@ -96,7 +110,7 @@ class _Maker:
         if self._left < 0:
             raise YamlError("error converting YAML to JSON: yaml: document contains excessive aliasing")
         if depth > MAX_DEPTH:
-            raise YamlError("error converting YAML to JSON: yaml: exceeded max depth")
+            raise YamlError(_TOO_DEEP)
         if isinstance(node, MappingNode):
             return self._mapping(node, depth + 1)
         if isinstance(node, SequenceNode):
@@ -146,8 +160,14 @@ def _key(key: Any) -> str:
 
 
 def _scalar(node: ScalarNode) -> Any:
+    """What looks like a number and is none, or is too large for one, is a text."""
     read = _READ.get(node.tag)
-    return node.value if read is None else read(node.value)
+    try:
+        return node.value if read is None else read(node.value)
+    except YamlError:
+        raise
+    except (ValueError, OverflowError):
+        return node.value
 
 
 def _integer(text: str) -> int | float:
@@ -164,7 +184,10 @@ def _float(text: str) -> float:
     plain = text.replace("_", "").lower()
     if plain.endswith((".inf", ".nan")):
         raise YamlError(f"error converting YAML to JSON: json: unsupported value: {plain.lstrip('.')}")
-    return float(plain)
+    value = float(plain)
+    if math.isinf(value):
+        raise OverflowError(text)
+    return value
 
 
 _READ: Mapping[str, Callable[[str], Any]] = {

@@ -39,6 +39,9 @@ def test_what_is_written_is_read_back(tree):
         pytest.param("a: 2001-01-01", {"a": "2001-01-01"}, id="a date is a text"),
         pytest.param("a: 1e3", {"a": "1e3"}, id="an exponent needs its sign"),
         pytest.param("a: 1e+3", {"a": 1000.0}, id="an exponent"),
+        pytest.param("a: 0x", {"a": "0x"}, id="no digits, no number"),
+        pytest.param("a: " + "9" * 5000, {"a": "9" * 5000}, id="larger than any number"),
+        pytest.param("a: 1e+400", {"a": "1e+400"}, id="larger than any fraction"),
         pytest.param("a:", {"a": None}, id="nothing"),
         pytest.param("1: a\ntrue: b\n", {"1": "a", "true": "b"}, id="keys become texts"),
         pytest.param(
@@ -82,6 +85,8 @@ def test_written(text, expected):
         pytest.param("{[1]: a}", id="a list for a key"),
         pytest.param("a: .nan", id="no number"),
         pytest.param("[" * 5000, id="deep"),
+        pytest.param("[" * 500_000, id="deeper than a stack"),
+        pytest.param("- " * 500_000, id="deep in blocks"),
         pytest.param("a: [\xff", id="cut off"),
         pytest.param(
             "a: &a [x,x,x,x,x,x,x,x,x]\n"
