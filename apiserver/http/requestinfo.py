@@ -11,6 +11,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 _VERBS: Mapping[str, str] = {
     "POST": "create",
@@ -41,9 +42,12 @@ class RequestInfo:
     """What follows the subresource, which only proxies understand."""
 
 
-@lru_cache(maxsize=4096)
 def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
     """`path` is decoded; `watch` is whether the query asks to watch."""
+    return (_parse_usual if len(path) <= _USUAL_LENGTH else _parse)(method, path, watch)
+
+
+def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 - remembered by position
     parts = path.strip("/").split("/")
     verb = _VERBS.get(method, method.lower())
     plain = RequestInfo(path=path, verb=method.lower())
@@ -72,6 +76,11 @@ def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
         name=name,
         rest=tuple(rest),
     )
+
+
+# The same few paths are asked for again and again; a long one is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 255
+_parse_usual = lru_cache(maxsize=4096)(_parse)
 
 
 def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:

@@ -7,6 +7,7 @@ from apiserver.authn.chain import Authentication
 from apiserver.authn.presented import DistinguishedName, Presented
 from apiserver.authz.attributes import Attributes
 from apiserver.authz.chain import Authorization
+from apiserver.http.headers import header
 from apiserver.http.requestinfo import RequestInfo
 from apiserver.rest.call import User
 
@@ -20,7 +21,7 @@ class Senders:
 
     async def sender(self, request: web.BaseRequest) -> User:
         """The user who counts, or Unauthorized, or Forbidden."""
-        presented = Presented(request.headers.get("Authorization", ""), _certificate(request))
+        presented = Presented(header(request, "Authorization"), _certificate(request))
         user = await self._authentication.authenticate(presented, request.path)
         headers = [
             (name.decode("latin-1").lower(), value.decode("utf-8", "replace"))

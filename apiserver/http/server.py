@@ -8,6 +8,7 @@ Errors anywhere on the way are raised as what they are and become responses here
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from apimachinery.status import ApiError, Details, MethodNotSupported, NotFound
 from apiserver.http import respond
 from apiserver.http.budget import Budget, InFlight, allotted, is_long_running, within
 from apiserver.http.connections import Server
+from apiserver.http.headers import header
 from apiserver.http.pages import Pages
 from apiserver.http.render import Renderer
 from apiserver.http.requestinfo import RequestInfo, parse
@@ -32,6 +34,8 @@ from apiserver.wire import negotiate
 from apiserver.wire.negotiate import FORMATS, Wanted
 
 MAX_BODY = 3 * 1024 * 1024
+_LIMITS: Mapping[str, Any] = {"max_line_size": 1 << 20, "max_field_size": 1 << 20, "auto_decompress": False}
+"""As upstream: a body that was compressed is not read, so that none can be a bomb."""
 _BAD_PATH = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
 
 
@@ -66,7 +70,7 @@ class Handler:
         self._observer = observer
         self._renderer = renderer
         self.watching = Watching(backend, renderer)
-        self.server = Server(self._handle, access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
+        self.server = Server(self._handle, access_log=None, **_LIMITS)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -114,7 +118,7 @@ class Handler:
         if not info.is_resource:
             return await self._page(request, info.path)
         call = await self._call(request, info, query, user)
-        wanted = negotiate.wanted(request.headers.get("Accept", ""))
+        wanted = negotiate.wanted(header(request, "Accept"))
         if wanted is None:
             raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
         if call.verb == "watch":
@@ -131,7 +135,7 @@ class Handler:
         body = Body(data=b"")
         if request.can_read_body:
             data = await _read(request)
-            body = Body(data=data, media_type=request.headers.get("Content-Type", ""))
+            body = Body(data=data, media_type=header(request, "Content-Type"))
         return Call(
             verb=info.verb,
             resource=resource,
@@ -141,7 +145,7 @@ class Handler:
             query=query,
             body=body,
             user=user,
-            user_agent=request.headers.get("User-Agent", ""),
+            user_agent=header(request, "User-Agent"),
             warnings=[resource.deprecated] if resource.deprecated else [],
         )
 
@@ -204,15 +208,14 @@ def _no_such_resource() -> NotFound:
 def _arrival(
     request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
 ) -> Arrival:
-    headers = request.headers
     return Arrival(
         info=info,
         user=user,
         uri=request.path_qs,
         source=request.remote or "",
-        user_agent=headers.get("User-Agent", ""),
+        user_agent=header(request, "User-Agent"),
         dry_run="dryRun" in query,
-        applies=headers.get("Content-Type", "").startswith("application/apply-patch"),
+        applies=header(request, "Content-Type").startswith("application/apply-patch"),
     )
 
 
@@ -221,8 +224,11 @@ async def _read(request: web.BaseRequest) -> bytes:
     if (request.content_length or 0) > MAX_BODY:
         raise status.request_entity_too_large(f"limit is {MAX_BODY}")
     data = bytearray()
-    async for chunk in request.content.iter_any():
-        data += chunk
-        if len(data) > MAX_BODY:
-            raise status.request_entity_too_large(f"limit is {MAX_BODY}")
+    try:
+        async for chunk in request.content.iter_any():
+            data += chunk
+            if len(data) > MAX_BODY:
+                raise status.request_entity_too_large(f"limit is {MAX_BODY}")
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise status.BadRequest(f"the body ends too early: {error}") from error
     return bytes(data)

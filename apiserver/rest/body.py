@@ -76,7 +76,11 @@ def _parse(body: Body, kind: str) -> Parsed:
     except Unreadable as error:
         raise _unrecognized(body, kind, str(error)) from error
     if not isinstance(parsed.tree, dict):
-        raise _unrecognized(body, kind, _not_an_object(parsed.tree))
+        raise _unrecognized(body, kind, _not_readable(parsed.tree, _TYPE_META))
+    for name, value in parsed.tree.items():
+        if name in ("apiVersion", "kind") and not isinstance(value, str | None):
+            where = f"struct field .{name} of type string"
+            raise _unrecognized(body, kind, _not_readable(value, where))
     return parsed
 
 
@@ -108,12 +112,10 @@ def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
     )
 
 
-_TYPE_META = (
-    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
-)
-_GO_NAMES = ((bool, "bool"), (str, "string"), (list, "array"))
+_TYPE_META = r'value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_GO_NAMES = ((bool, "bool"), (str, "string"), (list, "array"), (dict, "object"))
 
 
-def _not_an_object(tree: object) -> str:
-    found = next((name for cls, name in _GO_NAMES if isinstance(tree, cls)), "number")
-    return f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
+def _not_readable(value: object, where: str) -> str:
+    found = next((name for cls, name in _GO_NAMES if isinstance(value, cls)), "number")
+    return f"json: cannot unmarshal {found} into Go {where}"

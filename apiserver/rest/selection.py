@@ -7,6 +7,7 @@ look at objects.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Final
 
 from apimachinery import fields, gotext, labels, status
 from apimachinery.fields import FieldSelectorError
@@ -30,8 +31,12 @@ class Selection:
 EVERYTHING = Selection()
 
 
-@lru_cache(maxsize=1024)
 def selection(resource: Resource, label_selector: str, field_selector: str) -> Selection:
+    is_usual = len(label_selector) + len(field_selector) <= _USUAL_LENGTH
+    return (_select_usual if is_usual else _select)(resource, label_selector, field_selector)
+
+
+def _select(resource: Resource, label_selector: str, field_selector: str) -> Selection:
     if not label_selector and not field_selector:
         return EVERYTHING
     by_label, by_field = _labels(label_selector), _fields(resource, field_selector)
@@ -47,6 +52,11 @@ def selection(resource: Resource, label_selector: str, field_selector: str) -> S
         label=_exact_label(by_label),
         matches=None if by_label.empty and by_field.empty else matches,
     )
+
+
+# Clients select by the same few texts again and again; a long one is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 1000
+_select_usual = lru_cache(maxsize=1024)(_select)
 
 
 def _labels(text: str) -> labels.Selector:

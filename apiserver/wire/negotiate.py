@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import lru_cache
+from typing import Final
 
 
 class Format(StrEnum):
@@ -47,9 +48,12 @@ _VIEWS = {
 _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
-@lru_cache(maxsize=512)
 def wanted(accept: str) -> Wanted | None:
     """The first form of an Accept header that this server can give; None if it can give none of them."""
+    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept)
+
+
+def _wanted(accept: str) -> Wanted | None:
     if not accept:
         return JSON
     for clause in _by_quality(accept):
@@ -70,10 +74,9 @@ def _choose(found: Format, parameters: dict[str, str]) -> Wanted | None:
     return Wanted(format=found, view=view, version=version)
 
 
-@lru_cache(maxsize=512)
 def sent(content_type: str) -> tuple[str, dict[str, str]]:
     """The media type of a Content-Type header, in lower case, and its parameters."""
-    return _parse(content_type)
+    return (_parse_usual if len(content_type) <= _USUAL_LENGTH else _parse)(content_type)
 
 
 def _by_quality(accept: str) -> list[str]:
@@ -92,3 +95,9 @@ def _parse(clause: str) -> tuple[str, dict[str, str]]:
     media_type, *parameters = clause.split(";")
     pairs = (parameter.partition("=") for parameter in parameters)
     return media_type.strip().lower(), {name.strip(): value.strip().strip('"') for name, _, value in pairs}
+
+
+# Clients send the same few headers again and again; a long one is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 400
+_wanted_usual = lru_cache(maxsize=512)(_wanted)
+_parse_usual = lru_cache(maxsize=512)(_parse)
