@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from apimachinery.groups import GroupResource
 from apiserver.resources.spec import Resource
 from apiserver.rest.call import Call
 from apiserver.storage.stored import Tree
@@ -40,5 +39,4 @@ class Attributes:
         return self.call.subresource.name if self.call.subresource else ""
 
     def is_for(self, group: str, resource: str, subresource: str = "") -> bool:
-        subject = self.call.resource.group_resource
-        return subject == GroupResource(group, resource) and self.subresource == subresource
+        return self.resource.group_resource == (group, resource) and self.subresource == subresource

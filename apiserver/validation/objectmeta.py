@@ -57,10 +57,11 @@ def check(tree: Tree, rule: NameRule, *, namespaced: bool, path: Path = METADATA
     """Metadata as it must be at every write."""
     of = meta.metadata(tree)
     check_namespace = _check_namespace if namespaced else _check_no_namespace
-    return [*_check_name(of, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
+    return [*check_name(tree, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
 
 
-def _check_name(of: Tree, rule: NameRule, path: Path) -> Iterable[FieldError]:
+def check_name(tree: Tree, rule: NameRule, path: Path = METADATA) -> list[FieldError]:
+    of = meta.metadata(tree)
     base, name = of.get("generateName"), of.get("name")
     found = [*valid(rule.beginning)(base, path.child("generateName"))] if base else []
     if not name:

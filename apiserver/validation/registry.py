@@ -96,9 +96,12 @@ def _metadata(resource: Resource, tree: Tree) -> list[FieldError]:
 def check_create(resource: Resource, tree: Tree) -> list[FieldError]:
     """What is wrong with a new object: what its kind says of it or, if nothing, what is said of every kind."""
     kind = VALIDATIONS.get(resource.group_kind, _NONE)
-    found = [] if kind.name is None else objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
+    if kind.name is None:
+        return [*kind.create(tree)] or _metadata(resource, tree)
+    found = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
     found += kind.create(tree)
-    return found or _metadata(resource, tree)
+    # All else that is said of every kind was asked just now.
+    return found or objectmeta.check_name(tree, objectmeta.PATH_SEGMENT)
 
 
 def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> list[FieldError]:
