@@ -29,12 +29,16 @@ from apiserver.validation.rules import (
 _SEGMENT: Final = valid(names.check_path_segment_name)
 
 
+_SCALABLE_IN_CORE: Final = frozenset({"ReplicationController"})
+"""The kinds that need no group, for they are in the one without a name."""
+
+
 def _version_problem(reference: Tree, *, core_allowed: bool) -> str:
     version = reference.get("apiVersion", "")
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
     has_group = bool(version.partition("/")[0]) if "/" in version else False
-    if has_group or core_allowed or reference.get("kind") == "ReplicationController":
+    if has_group or core_allowed or reference.get("kind") in _SCALABLE_IN_CORE:
         return ""
     return "apiVersion must specify API group"
 
@@ -57,12 +61,12 @@ _POSITIVE: Final = must(lambda amount: quantity.parse(amount) > quantity.ZERO, "
 
 
 def _check_target_type(target: Tree, path: Path) -> Iterator[FieldError]:
-    kind = target.get("type", "")
-    if not kind:
+    type_ = target.get("type", "")
+    if not type_:
         yield errors.required(path.child("type"), "must specify a metric target type")
-    if kind not in ("Utilization", "Value", "AverageValue"):
+    if type_ not in ("Utilization", "Value", "AverageValue"):
         problem = "must be either Utilization, Value, or AverageValue"
-        yield errors.invalid(path.child("type"), kind, problem)
+        yield errors.invalid(path.child("type"), type_, problem)
 
 
 _TARGET: Final = field(

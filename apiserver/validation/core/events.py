@@ -118,10 +118,10 @@ def _check_series(event: Tree) -> Iterator[FieldError]:
 
 
 def _check_type(event: Tree) -> Iterable[FieldError]:
-    kind = event.get("type", "")
-    if kind in ("Normal", "Warning"):
+    type_ = event.get("type", "")
+    if type_ in ("Normal", "Warning"):
         return ()
-    return (errors.invalid(ROOT.child("type"), "", f"has invalid value: {kind}"),)
+    return (errors.invalid(ROOT.child("type"), "", f"has invalid value: {type_}"),)
 
 
 def _create(sent: Tree) -> Iterator[FieldError]:

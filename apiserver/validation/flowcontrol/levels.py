@@ -106,10 +106,10 @@ _LEVEL: Final = _by_type(_LEVELS)
 
 def _create_level(tree: Tree) -> Iterator[FieldError]:
     spec, path = within(tree, "spec"), ROOT.child("spec")
-    kind = spec.get("type", "")
-    if (meta.name(tree) == EXEMPT) != (kind == "Exempt"):
+    type_ = spec.get("type", "")
+    if (meta.name(tree) == EXEMPT) != (type_ == "Exempt"):
         problem = "type must be 'Exempt' if and only if name is 'exempt'"
-        yield errors.invalid(path.child("type"), kind, problem)
+        yield errors.invalid(path.child("type"), type_, problem)
     yield from _LEVEL(spec, path)
 
 
