@@ -90,12 +90,19 @@ EVERYTHING = Policy(
 )
 
 
+_POLICY = ("audit.k8s.io/v1", "Policy")
+
+
+def _head(tree: Tree) -> tuple[Any, Any]:
+    return tree.get("apiVersion"), tree.get("kind")
+
+
 def read(path: Path) -> Policy:
     try:
         tree = load(path.read_bytes()).tree
     except YamlError as error:
         raise BadPolicy(f"{path}: {error}") from error
-    if not isinstance(tree, dict) or tree.get("kind") != "Policy" or not isinstance(tree.get("rules"), list):
+    if not isinstance(tree, dict) or _head(tree) != _POLICY or not isinstance(tree.get("rules"), list):
         raise BadPolicy(f"{path}: an audit.k8s.io/v1 Policy with rules is expected")
     return Policy([_rule(path, tree, rule) for rule in tree["rules"]])
 

@@ -7,6 +7,9 @@ from apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
 
 Tree = dict[str, Any]
 
+ONLY_IN_V1: Mapping[str, str] = {"DaemonSet": ANNOTATION_TEMPLATE_GENERATION}
+"""The annotation that upstream writes into whole objects of a kind alone: a field of the object that v1 has no more."""
+
 
 def of(tree: Tree, version: str) -> Tree:
     return {
@@ -17,12 +20,11 @@ def of(tree: Tree, version: str) -> Tree:
 
 
 def _metadata(tree: Tree) -> Tree:
-    """The metadata, but for a DaemonSet's count of templates, which upstream writes as annotation into v1 alone."""
     metadata: Tree = tree["metadata"]
-    annotations = metadata.get("annotations")
-    if tree["kind"] != "DaemonSet" or not annotations or ANNOTATION_TEMPLATE_GENERATION not in annotations:
+    annotations, hidden = metadata.get("annotations"), ONLY_IN_V1.get(tree["kind"])
+    if hidden is None or not annotations or hidden not in annotations:
         return metadata
-    kept = {name: text for name, text in annotations.items() if name != ANNOTATION_TEMPLATE_GENERATION}
+    kept = {name: text for name, text in annotations.items() if name != hidden}
     shown = {name: value for name, value in metadata.items() if name != "annotations"}
     return shown | {"annotations": kept} if kept else shown
 
