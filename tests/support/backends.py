@@ -37,9 +37,13 @@ class Backend:
     pass_time: PassTime | None = None
     """Lets time pass at once; where there is none, time passes by itself, and slowly."""
 
+    @property
+    def forgets_deletions(self) -> bool:
+        """Whether a deletion at the very revision of compaction cannot be watched from there: etcd until 3.5.18."""
+        return self.name == "etcd"
+
     def workload(self, seed: int) -> Workload:
-        # Until 3.5.18 etcd forgets a deletion at the very revision of compaction: it cannot be watched from there.
-        return Workload(seed=seed, pass_time=self.pass_time, spares_deletions=self.name == "etcd")
+        return Workload(seed=seed, pass_time=self.pass_time, spares_deletions=self.forgets_deletions)
 
     async def let_expire(self, seconds: float) -> None:
         """See to it that what is due in so many seconds comes, sooner or later."""
