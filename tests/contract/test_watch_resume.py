@@ -114,7 +114,7 @@ async def test_history_can_be_watched_from_where_it_begins(store):
         ]
 
 
-@embedded_only  # etcd forgot this deletion until 3.5.18
+@embedded_only  # etcd 3.5.1 forgets this deletion; later releases do not
 async def test_a_deletion_where_history_begins_can_be_watched(store):
     await put(store, b"a")
     deleted = await delete(store, b"a")

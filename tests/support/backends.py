@@ -39,7 +39,7 @@ class Backend:
 
     @property
     def forgets_deletions(self) -> bool:
-        """Whether a deletion at the very revision of compaction cannot be watched from there: etcd until 3.5.18."""
+        """Whether a deletion at the very revision of compaction cannot be watched from there, as in etcd 3.5.1."""
         return self.name == "etcd"
 
     def workload(self, seed: int) -> Workload:
