@@ -49,6 +49,14 @@ class Resource:
     selectable: tuple[str, ...] = ()
     """What field selectors may ask for besides metadata.name and metadata.namespace, as JSON paths."""
 
+    group_resource: GroupResource = field(init=False)
+    group_kind: GroupKind = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Every request asks for these, often.
+        object.__setattr__(self, "group_resource", GroupResource(self.group, self.name))
+        object.__setattr__(self, "group_kind", GroupKind(self.group, self.kind))
+
     @property
     def group_version(self) -> GroupVersion:
         return self.group, self.version
@@ -64,14 +72,6 @@ class Resource:
     @property
     def singular_name(self) -> str:
         return self.singular or self.kind.lower()
-
-    @property
-    def group_resource(self) -> GroupResource:
-        return GroupResource(self.group, self.name)
-
-    @property
-    def group_kind(self) -> GroupKind:
-        return GroupKind(self.group, self.kind)
 
     def subresource(self, name: str) -> Subresource | None:
         return next((subresource for subresource in self.subresources if subresource.name == name), None)
