@@ -45,7 +45,6 @@ def _changed(atom: Atom, before: Json, never: FieldSet) -> Write:
         for name, was in before.items()
         if isinstance(was, dict) and _is_granular(member := atom.member(name) or DEDUCED)
     }
-
     listed = {name for name, was in before.items() if was is None and _is_granular_list(atom.member(name))}
 
     def write_changed(name: str, item: Any, write_new: Write) -> Fields:
@@ -66,6 +65,8 @@ def _changed(atom: Atom, before: Json, never: FieldSet) -> Write:
         for name in sorted(after):
             element, write_new = members[name]
             ignored = never.get(element, EMPTY)
+            if SELF in ignored and write_new is _whole:
+                continue
             if name in before or (ignored and SELF not in ignored):
                 written = write_changed(name, after[name], write_new)
             else:
@@ -127,7 +128,7 @@ def _object(atom: MapAtom | Untyped) -> Write:
         fields: Fields = {SELF: _LEAF}
         for name in sorted(value):
             element, write_member = members[name]
-            fields[element] = write_member(value[name])
+            fields[element] = _LEAF if write_member is _whole else write_member(value[name])
         return fields
 
     return write
