@@ -51,18 +51,22 @@ def _begin_api_service(service: Tree, request: Request) -> None:
         service["status"] = {"conditions": conditions.updated((), _LOCAL, request.now)}
 
 
-def _begin_definition(definition: Tree, _request: Request) -> None:
+def _storage_versions(definition: Tree) -> list[str]:
+    """The name of the version to store; of several, which validation refuses, the first."""
     versions = definition.get("spec", {}).get("versions", ())
-    stored = [version["name"] for version in versions if version.get("storage")]
-    definition["status"] = definition["status"] | {"storedVersions": stored}
+    return [version["name"] for version in versions if version.get("storage")][:1]
+
+
+def _begin_definition(definition: Tree, _request: Request) -> None:
+    definition["status"] = definition["status"] | {"storedVersions": _storage_versions(definition)}
 
 
 def _store_version(new: Tree, _old: Tree, _request: Request) -> None:
     """Every version that ever was the one to store is remembered: objects may still be in it."""
-    versions, status = new.get("spec", {}).get("versions", ()), new.get("status", {})
+    status = new.get("status", {})
     known = status.get("storedVersions") or []
-    stored = [version["name"] for version in versions if version.get("storage")]
-    new["status"] = status | {"storedVersions": [*known, *(name for name in stored if name not in known)]}
+    stored = [name for name in _storage_versions(new) if name not in known]
+    new["status"] = status | {"storedVersions": [*known, *stored]}
 
 
 COUNTED = Strategy(generation=SPEC, first_generation=1)
