@@ -6,8 +6,10 @@ from functools import lru_cache
 from aiohttp import web
 
 from apimachinery import chance as chances
+from apiserver.http import streams
 from apiserver.http.connections import Server
 from apiserver.http.render import Renderer
+from apiserver.http.streams import Sink
 from apiserver.resources.spec import Resource
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
@@ -52,33 +54,33 @@ class Watching:
         reminder = _Reminder(self._backend, stream, seconds) if options.bookmarks else None
         deadline = self._backend.clock.call_later(seconds, lambda: stream.end(None))
         server.on_lost(request, lambda: stream.end(None))
-        headers = {"Content-Type": _content_type(wanted), "Cache-Control": "no-cache, private"}
-        response = web.StreamResponse(headers=headers)
+        sink = streams.sink(request, wanted, on_closed=lambda: stream.end(None))
         try:
-            await response.prepare(request)
-            await self._send(response, call, wanted, stream)
+            await sink.begin()
+            await self._send(sink, call, wanted, stream)
+            await sink.end()
         except ConnectionResetError:
             LOG.debug("the client of a watch is gone")
         finally:
+            sink.release()
             server.forget(request)
             self._streams.discard(stream)
             stream.close()
             deadline.cancel()
             if reminder is not None:
                 reminder.cancel()
-        return response
+        return sink.response
 
-    async def _send(self, response: web.StreamResponse, call: Call, wanted: Wanted, stream: Stream) -> None:
+    async def _send(self, sink: Sink, call: Call, wanted: Wanted, stream: Stream) -> None:
         first = True
         while events := await stream.take():
             frames = []
             for event in events:
                 frames.append(self._frame(call, wanted, event, first=first))
                 first = False
-            await response.write(b"".join(frames))
+            await sink.write(frames)
         if stream.error is not None:
-            await response.write(FRAMES[wanted.format]("ERROR", stream.error.status()))
-        await response.write_eof()
+            await sink.write([FRAMES[wanted.format]("ERROR", stream.error.status())])
 
     def _frame(self, call: Call, wanted: Wanted, event: Event, *, first: bool) -> bytes:
         if event.stored is None:
@@ -147,9 +149,3 @@ class _Reminder:
 
 def _encode_json(kind: str, stored: Stored) -> bytes:
     return json_text(kind, stored.text)
-
-
-def _content_type(wanted: Wanted) -> str:
-    if wanted.format is Format.JSON:
-        return wanted.format.value
-    return f"{wanted.format.value};stream=watch"

@@ -1,5 +1,8 @@
 """Watches: every change once, in order, from any version on."""
 
+import contextlib
+
+import aiohttp
 import pytest
 
 from tests.support import apiserver
@@ -104,3 +107,30 @@ async def test_many_watches_of_all_kinds_hear_the_same(client):
         assert told(await take(whole, 1)) == told(await take(everywhere, 1)) == [("ADDED", "a")]
         (event,) = await take(some, 1)
     assert event["object"]["kind"] == "PartialObjectMetadata"
+
+
+@contextlib.asynccontextmanager
+async def socket(client, path):
+    async with client.session.ws_connect(client.url + path, headers=client.credentials) as connection:
+        yield connection
+
+
+async def test_events_come_over_a_websocket_too(client):
+    await create(client, "a")
+    async with socket(client, f"{MAPS}?watch=1") as connection:
+        await create(client, "b")
+        events = [await connection.receive_json() for _ in range(2)]
+    assert told(events) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+async def test_a_websocket_is_closed_at_the_end_of_its_watch(client):
+    async with socket(client, f"{MAPS}?watch=1&timeoutSeconds=1") as connection:
+        assert (await connection.receive()).type is aiohttp.WSMsgType.CLOSE
+
+
+async def test_an_error_ends_a_websocket_in_words(client):
+    made = await create(client, "a")
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        async with socket(client, f"{MAPS}?watch=1&resourceVersion={int(made['resourceVersion'])}x"):
+            pytest.fail("a version that is no number was taken")
+    assert refused.value.status == 400
