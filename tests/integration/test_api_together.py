@@ -1,0 +1,61 @@
+"""Several API servers over one real etcd: what is written at one is known to all."""
+
+import contextlib
+
+import pytest
+
+from apimachinery.clock import RealClock
+from etcd.remote.store import RemoteStore
+from tests.support import apiserver
+
+pytestmark = pytest.mark.etcd
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+SERVERS = 3
+OBJECTS = 20
+
+
+@pytest.fixture
+async def clients(etcd_url):
+    """Each of a server of its own, with a connection of its own to the store."""
+    async with contextlib.AsyncExitStack() as stack:
+        opened = []
+        for _ in range(SERVERS):
+            kv = await RemoteStore.connect((etcd_url,), clock=RealClock())
+            opened.append(await stack.enter_async_context(apiserver.running(kv=kv)))
+        yield opened
+
+
+async def test_a_list_at_one_server_has_what_another_has_answered(clients):
+    writer, _, reader = clients
+    for index in range(OBJECTS):
+        created = await writer.post(MAPS, {"metadata": {"name": f"m{index:02}"}})
+        listed = await reader.get(MAPS)
+        names = [item["metadata"]["name"] for item in listed.body["items"]]
+        assert names == [f"m{number:02}" for number in range(index + 1)]
+        assert int(listed.body["metadata"]["resourceVersion"]) >= int(
+            created.body["metadata"]["resourceVersion"]
+        )
+
+
+async def test_a_watch_at_one_server_tells_what_others_write(clients):
+    writer, watcher, other = clients
+    async with watcher.watch(f"{MAPS}?watch=1") as events:
+        for index in range(OBJECTS):
+            client = (writer, other)[index % 2]
+            await client.post(MAPS, {"metadata": {"name": f"m{index:02}"}})
+        told = [await anext(events) for _ in range(OBJECTS)]
+    assert [event["object"]["metadata"]["name"] for event in told] == [
+        f"m{number:02}" for number in range(OBJECTS)
+    ]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in told]
+    assert versions == sorted(set(versions))
+
+
+async def test_of_two_servers_that_update_one_object_one_is_told_of_the_other(clients):
+    first, second, third = clients
+    made = (await first.post(MAPS, {"metadata": {"name": "m"}})).body
+    won = await second.put(f"{MAPS}/m", made | {"data": {"by": "second"}})
+    lost = await third.put(f"{MAPS}/m", made | {"data": {"by": "third"}})
+    assert (won.status, lost.status) == (200, 409)
+    assert (await first.get(f"{MAPS}/m")).body["data"] == {"by": "second"}
