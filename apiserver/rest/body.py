@@ -55,9 +55,10 @@ def decode_as(backend: Backend, tree: Tree, *, text: bytes = b"", strict: bool =
     schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
     assert schema is not None, f"no schema of {tree['apiVersion']} {tree['kind']}"
     decoded = backend.decoder.decode(schema, tree, text=text, strict=strict)
-    if tree.get("metadata") and tree["metadata"].get("managedFields") == []:
+    given, metadata = tree.get("metadata"), decoded.tree.get("metadata")
+    if isinstance(given, dict) and metadata is not None and given.get("managedFields") == []:
         # Go writes no empty list, but who reads one forgets the managers.
-        decoded.tree["metadata"]["managedFields"] = []
+        metadata["managedFields"] = []
     return decoded
 
 

@@ -14,7 +14,7 @@ import orjson
 
 Tree: TypeAlias = dict[str, Any]
 
-_NAME = rb'"[^"\\]*"'
+_NAME = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _HEAD = re.compile(
     rb'\{"kind":' + _NAME + rb',"apiVersion":' + _NAME + rb',"metadata":\{'
     rb'(?:"name":' + _NAME + rb",)?"

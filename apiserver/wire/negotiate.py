@@ -71,6 +71,8 @@ def _choose(found: Format, parameters: dict[str, str]) -> Wanted | None:
     view, version = _VIEWS.get(shown_as), parameters.get("v", "")
     if view is None or parameters.get("g") != "meta.k8s.io" or version not in _VIEW_VERSIONS:
         return None
+    if view is View.TABLE and found is Format.PROTOBUF:  # tables have no such form
+        return None
     return Wanted(format=found, view=view, version=version)
 
 

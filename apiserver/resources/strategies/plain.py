@@ -53,8 +53,8 @@ def _begin_api_service(service: Tree, request: Request) -> None:
 
 def _storage_versions(definition: Tree) -> list[str]:
     """The name of the version to store; of several, which validation refuses, the first."""
-    versions = definition.get("spec", {}).get("versions", ())
-    return [version["name"] for version in versions if version.get("storage")][:1]
+    versions = definition.get("spec", {}).get("versions") or ()
+    return [version.get("name", "") for version in versions if version.get("storage")][:1]
 
 
 def _begin_definition(definition: Tree, _request: Request) -> None:

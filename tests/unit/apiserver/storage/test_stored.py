@@ -16,7 +16,11 @@ TREES = st.fixed_dictionaries(
         "apiVersion": st.sampled_from(["v1", "apps/v1"]),
         "metadata": st.fixed_dictionaries(
             {"labels": st.dictionaries(NAMES, st.text('{"}\\', max_size=5)), "uid": NAMES, "name": NAMES},
-            optional={"namespace": NAMES, "generateName": NAMES, "resourceVersion": st.just("5")},
+            optional={
+                "namespace": NAMES,
+                "generateName": NAMES | st.text('"\\\x00a', max_size=5),
+                "resourceVersion": st.just("5"),
+            },
         ),
         "kind": st.sampled_from(["Pod", "Deployment"]),
     }

@@ -37,6 +37,11 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
             id="metadata alone",
         ),
         pytest.param("image/png", None, id="what cannot be given"),
+        pytest.param(
+            f"{TABLE.replace('json', 'vnd.kubernetes.protobuf')},application/yaml",
+            Wanted(format=Format.YAML),
+            id="a table in a form that it does not have",
+        ),
         pytest.param("application/json;as=Table;v=v1;g=other", None, id="a table of another group"),
         pytest.param("application/json;q=x", Wanted(format=Format.JSON), id="a quality that is no number"),
     ],
