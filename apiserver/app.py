@@ -41,6 +41,7 @@ from apiserver.rest.backend import Backend
 from apiserver.rest.reviews.lookup import with_reviews
 from apiserver.rules import KindRules
 from apiserver.settings import Settings
+from apiserver.storage.expiry import Expiry
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
 from apiserver.storage.stored import Tree
@@ -53,6 +54,10 @@ API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
 
 Name: TypeAlias = tuple[str, str, str]
 """A resource's group, version and name."""
+
+
+EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
+"""One resource under two names."""
 
 
 def catalog() -> Mapping[Name, Resource]:
@@ -97,6 +102,7 @@ def _backend(
         strategies=STRATEGIES,
         conversions=CONVERSIONS,
         claimants={SERVICES: services},
+        expiry=dict.fromkeys(EVENTS, Expiry(kv, clock=clock, seconds=settings.event_ttl)),
     )
 
 

@@ -155,6 +155,7 @@ def _settings(config: Config, address: str) -> Settings:
             writes=serving.max_mutating_requests_inflight,
             seconds=serving.request_timeout,
         ),
+        event_ttl=config.store.event_ttl,
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
     )

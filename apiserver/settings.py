@@ -18,5 +18,7 @@ class Settings:
     service_cluster_ip_ranges: Sequence[Network] = (IPv4Network("10.0.0.0/16"),)
     service_node_ports: range = range(30000, 32768)
     budget: Budget = field(default_factory=Budget)
+    event_ttl: float = 3600.0
+    """Seconds for which events are kept."""
     audit_log: Path | None = None
     audit_policy: Path | None = None

@@ -84,6 +84,7 @@ class Store:
     etcd_compaction_interval: Annotated[
         float, Flag("how often old versions are forgotten; 0s: never (5m0s)", seconds)
     ] = 300.0
+    event_ttl: Annotated[float, Flag("how long events are kept (1h0m0s)", seconds)] = 3600.0
     data_dir: Annotated[
         Path | None, Flag("keep the store in this process on disk there (memory only)", Path)
     ] = None

@@ -23,7 +23,7 @@ _NAMES = """
     emulation-forward-compatible enable-admission-plugins enable-aggregator-routing enable-bootstrap-token-auth
     enable-garbage-collector enable-logs-handler enable-priority-and-fairness encryption-provider-config
     encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-count-metric-poll-period
-    etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout etcd-servers-overrides event-ttl
+    etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout etcd-servers-overrides
     external-hostname feature-gates goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
     kubelet-client-certificate kubelet-client-key kubelet-port kubelet-preferred-address-types
     kubelet-read-only-port kubelet-timeout kubernetes-service-node-port lease-reuse-duration-seconds

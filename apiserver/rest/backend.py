@@ -17,10 +17,11 @@ from apiserver.resources.spec import Resource
 from apiserver.resources.strategy import DEFAULT, Request, Strategy
 from apiserver.rest.attributes import Attributes
 from apiserver.rest.call import Call, User
+from apiserver.storage.expiry import Expiry
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
 from apiserver.storage.stored import Stored, Tree
-from etcd.kv import KV, Compare, Operation, Range
+from etcd.kv import KV, NO_LEASE, Compare, Operation, Range
 
 
 class Admission(Protocol):
@@ -88,6 +89,8 @@ class Backend:
     strategies: Mapping[GroupResource, Strategy]
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
     permits: Permits = _everything
+    expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)
+    """Of objects that are forgotten by themselves."""
     conversions: Conversions = field(default_factory=dict)
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
     """For each resource and subresource that was written so far."""
@@ -112,6 +115,11 @@ class Backend:
     async def claims(self, resource: Resource, new: Tree | None, old: Tree | None) -> Claims:
         claimant = self.claimants.get(resource.group_resource)
         return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old)
+
+    async def lease(self, resource: Resource) -> int:
+        """What an object of the resource is put under."""
+        expiry = self.expiry.get(resource.group_resource)
+        return NO_LEASE if expiry is None else await expiry.lease()
 
     def seen(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """An object as the mirror shows it, which must be fresh."""

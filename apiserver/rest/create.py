@@ -99,7 +99,7 @@ async def _insert(
     key, value = backend.layout.object(resource, namespace, name), canonical(tree)
     transaction = Txn(
         compare=(Compare(key=key, target=Target.MOD, operand=0), *claims.compare),
-        then=(Put(key=key, value=value), *claims.then),
+        then=(Put(key=key, value=value, lease=await backend.lease(resource)), *claims.then),
         otherwise=(Range(key=key, count_only=True),),
     )
     result = await backend.kv.txn(transaction)

@@ -146,7 +146,8 @@ async def _store(
     ended = _is_ended(backend.strategy(call.resource), new)
     if ended:
         claims = await backend.claims(call.resource, None, stored.tree())
-    operation = Delete(key=key) if ended else Put(key=key, value=value)
+    lease = await backend.lease(call.resource)
+    operation = Delete(key=key) if ended else Put(key=key, value=value, lease=lease)
     seen = Compare(key=key, target=Target.MOD, operand=stored.revision)
     transaction = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
     result = await backend.kv.txn(transaction)

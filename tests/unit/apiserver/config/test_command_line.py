@@ -91,8 +91,8 @@ def test_what_is_wrong_is_refused_by_name(arguments, says, capsys):
 
 
 def test_flags_of_kube_apiserver_that_have_no_effect_are_told_of():
-    config = read("--feature-gates=A=true", "--profiling", "--event-ttl", "1h", "--secure-port=1")
-    assert config.ignored == ("event-ttl", "feature-gates", "profiling")
+    config = read("--feature-gates=A=true", "--profiling", "--watch-cache", "true", "--secure-port=1")
+    assert config.ignored == ("feature-gates", "profiling", "watch-cache")
     assert config.serving.secure_port == 1
 
 

@@ -1,0 +1,55 @@
+"""Events are forgotten when their time is over, and nothing else is."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apiserver.settings import Settings
+from apiserver.storage.expiry import SHARED_SECONDS
+from tests.support import apiserver
+
+TTL = 600
+CORE = "/api/v1/namespaces/default/events"
+GROUP = "/apis/events.k8s.io/v1/namespaces/default/events"
+MAPS = "/api/v1/namespaces/default/configmaps"
+EVENT = {
+    "metadata": {"name": "e"},
+    "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+    "type": "Normal",
+}
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def client(clock):
+    async with apiserver.running(clock=clock, settings=Settings(event_ttl=TTL)) as client:
+        yield client
+
+
+async def deleted(client, clock, path, seconds):
+    """What a watch tells next, once so much time has passed."""
+    async with client.watch(f"{path}?watch=1&resourceVersion=0") as events:
+        assert (await anext(events))["type"] == "ADDED"
+        clock.advance(seconds)
+        return (await anext(events))["type"]
+
+
+async def test_an_event_is_deleted_at_its_time(client, clock):
+    await client.post(MAPS, {"metadata": {"name": "m"}})
+    assert (await client.post(CORE, EVENT)).status == 201
+    clock.advance(TTL - 1)
+    assert (await client.get(f"{CORE}/e")).status == 200
+    assert await deleted(client, clock, CORE, SHARED_SECONDS + 1) == "DELETED"
+    assert (await client.get(f"{GROUP}/e")).status == 404
+    assert (await client.get(f"{MAPS}/m")).status == 200
+
+
+async def test_an_event_that_is_written_again_has_all_its_time_again(client, clock):
+    await client.post(CORE, EVENT)
+    clock.advance(TTL)
+    assert (await client.patch(f"{CORE}/e", {"count": 2})).status == 200
+    clock.advance(TTL)
+    assert (await client.get(f"{CORE}/e")).body["count"] == 2
