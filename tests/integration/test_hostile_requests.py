@@ -1,0 +1,186 @@
+"""What nobody should send, sent by thousands: the server answers each in time, breaks at none and keeps nothing of it.
+
+MOCKUBE_HOSTILE_REQUESTS says how many, MOCKUBE_HOSTILE_SEED which.
+"""
+
+import asyncio
+import gc
+import gzip
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from apimachinery.chance import SeededChance
+from apimachinery.clock import RealClock
+from apiserver.app import ApiServer
+from apiserver.authn.wiring import Trust
+from apiserver.settings import Settings
+from etcd.embedded.memory import MemoryStore
+from tests.support import raw_http
+from tests.support.apiserver import ADMIN
+from tests.support.hostile_requests import CREDENTIALS, Hostile, Hostiles, framed
+from tests.support.hostile_samples import NAMESPACE
+
+REQUESTS = int(os.environ.get("MOCKUBE_HOSTILE_REQUESTS", "2000"))
+SEED = int(os.environ.get("MOCKUBE_HOSTILE_SEED", "1"))
+AT_A_TIME = 16
+PATIENCE = 30.0
+"""Seconds for one answer, on a machine that is busy with something else as well."""
+GROWTH = 256 << 20
+"""Bytes that the process may grow by, however many requests there are: all that is remembered is bounded."""
+MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+
+pytestmark = pytest.mark.timeout(120 + REQUESTS / 20)
+
+
+@dataclass(frozen=True)
+class Attacked:
+    server: ApiServer
+    address: tuple[str, int]
+
+    async def send(self, hostile):
+        async with asyncio.timeout(PATIENCE):
+            return await raw_http.exchange(self.address, hostile.pieces, hangs_up=hostile.hangs_up)
+
+    async def ask(self, method, path, body=b"", *headers):
+        return await self.send(
+            Hostile((raw_http.request(method, path.encode(), [CREDENTIALS, *headers], body),))
+        )
+
+    async def quiet(self):
+        """Wait until the server has noticed that everybody is gone."""
+        async with asyncio.timeout(PATIENCE):
+            handler = self.server.handler
+            while handler.watching._streams or handler.server.connections:
+                await self.server.backend.clock.sleep(0.01)
+
+
+@pytest.fixture
+async def attacked(tmp_path):
+    clock = RealClock()
+    store = MemoryStore(clock=clock)
+    settings = Settings(audit_log=tmp_path / "audit.log")
+    trust = Trust(tokens={"admin": ADMIN})
+    async with ApiServer(store, trust=trust, settings=settings, clock=clock, chance=SeededChance()) as server:
+        runner = web.ServerRunner(server.handler.server, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        made = Attacked(server, runner.addresses[0])
+        answer = await made.ask(
+            b"POST", "/api/v1/namespaces", b'{"metadata":{"name":"%s"}}' % NAMESPACE.encode()
+        )
+        assert answer.status == 201
+        yield made
+        await runner.cleanup()
+    await store.close()
+
+
+@pytest.fixture
+def faults(caplog):
+    """What was logged as an error, but for the library's own words on what was no HTTP."""
+
+    def logged():
+        return [caplog.handler.format(record) for record in caplog.records if _is_fault(record)]
+
+    return logged
+
+
+def _is_fault(record):
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, aiohttp.http_exceptions.HttpProcessingError | aiohttp.ClientPayloadError):
+        return False
+    return record.levelno >= logging.ERROR
+
+
+def wrong(hostile, answer):
+    """What is wrong with an answer, or "" if nothing is."""
+    if answer is None:
+        return "no answer" if hostile.well_framed else ""
+    if b"Traceback" in answer.body:
+        return "a traceback"
+    return "a fault of the server" if b"a fault of the server" in answer.body else ""
+
+
+async def test_a_storm_of_them_breaks_nothing_and_leaves_nothing(attacked, faults):
+    hostiles, left, complaints = Hostiles(SEED), iter(range(REQUESTS)), []
+
+    async def send_some():
+        for number in left:
+            hostile = hostiles.next()
+            try:
+                problem = wrong(hostile, await attacked.send(hostile))
+            except TimeoutError:
+                problem = f"no answer within {PATIENCE} s"
+            if problem:
+                complaints.append(f"{number}: {problem}: {hostile.pieces[0][:600]!r}")
+
+    tasks, memory = len(asyncio.all_tasks()), resident()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(AT_A_TIME):
+            group.create_task(send_some())
+    assert "\n".join(complaints + faults()) == ""
+    await attacked.quiet()
+    gc.collect()
+    assert len(asyncio.all_tasks()) <= tasks
+    assert resident() - memory < GROWTH
+    assert (await attacked.ask(b"GET", MAPS)).status == 200
+
+
+def resident():
+    """Bytes of memory that this process has; 0 where the system does not tell."""
+    file = Path("/proc/self/statm")
+    return int(file.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if file.exists() else 0
+
+
+def _post(body, *headers):
+    return framed("POST", MAPS, body, *headers)
+
+
+@pytest.mark.parametrize(
+    ("hostile", "status"),
+    [
+        pytest.param(_post(b"[" * 500_000, (b"Content-Type", b"application/yaml")), 400, id="yaml deeper than a stack"),
+        pytest.param(_post(b"[" * 500_000), 400, id="json deeper than a stack"),
+        pytest.param(_post(b'{"kind":{}}'), 400, id="a kind that is no text"),
+        pytest.param(_post(b'{"apiVersion":[]}'), 400, id="a version that is no text"),
+        pytest.param(framed("DELETE", f"{MAPS}/none", b'{"metadata":"x"}'), 404, id="options with metadata"),
+        pytest.param(_post(b'{"data":{"a":%s}}' % (b"9" * 5000)), 400, id="a number of thousands of digits"),
+        pytest.param(_post(gzip.compress(b"{}"), (b"Content-Encoding", b"gzip")), 400, id="a compressed body"),
+        pytest.param(_post(b"{}", (b"User-Agent", b"\xff")), 422, id="a user agent that is no utf-8"),
+        pytest.param(_post(b"{}", (b"Content-Type", b"\xff")), 415, id="a content type that is no utf-8"),
+        pytest.param(framed("GET", MAPS, b"", (b"Authorization", b"Bearer \xff")), 401, id="a token that is no utf-8"),
+        pytest.param(framed("GET", f"{MAPS}?limit={'9' * 5000}", b""), 400, id="a limit of thousands of digits"),
+        pytest.param(framed("GET", f"{MAPS}?resourceVersion={'9' * 5000}", b""), 400, id="a version of thousands of digits"),
+    ],
+)  # fmt: skip
+async def test_what_broke_it_once(attacked, faults, hostile, status):
+    answer = await attacked.send(hostile)
+    assert (answer.status, faults()) == (status, [])
+
+
+async def test_who_never_ends_his_headers_hinders_nobody(attacked):
+    """A hundred who have begun, and one who wants an answer."""
+    begun = [await asyncio.open_connection(*attacked.address) for _ in range(100)]
+    for _, writer in begun:
+        writer.write(b"GET / HTTP/1.1\r\nHost:")
+        await writer.drain()
+    assert (await attacked.ask(b"GET", MAPS)).status == 200
+    for _, writer in begun:
+        writer.transport.abort()
+    await attacked.quiet()
+
+
+async def test_an_object_with_odd_texts_can_still_be_read(attacked):
+    assert (await attacked.ask(b"POST", MAPS, b'{"metadata":{"name":"odd"}}')).status == 201
+    patch = (
+        rb'{"metadata":{"generateName":"\u0000\"\\","annotations":{"a":"\u0000"}},"data":{"a":"\u0000\"}"}}'
+    )
+    kind = (b"Content-Type", b"application/merge-patch+json")
+    await attacked.send(framed("PATCH", f"{MAPS}/odd", patch, kind))
+    assert (await attacked.ask(b"GET", f"{MAPS}/odd")).status == 200
+    assert (await attacked.ask(b"GET", MAPS)).status == 200

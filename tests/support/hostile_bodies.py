@@ -1,0 +1,260 @@
+"""Bodies that no decent client sends: trees with the wrong things in them, text that is nearly JSON, YAML or protobuf,
+and bombs that are small to send and large to hold.
+"""
+
+import orjson
+
+from apiserver.wire.protobuf import envelope
+
+MEGA = 1 << 20
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+
+_ODD_TEXTS = (
+    "", " ", ".", "..", "/", "\x00", "\u2028", "\ud7ff", "\U0010ffff", "é", "\r\nX: y", "%00", "a" * 254, "-1", "1e9", "NaN",
+    "9" * 5000, "1e999999999", "0x10", "${ns}", "{}", "null", "2030-13-45T99:99:99Z", "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999999Z", "1Gi1", "-" * 63, "a=b", "a in (", "!", "*", "$patch", "self.x", "10.0.0.1/99", "::1",
+)  # fmt: skip
+_ODD_NUMBERS = (
+    0,
+    -1,
+    1,
+    2**31,
+    2**32,
+    -(2**31) - 1,
+    2**53 + 1,
+    2**63 - 1,
+    -(2**63),
+    2**64 - 1,
+    0.5,
+    -0.0,
+    1e308,
+    5e-324,
+)
+_ODD_KEYS = (
+    "", "$patch", "$retainKeys", "$deleteFromPrimitiveList/x", "$setElementOrder/containers", "metadata", "kind", "a/b/c",
+    "\x00", "f:spec", "k:{", "apiVersion", "~1", "a" * 400,
+)  # fmt: skip
+
+
+def odd_text(chance):
+    return chance.choice(_ODD_TEXTS)
+
+
+def odd_value(chance):
+    """Anything but what is expected."""
+    return chance.choice((
+        None, True, False, [], {}, [[]], [None], [{}], [[[[[]]]]], {"": ""}, {"a": None}, [1, "a", None, {}],
+        {"$patch": "delete"}, [{"$patch": "replace"}], [{"name": None}], [{"name": []}], {"name": {"name": {}}},
+        chance.choice(_ODD_NUMBERS), odd_text(chance), {chance.choice(_ODD_KEYS): odd_text(chance)},
+    ))  # fmt: skip
+
+
+# --- trees
+
+
+def mutated(tree, chance, *, changes=None):
+    """The tree with a few places of it changed."""
+    for _ in range(changes or chance.choice((1, 1, 1, 2, 5))):
+        tree = _changed(tree, _any_path(tree, chance), chance)
+    return tree
+
+
+def _any_path(tree, chance):
+    """A way down from the root, that stops at each step by chance."""
+    path = []
+    while isinstance(tree, dict | list) and tree and (not path or chance.random() < 0.8):
+        step = chance.choice(list(tree)) if isinstance(tree, dict) else chance.randrange(len(tree))
+        path.append(step)
+        tree = tree[step]
+    return path
+
+
+def _changed(tree, path, chance):
+    if not path:
+        return odd_value(chance)
+    step, *rest = path
+    made = dict(tree) if isinstance(tree, dict) else list(tree)
+    if rest:
+        made[step] = _changed(tree[step], rest, chance)
+        return made
+    return chance.choice((_replace, _replace, _drop, _twice, _move))(made, step, chance)
+
+
+def _replace(made, step, chance):
+    made[step] = odd_value(chance)
+    return made
+
+
+def _drop(made, step, _chance):
+    del made[step]
+    return made
+
+
+def _twice(made, step, chance):
+    """The same again: under another key, or as another item."""
+    if isinstance(made, dict):
+        made[chance.choice(_ODD_KEYS)] = made[step]
+    else:
+        made += [made[step]] * chance.choice((1, 3, 500))
+    return made
+
+
+def _move(made, step, _chance):
+    """Wrapped in what it is not wrapped in."""
+    made[step] = {"items": [made[step]]} if isinstance(made, dict) else [made[step]]
+    return made
+
+
+# --- bytes
+
+
+def scrambled(data, chance):
+    """Bytes with a few of them changed, lost or doubled."""
+    made = bytearray(data)
+    for _ in range(chance.choice((1, 1, 3, 20))):
+        at = chance.randrange(len(made) + 1)
+        end = min(len(made), at + chance.choice((1, 1, 4, 100)))
+        made[at:end] = chance.choice((
+            b"", b"\xff", b"\x00", b"\xed\xa0\x80", b"\xc0\xaf", bytes(made[at:end]) * 2, chance.randbytes(3),
+            b"{", b"]", b'"', b"\\ud800", b"NaN", b"-Infinity", b"1e400", b"9" * 5000, b"\xef\xbb\xbf", b",,", b"//",
+        ))  # fmt: skip
+    return bytes(made)
+
+
+def bomb(chance):
+    """A media type and a body that is more than it seems."""
+    return chance.choice(_BOMBS)(chance)
+
+
+def _deep(chance):
+    depth = chance.choice((100, 1_000, 10_001, 200_000))
+    opened, closed = chance.choice(((b"[", b"]"), (b'{"a":', b"}"), (b'{"spec":[', b"]}")))
+    text = opened * depth + (b"1" + closed * depth) * chance.choice((0, 1))
+    return chance.choice((JSON, YAML, "application/merge-patch+json", "application/apply-patch+yaml")), text
+
+
+def _aliases(chance):
+    width, levels = chance.choice(((9, 9), (2, 30), (1000, 3)))
+    lines = [b"kind: ConfigMap", b"apiVersion: v1", b"metadata: {name: bomb}", b"a0: &a0 [x]"]
+    lines += [
+        b"a%d: &a%d [%s]" % (level, level, b",".join([b"*a%d" % (level - 1)] * width))
+        for level in range(1, levels)
+    ]
+    return YAML, b"\n".join(lines)
+
+
+_ODD_YAML = (
+    b"a: &a\n  <<: *a\n", b"&a [*a]", b"&a {k: *a}", b"<<: [1, 2]", b"? [a, b]\n: c", b"? {a: b}\n: c", b"!!python/object:os.system x",
+    b"!!binary x", b"!!set {a, b}", b"!!timestamp x", b"!!int x", b"!!float x", b"!!bool x", b"!!null x", b"!x y", b"%YAML 9.9\n---\na",
+    b"--- a\n--- b", b"- - - - -", b"*nowhere", b"\t", b"a: b: c", b"[", b"{", b"a: 'b", b"a: |\n b\n\x07", b"\xff\xfe", b"a: 0x", b"a: 0o9",
+    b"a: 0b", b"a: 1__2", b"a: 09", b"a: -_", b"a: +.inf", b"a: 1e99999", b"0x1: 1\n1: 2", b"~: 1", b".nan: 1", b"a: 1:2:3", b"a: 08_",
+    b"= : =", b"a: =", b"a: !!int '1'", b"a: !!str {}", b"a: !!map []", b"a: !!seq {}", b"a: !!int 0x_", b"a: !!int ''", b"a: !!float ''",
+    b"a: " + b"9" * 5000, b"a: 0x" + b"f" * 5000, b"a: 0b" + b"1" * 5000, b"? " + b"9" * 5000 + b"\n: 1",
+)  # fmt: skip
+
+
+def _odd_yaml(chance):
+    """As it is, or below an object's metadata."""
+    text = chance.choice(_ODD_YAML)
+    if chance.random() < 0.5:
+        text = (
+            b"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: odd\n  annotations:\n    "
+            + text.replace(b"\n", b"\n    ")
+        )
+    return chance.choice((YAML, "application/apply-patch+yaml")), text
+
+
+_ODD_JSON = (
+    b"", b" ", b"null", b"true", b"1", b'"a"', b"[]", b"{}", b"\x00", b"\xef\xbb\xbf{}", b"{}{}", b'{"a":1,"a":2}', b'{"kind":null}',
+    b'{"kind":1,"apiVersion":[]}', b'{"kind":{},"apiVersion":"v1"}', b'{"kind":"ConfigMap","apiVersion":"v1","metadata":null}',
+    b'{"metadata":[]}', b'{"metadata":"x"}', b'{"metadata":{"name":{}}}', b'{"a":"\\ud800"}', b'{"\\udfff":1}', b'{"a":' + b"9" * 5000 + b"}",
+    b'{"a":1e' + b"9" * 400 + b"}", b'{"a":-}', b'{"a":01}', b'{"a":.5}', b"{'a':1}", b'{"a":"\x01"}', b'{"kind":"Status"}', b'{"kind":"List","items":[{}]}',
+    b'{"kind":"\xff"}', b'{"metadata":{"annotations":{"a":"\\ud800"}}}', b'{"metadata":{"generateName":"\\u0000"}}',
+)  # fmt: skip
+
+
+def _odd_json(chance):
+    kinds = (
+        JSON,
+        JSON,
+        "application/merge-patch+json",
+        "application/json-patch+json",
+        "application/strategic-merge-patch+json",
+        "text/plain",
+        "",
+    )
+    return chance.choice(kinds), chance.choice(_ODD_JSON)
+
+
+def _large(chance):
+    size = chance.choice((MEGA, 3 * MEGA - 200, 3 * MEGA + 1))
+    tree = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "large"}}
+    place = chance.choice(("data", "name", "label", "key", "unknown"))
+    filler = "x" * size
+    if place == "data":
+        tree["data"] = {"a": filler}
+    elif place == "name":
+        tree["metadata"]["name"] = filler
+    elif place == "label":
+        tree["metadata"]["labels"] = {"a": filler}
+    else:
+        tree |= {"data": {filler: ""}} if place == "key" else {filler: 1}
+    return JSON, orjson.dumps(tree)
+
+
+def _many(chance):
+    count = chance.choice((1_000, 50_000))
+    metadata = {"name": "many"} | chance.choice((
+        {"labels": {f"k{at}": "" for at in range(count)}},
+        {"finalizers": [f"example.com/f{at}" for at in range(count)]},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": f"u{at}"} for at in range(count)]},
+        {"managedFields": [{"manager": f"m{at}"} for at in range(count)]},
+    ))  # fmt: skip
+    return JSON, orjson.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
+
+
+def _doubling_patch(chance):
+    """Each copy copies all copies before it."""
+    steps = [{"op": "add", "path": "/data", "value": {"a": "x" * 1000}}]
+    steps += [
+        {"op": "copy", "from": "/data", "path": f"/data/k{at}"}
+        for at in range(chance.choice((12, 40, 12_000)))
+    ]
+    return "application/json-patch+json", orjson.dumps(steps)
+
+
+def _odd_protobuf(chance):
+    bodies = (
+        b"", b"k8s", b"k8s\x00", b"k8s\x00\xff", b"k8s\x00\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", b"k8s\x00" + b"\x0b" * 5000,
+        b"k8s\x00" + b"\xff" * 5000, b"k8s\x00\x12\x05\x0a\x03\x0a\x01\x0a", b"k8s\x00\x0a\x04\x0a\x02v1\x12\x00", b"k8s\x00" + chance.randbytes(200),
+        b"k8s\x00" + b"\x12\x80\x80\x80\x01" * 100,
+    )  # fmt: skip
+    return PROTOBUF, chance.choice(bodies)
+
+
+_BOMBS = (
+    _deep,
+    _aliases,
+    _odd_yaml,
+    _odd_yaml,
+    _odd_json,
+    _odd_json,
+    _odd_json,
+    _large,
+    _many,
+    _doubling_patch,
+    _odd_protobuf,
+    _odd_protobuf,
+)
+
+
+def encoded(tree, chance):
+    """A tree in some format, damaged by chance: a media type and a body."""
+    format_ = chance.choice((JSON, JSON, JSON, YAML, PROTOBUF))
+    data = orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS)
+    if format_ == PROTOBUF and isinstance(tree, dict):
+        try:
+            data = envelope.encode(tree)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # what is too odd stays JSON
+            format_ = JSON
+    return format_, scrambled(data, chance) if chance.random() < 0.4 else data

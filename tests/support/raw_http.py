@@ -1,0 +1,51 @@
+"""HTTP spoken byte by byte, so that what is said may be wrong."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """`head` is the status line and the headers; of a stream that has no end the body is not read."""
+
+    status: int
+    head: bytes
+    body: bytes = b""
+
+
+def request(method, target, headers=(), body=b""):
+    """A request as bytes, each of whose parts is taken as it is."""
+    lines = [b"%s %s HTTP/1.1" % (method, target), b"Host: localhost"]
+    lines += [b"%s: %s" % header for header in headers]
+    if body:
+        lines.append(b"Content-Length: %d" % len(body))
+    return b"\r\n".join([*lines, b"Connection: close", b"", body])
+
+
+async def exchange(address, pieces, *, hangs_up=False):
+    """Send the pieces one by one and read one answer; None if the server only hangs up.
+
+    Who hangs up will send no more, so a server that waits for more knows that it waits in vain.
+    """
+    reader, writer = await asyncio.open_connection(*address, limit=1 << 24)
+    try:
+        with contextlib.suppress(ConnectionError):  # a server may answer, and hang up, before it heard all
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+            if hangs_up:
+                writer.write_eof()
+        return await _answer(reader, without_body=pieces[0].startswith(b"HEAD "))
+    except (ConnectionError, asyncio.IncompleteReadError):
+        return None
+    finally:
+        writer.transport.abort()
+
+
+async def _answer(reader, *, without_body):
+    head = await reader.readuntil(b"\r\n\r\n")
+    status = int(head.split(b" ", 2)[1])
+    lines = (line.partition(b":") for line in head.lower().split(b"\r\n"))
+    length = next((int(value) for name, _, value in lines if name == b"content-length"), 0)
+    return RawAnswer(status, head, b"" if without_body else await reader.readexactly(length))
