@@ -9,6 +9,7 @@ from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
 from apiserver.rest.call import Call
 from apiserver.rest.options import MAX_FIELD_MANAGER, WriteOptions
+from apiserver.rest.take import only_paths
 from apiserver.storage.stored import Tree
 
 
@@ -45,6 +46,9 @@ def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: Write
     """An object with its managers after a change to it."""
     subresource = call.subresource.name if call.subresource else ""
     manager = field_manager(backend, call.resource, subresource)
+    only = backend.strategy(call.resource).only.get(subresource)
+    # Nobody becomes the manager of what this way to write does not change.
+    new = new if only is None else only_paths(new, old, only)
     name, time = manager_name(call, options), _time(backend, call)
     return _without_none(manager.update(old, new, manager=name, time=time))
 
