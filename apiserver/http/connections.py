@@ -6,19 +6,35 @@ that have begun are answered.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from apimachinery.clock import Clock
+
+LOG = logging.getLogger(__name__)
+
+
+def _is_no_fault_of_a_client(record: logging.LogRecord) -> bool:
+    """What is no HTTP is logged as an error with its stack by aiohttp; anybody could fill the log so."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, HttpProcessingError | web.RequestPayloadError):
+        return True
+    LOG.debug("what is no HTTP was refused: %s", error)
+    return False
+
+
+LOG.addFilter(_is_no_fault_of_a_client)
 
 
 class Server(web.Server):
     def __init__(
         self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **settings: Any
     ) -> None:
-        super().__init__(self._answer, **settings)
+        super().__init__(self._answer, logger=LOG, **settings)
         self._handler = handler
         self._callbacks: dict[web.RequestHandler, Callable[[], None]] = {}
         self._answering = 0
