@@ -10,7 +10,7 @@ from apimachinery.groups import GroupKind
 from apimachinery.paths import ROOT, Path
 from apiserver.validation import objectmeta
 from apiserver.validation.kind import Validation
-from apiserver.validation.objectmeta import NameRule
+from apiserver.validation.objectmeta import NameRule, with_any_finalizers
 from apiserver.validation.objects import again, part, within
 from apiserver.validation.rules import (
     Check,
@@ -93,7 +93,7 @@ _SPEC: Final = every(
 def _create(tree: Tree) -> Iterator[FieldError]:
     spec = within(tree, "spec")
     check_name = partial(_check_name, wanted=f"{spec.get('version', '')}.{spec.get('group', '')}")
-    yield from objectmeta.check(tree, NameRule(check_name, check_name), namespaced=False)
+    yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
     yield from _SPEC(spec, ROOT.child("spec"))
 
 

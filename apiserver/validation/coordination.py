@@ -9,6 +9,7 @@ from apimachinery.groups import GroupKind
 from apimachinery.paths import Path
 from apiserver.validation.kind import Validation
 from apiserver.validation.labels import check_label_name
+from apiserver.validation.objectmeta import SUBDOMAIN, with_any_finalizers
 from apiserver.validation.objects import again, created
 from apiserver.validation.rules import Tree, field, must, non_negative, one_of, optional, pointer
 
@@ -39,5 +40,7 @@ _CREATE: Final = created(
 )
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
-    GroupKind("coordination.k8s.io", "Lease"): Validation(create=_CREATE, update=again(_CREATE)),
+    GroupKind("coordination.k8s.io", "Lease"): Validation(
+        name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=again(_CREATE)
+    ),
 }

@@ -10,6 +10,7 @@ from apimachinery.paths import Path
 from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
 from apiserver.validation.labels import check_labels
+from apiserver.validation.objectmeta import SUBDOMAIN, with_any_finalizers
 from apiserver.validation.objects import created, unchanged
 from apiserver.validation.pods.leniency import STRICT
 from apiserver.validation.pods.resources import check_requirements
@@ -46,5 +47,7 @@ _CREATE: Final = created(
 )
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
-    GroupKind("node.k8s.io", "RuntimeClass"): Validation(create=_CREATE, update=unchanged("handler")),
+    GroupKind("node.k8s.io", "RuntimeClass"): Validation(
+        name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=unchanged("handler")
+    ),
 }

@@ -26,12 +26,23 @@ from apiserver.validation.rules import (
     valid,
 )
 
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+def _check_whose(finalizer: str) -> list[str]:
+    if "/" in finalizer or finalizer in _STANDARD_FINALIZERS:
+        return []
+    return ["name is neither a standard finalizer name nor is it fully qualified"]
+
 
 class NameRule(NamedTuple):
-    """What is wrong with a name, and with the beginning of one, to which something will be added."""
+    """What is wrong with names that metadata holds: the object's, the beginning of one, and that of a finalizer."""
 
     whole: Callable[[str], list[str]]
     beginning: Callable[[str], list[str]]
+    """Something will be added to it."""
+    finalizer: Callable[[str], list[str]] = _check_whose
+    """Besides being a name at all."""
 
 
 METADATA: Final = ROOT.child("metadata")
@@ -50,14 +61,23 @@ SUBDOMAIN: Final = named_by(names.check_dns1123_subdomain)
 LABEL: Final = named_by(names.check_dns1123_label)
 LABEL_1035: Final = named_by(names.check_dns1035_label)
 PATH_SEGMENT: Final = NameRule(names.check_path_segment_name, names.check_path_segment_prefix)
-"""The least that every name keeps."""
+
+
+def with_any_finalizers(rule: NameRule) -> NameRule:
+    """Of the few kinds whose finalizers need not say whose they are."""
+    return rule._replace(finalizer=lambda _finalizer: [])
+
+
+LEAST: Final = with_any_finalizers(PATH_SEGMENT)
+"""What the names of every kind keep."""
 
 
 def check(tree: Tree, rule: NameRule, *, namespaced: bool, path: Path = METADATA) -> list[FieldError]:
     """Metadata as it must be at every write."""
     of = meta.metadata(tree)
     check_namespace = _check_namespace if namespaced else _check_no_namespace
-    return [*check_name(tree, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
+    found = [*check_name(tree, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
+    return [*found, *check_finalizers(tree, rule, path)]
 
 
 def check_name(tree: Tree, rule: NameRule, path: Path = METADATA) -> list[FieldError]:
@@ -156,6 +176,10 @@ def _check_no_new_finalizers(new: Tree, old: Tree, path: Path) -> Iterable[Field
         f"found new finalizers []string{{{shown}}}"
     )
     return (errors.forbidden(path.child("finalizers"), problem),)
+
+
+def check_finalizers(tree: Tree, rule: NameRule, path: Path = METADATA) -> Iterable[FieldError]:
+    return each(valid(rule.finalizer))(meta.metadata(tree).get("finalizers"), path.child("finalizers"))
 
 
 # --- who manages what

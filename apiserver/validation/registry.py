@@ -90,7 +90,7 @@ _NONE: Final = Validation(name=None)
 
 
 def _metadata(resource: Resource, tree: Tree) -> list[FieldError]:
-    return objectmeta.check(tree, objectmeta.PATH_SEGMENT, namespaced=resource.namespaced)
+    return objectmeta.check(tree, objectmeta.LEAST, namespaced=resource.namespaced)
 
 
 def check_create(resource: Resource, tree: Tree) -> list[FieldError]:
@@ -101,7 +101,7 @@ def check_create(resource: Resource, tree: Tree) -> list[FieldError]:
     found = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
     found += kind.create(tree)
     # All else that is said of every kind was asked just now.
-    return found or objectmeta.check_name(tree, objectmeta.PATH_SEGMENT)
+    return found or objectmeta.check_name(tree, objectmeta.LEAST)
 
 
 def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> list[FieldError]:
@@ -110,5 +110,7 @@ def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> 
     update = kind.subresources.get(subresource) if subresource else kind.update
     found = [*_metadata(resource, new), *objectmeta.check_update(new, old)]
     if update is not None:
-        found += [*objectmeta.check_update(new, old), *update(new, old)]
+        found += objectmeta.check_update(new, old)
+        found += objectmeta.check_finalizers(new, kind.name or objectmeta.LEAST)
+        found += update(new, old)
     return found

@@ -195,6 +195,12 @@ def one_of(*values: str) -> Check:
     return check
 
 
+def chosen(*values: str) -> Check:
+    """As `one_of`, but an empty value is missing."""
+    known = one_of(*values)
+    return lambda value, path: known(value, path) if value else (errors.required(path),)
+
+
 def no_longer_than(limit: int) -> Check:
     """Refuse a text of more bytes."""
 

@@ -63,7 +63,7 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
     selector = spec.get("selector") or {}
     match = {LABEL_JOB_CONTROLLER_UID: uid, **selector.get("matchLabels", {})}
     job["spec"] = meta.with_value(spec, TEMPLATE_LABELS, labels) | {
-        "selector": selector | {"matchLabels": match}
+        "selector": {"matchLabels": {}} | selector | {"matchLabels": match}
     }
 
 

@@ -16,7 +16,7 @@ from apiserver.validation.admissionregistration.matching import (
 from apiserver.validation.conditions import check_conditions
 from apiserver.validation.kind import Create, Validation
 from apiserver.validation.labels import check_label_name, check_selector
-from apiserver.validation.objectmeta import SUBDOMAIN
+from apiserver.validation.objectmeta import SUBDOMAIN, with_any_finalizers
 from apiserver.validation.objects import as_created, created, part, within
 from apiserver.validation.rules import (
     Check,
@@ -253,13 +253,16 @@ _MUTATING_BINDING: Final = created(field("spec", _BINDING, absent={}))
 _STATUS: Final = part(optional("conditions", check_conditions), "status")
 
 
+_NAMES: Final = with_any_finalizers(SUBDOMAIN)
+
+
 def _validation(create: Create) -> Validation:
-    return Validation(create=create, update=as_created(create, SUBDOMAIN, namespaced=False))
+    return Validation(name=_NAMES, create=create, update=as_created(create, _NAMES, namespaced=False))
 
 
 def _with_status(create: Create) -> Validation:
-    update = as_created(create, SUBDOMAIN, namespaced=False)
-    return Validation(create=create, update=update, subresources={"status": _STATUS})
+    update = as_created(create, _NAMES, namespaced=False)
+    return Validation(name=_NAMES, create=create, update=update, subresources={"status": _STATUS})
 
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {

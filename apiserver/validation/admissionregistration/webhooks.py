@@ -17,7 +17,7 @@ from apiserver.validation.admissionregistration.matching import (
 )
 from apiserver.validation.kind import Validation
 from apiserver.validation.labels import check_selector, check_selector_leniently
-from apiserver.validation.objectmeta import SUBDOMAIN
+from apiserver.validation.objectmeta import SUBDOMAIN, with_any_finalizers
 from apiserver.validation.rules import Check, Tree, each, every, field, must, one_of, pointer, required
 from apiserver.validation.webhook_clients import ONE_OF_REVIEWS, accepts, check_review_versions, client
 
@@ -103,6 +103,9 @@ def _webhook(leniency: _Leniency) -> Check:
 # --- all of them
 
 
+_NAMES: Final = with_any_finalizers(SUBDOMAIN)
+
+
 def _check(webhooks: Sequence[Tree], leniency: _Leniency) -> Iterator[FieldError]:
     check, seen = _webhook(leniency), set()
     for index, hook in enumerate(webhooks):
@@ -118,11 +121,15 @@ def _create(tree: Tree) -> Iterable[FieldError]:
 
 
 def _update(new: Tree, old: Tree) -> Iterator[FieldError]:
-    yield from objectmeta.check(new, SUBDOMAIN, namespaced=False)
+    yield from objectmeta.check(new, _NAMES, namespaced=False)
     yield from _check(new.get("webhooks") or (), _leniency(old.get("webhooks") or ()))
 
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
-    GroupKind(_GROUP, "ValidatingWebhookConfiguration"): Validation(create=_create, update=_update),
-    GroupKind(_GROUP, "MutatingWebhookConfiguration"): Validation(create=_create, update=_update),
+    GroupKind(_GROUP, "ValidatingWebhookConfiguration"): Validation(
+        name=_NAMES, create=_create, update=_update
+    ),
+    GroupKind(_GROUP, "MutatingWebhookConfiguration"): Validation(
+        name=_NAMES, create=_create, update=_update
+    ),
 }

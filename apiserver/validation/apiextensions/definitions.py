@@ -12,7 +12,7 @@ from apiserver.validation import objectmeta
 from apiserver.validation.apiextensions.versions import check_common, check_version, gathered
 from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
-from apiserver.validation.objectmeta import NameRule
+from apiserver.validation.objectmeta import NameRule, with_any_finalizers
 from apiserver.validation.objects import unchanged, within
 from apiserver.validation.rules import (
     Check,
@@ -229,7 +229,7 @@ def _create(tree: Tree) -> Iterator[FieldError]:
         problems = names.check_dns1123_subdomain(name)
         return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
 
-    yield from objectmeta.check(tree, NameRule(check_name, check_name), namespaced=False)
+    yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
     yield from _STRICT(gathered(spec), _SPEC)
     yield from _check_rest(tree)
     yield from _check_approval(tree)

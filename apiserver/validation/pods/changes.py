@@ -29,8 +29,8 @@ def check_pod_update(new: Tree, old: Tree) -> Iterator[FieldError]:
 
 def _check_changed_spec(spec: Tree, before: Tree) -> Iterator[FieldError]:
     for kind in ("containers", "initContainers"):
-        containers, path = spec.get(kind, ()), SPEC.child(kind)
-        if len(containers) != len(before.get(kind, ())):
+        containers, path = spec.get(kind) or (), SPEC.child(kind)
+        if len(containers) != len(before.get(kind) or ()):
             yield errors.forbidden(path, "pod updates may not add or remove containers")
             return
         yield from _check_images(containers, path)
@@ -113,6 +113,6 @@ def _as_if_unchanged(spec: Tree, before: Tree) -> Tree:
             for container, was in zip(spec[kind], before[kind], strict=True)
         ]
         for kind in ("containers", "initContainers")
-        if kind in spec
+        if spec.get(kind)
     }
     return {**as_before(spec, before, *names), **images}

@@ -61,7 +61,7 @@ def _check_mapping(mapping: Tree, path: Path, spec: Tree) -> Iterator[FieldError
     containers = {
         container.get("name", ""): container
         for kind in ("initContainers", "containers")
-        for container in spec.get(kind, ())
+        for container in spec.get(kind) or ()
     }
     container, resource = mapping.get("containerName", ""), mapping.get("resourceName", "")
     if container not in containers:

@@ -38,11 +38,11 @@ def never(_name: str, _code: int) -> bool:
 
 def restarting(spec: Tree, kind: str) -> Callable[[str, int], bool]:
     """Which containers of a kind may be started again after they ended."""
-    containers = {container.get("name", ""): container for container in spec.get(kind, ())}
+    containers = {container.get("name", ""): container for container in spec.get(kind) or ()}
     together = any(
         rule.get("action") == RESTART_ALL
         for of_kind in ("initContainers", "containers")
-        for container in spec.get(of_kind, ())
+        for container in spec.get(of_kind) or ()
         for rule in container.get("restartPolicyRules", ())
     )
     policy = spec.get("restartPolicy") or ALWAYS

@@ -99,7 +99,7 @@ def _with_old_amounts(resources: Tree, before: Tree) -> dict[str, Mapping[str, A
 
 
 def _check_order(spec: Tree, before: Tree, kind: str) -> Iterator[FieldError]:
-    containers, were, path = spec.get(kind, ()), before.get(kind, ()), SPEC.child(kind)
+    containers, were, path = spec.get(kind) or (), before.get(kind) or (), SPEC.child(kind)
     if len(containers) != len(were):
         yield errors.forbidden(path, f"{kind} may not be added or removed on resize")
         return
@@ -111,7 +111,7 @@ def _check_order(spec: Tree, before: Tree, kind: str) -> Iterator[FieldError]:
 
 def _pairs(spec: Tree, before: Tree, kind: str) -> Iterator[tuple[Tree, Tree, Path]]:
     """Each container with what it was, and where it is."""
-    pairs = zip(spec.get(kind, ()), before.get(kind, ()), strict=True)
+    pairs = zip(spec.get(kind) or (), before.get(kind) or (), strict=True)
     for index, (container, was) in enumerate(pairs):
         yield container, was, SPEC.child(kind).index(index)
 

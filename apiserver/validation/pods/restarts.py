@@ -8,7 +8,7 @@ from apimachinery.errors import FieldError
 from apimachinery.paths import Path
 from apiserver.validation.pods.surroundings import Surroundings
 from apiserver.validation.resource_names import CPU, MEMORY
-from apiserver.validation.rules import Tree, each, every, field, no_more_than, one_of, pointer
+from apiserver.validation.rules import Tree, chosen, each, every, field, no_more_than, one_of, pointer
 
 ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"
@@ -83,6 +83,9 @@ def _action(container: Tree, code: int) -> str | None:
 
 NOT_REQUIRED, RESTART_CONTAINER = "NotRequired", "RestartContainer"
 
+_RESOURCES: Final = chosen(CPU, MEMORY)
+_RESTARTS: Final = chosen(NOT_REQUIRED, RESTART_CONTAINER)
+
 
 def check_resize_policies(container: Tree, path: Path, around: Surroundings) -> Iterator[FieldError]:
     """Upstream tells of what is wrong with one of them at the path of all."""
@@ -93,12 +96,8 @@ def check_resize_policies(container: Tree, path: Path, around: Surroundings) -> 
         if name in seen:
             yield errors.duplicate(path.index(index), name)
         seen.add(name)
-        yield from _check_choice(name, (CPU, MEMORY), path)
-        yield from _check_choice(restart, (NOT_REQUIRED, RESTART_CONTAINER), path)
+        yield from _RESOURCES(name, path)
+        yield from _RESTARTS(restart, path)
         if around.restart_policy == NEVER and restart != NOT_REQUIRED:
             problem = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             yield errors.invalid(path, restart, problem)
-
-
-def _check_choice(value: str, values: tuple[str, ...], path: Path) -> Iterable[FieldError]:
-    return one_of(*values)(value, path) if value else (errors.required(path),)

@@ -113,6 +113,6 @@ def _check_containers(status: Tree, spec: Tree) -> Iterator[FieldError]:
     for name in (*_LASTING, _EPHEMERAL):
         yield from of_containers.check_users(status.get(name, ()), _STATUS.child(name), os)
     for name, kind in _LASTING.items():
-        containers = spec.get(kind, ())
+        containers = spec.get(kind) or ()
         yield from of_containers.check_allocated(status.get(name, ()), _STATUS.child(name), containers)
     yield from of_containers.check_nothing_allocated(status.get(_EPHEMERAL, ()), _STATUS.child(_EPHEMERAL))

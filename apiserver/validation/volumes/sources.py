@@ -11,7 +11,6 @@ from apiserver.validation.resource_names import check_not_negative
 from apiserver.validation.rules import (
     Check,
     Tree,
-    between,
     every,
     field,
     must,
@@ -28,7 +27,10 @@ from apiserver.validation.volumes.files import check_downward, keys_and_mode
 from apiserver.validation.volumes.projected import check_projected
 
 _LABEL: Final = valid(names.check_dns1123_label)
-_PARTITION: Final = field("partition", between(0, 255), absent=0)
+_PARTITION: Final = field(
+    "partition", must(lambda number: 0 <= number <= 255, "must be between 1 and 255, inclusive"), absent=0
+)
+"""0 is the whole disk, which upstream's words leave out."""
 _NAMED_SECRET: Final = pointer("secretRef", required("name"))
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 

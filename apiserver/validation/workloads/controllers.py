@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from apimachinery import errors
+from apimachinery import errors, names
 from apimachinery.errors import FieldError
 from apimachinery.groups import GroupKind
 from apimachinery.labels.selector import from_set
 from apimachinery.paths import ROOT, Path
 from apiserver.validation.kind import Validation
+from apiserver.validation.objectmeta import NameRule
 from apiserver.validation.pods.leniency import STRICT, Leniency
 from apiserver.validation.pods.template import leniency_towards_template
 from apiserver.validation.rules import Tree, every, field, non_negative, required
@@ -59,6 +60,9 @@ _STATUS: Final = every(
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
     GroupKind("", _KIND): Validation(
-        create=_create, update=_update, subresources={"status": status_update(_STATUS)}
+        name=NameRule(names.check_dns1123_subdomain, lambda _beginning: []),
+        create=_create,
+        update=_update,
+        subresources={"status": status_update(_STATUS)},
     ),
 }

@@ -20,7 +20,7 @@ def no_more_than_field(name: str, *names: str, shown: str) -> Check:
     def check(status: Tree, path: Path) -> Iterable[FieldError]:
         most = status.get(name, 0)
         return [
-            errors.invalid(path.child(other), status[other], f"cannot be greater than {shown}")
+            errors.invalid(path.child(other), status.get(other, 0), f"cannot be greater than {shown}")
             for other in names
             if status.get(other, 0) > most
         ]

@@ -185,8 +185,8 @@ def _check_terminating(change: _Change) -> Iterator[FieldError]:
 
 
 def _check_ready(change: _Change) -> Iterator[FieldError]:
-    ready = change.get("ready") or 0
-    if change.changed("ready", "active") and ready > change.get("active", 0):
+    ready = change.get("ready")
+    if ready is not None and change.changed("ready", "active") and ready > change.get("active", 0):
         yield errors.invalid(_STATUS.child("ready"), ready, "cannot set more ready pods than active")
 
 
