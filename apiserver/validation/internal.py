@@ -21,6 +21,10 @@ class _Field(Struct, frozen=True):
     zero: Any = None
     struct: str = ""
     shape: str = ""
+    omit: str = ""
+
+    def omits(self, value: Any) -> bool:
+        return value is None if self.omit == "nil" else self.omit == "empty" and not value
 
 
 @cache
@@ -38,8 +42,8 @@ def internal(struct: str, tree: Tree) -> dict[str, Any]:
     for row in _structs()[struct]:
         value = tree.get(row.source)
         if row.shape == "inline":
-            shown |= value or {}
-        else:
+            shown |= internal(row.struct, value or {})
+        elif not row.omits(value):
             shown[row.name] = _shown(row, value if row.source else tree.get(_MOVED.get(row.name, "")))
     return shown
 
@@ -47,15 +51,15 @@ def internal(struct: str, tree: Tree) -> dict[str, Any]:
 def _shown(row: _Field, value: Any) -> Any:
     if value is None:
         return internal(row.struct, {}) if row.struct and row.zero is not None else row.zero
-    if isinstance(value, dict) and (row.shape == "map" or not row.struct):
-        value = dict(sorted(value.items()))
-    if not row.struct:
-        return value
-    if row.shape == "list":
-        return [internal(row.struct, item) for item in value]
     if row.shape == "map":
-        return {key: internal(row.struct, item) for key, item in value.items()}
-    return internal(row.struct, value)
+        return {key: _item(row, item) for key, item in sorted(value.items())}
+    if row.shape == "list":
+        return [_item(row, item) for item in value]
+    return _item(row, value)
+
+
+def _item(row: _Field, value: Any) -> Any:
+    return internal(row.struct, value) if row.struct else value
 
 
 _POD_SPEC: Final = "core.PodSpec"

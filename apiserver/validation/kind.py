@@ -25,8 +25,9 @@ def _accept_update(_new: Tree, _old: Tree) -> Iterable[FieldError]:
 class Validation:
     """Functions tell of everything but metadata, which is told of before them."""
 
-    name: NameRule | None = SUBDOMAIN
-    """None: `create` tells of metadata itself, or there is no more to tell than of every kind's."""
+    name: NameRule = SUBDOMAIN
+    metadata_first: bool = True
+    """Metadata is told of before `create`. Otherwise it tells of that itself, in its own time, if at all."""
     create: Create = _accept
     update: Update = _accept_update
     subresources: Mapping[str, Update] = field(default_factory=dict)

@@ -85,7 +85,7 @@ VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
     }
 )
 
-_NONE: Final = Validation(name=None)
+_NONE: Final = Validation(name=objectmeta.LEAST, metadata_first=False)
 """Of a kind that is not in the registry: metadata alone is looked at."""
 
 
@@ -96,7 +96,7 @@ def _metadata(resource: Resource, tree: Tree) -> list[FieldError]:
 def check_create(resource: Resource, tree: Tree) -> list[FieldError]:
     """What is wrong with a new object: what its kind says of it or, if nothing, what is said of every kind."""
     kind = VALIDATIONS.get(resource.group_kind, _NONE)
-    if kind.name is None:
+    if not kind.metadata_first:
         return [*kind.create(tree)] or _metadata(resource, tree)
     found = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
     found += kind.create(tree)
@@ -111,6 +111,6 @@ def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> 
     found = [*_metadata(resource, new), *objectmeta.check_update(new, old)]
     if update is not None:
         found += objectmeta.check_update(new, old)
-        found += objectmeta.check_finalizers(new, kind.name or objectmeta.LEAST)
+        found += objectmeta.check_finalizers(new, kind.name)
         found += update(new, old)
     return found

@@ -48,6 +48,8 @@ type field struct {
 	// Struct is what the value is, or what the elements of the list or map are that Shape says it is.
 	Struct string `json:"struct,omitempty"`
 	Shape  string `json:"shape,omitempty"`
+	// Omit is which value is not shown at all: an "empty" one, or only "nil".
+	Omit string `json:"omit,omitempty"`
 }
 
 type walk struct {
@@ -97,10 +99,15 @@ func internalKinds(known map[schema.GroupVersionKind]reflect.Type) []schema.Grou
 	return found
 }
 
-func isInternal(t reflect.Type) bool {
+// isWalked tells whether a type is a struct that is written field by field: an internal one, or one of meta/v1, which
+// internal types use as they are.
+func isWalked(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+		return false
+	}
 	path := t.PkgPath()
-	return t.Kind() == reflect.Struct && (strings.HasPrefix(path, "k8s.io/kubernetes/") ||
-		strings.HasSuffix(path, "/apis/apiextensions") || strings.HasSuffix(path, "/apis/apiregistration"))
+	return strings.HasPrefix(path, "k8s.io/kubernetes/") || strings.HasSuffix(path, "/apis/meta/v1") ||
+		strings.HasSuffix(path, "/apis/apiextensions") || strings.HasSuffix(path, "/apis/apiregistration")
 }
 
 func (w *walk) structure(internal, versioned reflect.Type) string {
@@ -120,7 +127,7 @@ func (w *walk) fields(internal, versioned reflect.Type) []field {
 		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ListMeta]():
 		case f.Type == reflect.TypeFor[metav1.ObjectMeta]():
 			// Written as the versioned one, but among the fields of the object.
-			found = append(found, field{From: "metadata", Shape: "inline"})
+			found = append(found, field{From: "metadata", Struct: w.structure(f.Type, f.Type), Shape: "inline"})
 		case f.Anonymous:
 			found = append(found, w.fields(f.Type, versioned)...)
 		default:
@@ -132,15 +139,25 @@ func (w *walk) fields(internal, versioned reflect.Type) []field {
 
 func (w *walk) field(f reflect.StructField, versioned reflect.Type) field {
 	made := field{Name: f.Name, Zero: zero(f.Type)}
-	if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" {
+	tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if tag != "" {
 		made.Name = tag
+	}
+	if strings.Contains(options, "omit") {
+		made.Omit = "empty"
+		if f.Type.Kind() == reflect.Pointer {
+			made.Omit = "nil"
+		}
 	}
 	element, shape := element(f.Type)
 	v, paired := versioned.FieldByName(f.Name)
 	if paired {
 		made.From, _, _ = strings.Cut(v.Tag.Get("json"), ",")
 	}
-	if !isInternal(element) {
+	if shape == "map" {
+		made.Shape = shape
+	}
+	if !isWalked(element) {
 		return made
 	}
 	made.Struct, made.Shape = element.String(), shape
@@ -172,7 +189,7 @@ func bare(t reflect.Type) reflect.Type {
 
 func zero(t reflect.Type) any {
 	switch {
-	case isInternal(t):
+	case isWalked(t):
 		return map[string]any{}
 	case t.Kind() == reflect.Pointer, t.Kind() == reflect.Slice, t.Kind() == reflect.Map:
 		return nil

@@ -12,7 +12,7 @@ from apiserver.validation import objectmeta
 from apiserver.validation.apiextensions.versions import check_common, check_version, gathered
 from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
-from apiserver.validation.objectmeta import NameRule, with_any_finalizers
+from apiserver.validation.objectmeta import LEAST, NameRule, with_any_finalizers
 from apiserver.validation.objects import unchanged, within
 from apiserver.validation.rules import (
     Check,
@@ -262,6 +262,10 @@ def _update_status(new: Tree, _old: Tree) -> Iterable[FieldError]:
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
     GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): Validation(
-        name=None, create=_create, update=_update, subresources={"status": _update_status}
+        name=LEAST,
+        metadata_first=False,
+        create=_create,
+        update=_update,
+        subresources={"status": _update_status},
     ),
 }

@@ -154,6 +154,6 @@ def _update(sent: Tree, before: Tree) -> Iterator[FieldError]:
 
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
-    GroupKind("", "Event"): Validation(name=None, create=_create_core, update=_update_core),
-    GroupKind("events.k8s.io", "Event"): Validation(name=None, create=_create, update=_update),
+    GroupKind("", "Event"): Validation(metadata_first=False, create=_create_core, update=_update_core),
+    GroupKind("events.k8s.io", "Event"): Validation(metadata_first=False, create=_create, update=_update),
 }

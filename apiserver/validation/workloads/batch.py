@@ -12,7 +12,10 @@ from apiserver.validation.workloads.jobs import check_new_job
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
     GroupKind("batch", "Job"): Validation(
-        name=None, create=check_new_job, update=check_job_change, subresources={"status": check_status_change}
+        metadata_first=False,
+        create=check_new_job,
+        update=check_job_change,
+        subresources={"status": check_status_change},
     ),
     GroupKind("batch", "CronJob"): Validation(create=check_cron_job, update=check_cron_job_change),
 }
