@@ -174,7 +174,8 @@ class Handler:
         subresource = call.subresource.name if call.subresource else ""
         carry_out = self._routes.verbs(call.resource.group_resource, subresource, call.verb)
         if carry_out is None:
-            raise MethodNotSupported(_NOT_ALLOWED, Details())
+            wanted_of = "/".join(filter(None, (call.resource.name, subresource)))
+            raise MethodNotSupported(f"{call.verb} of {wanted_of} is not built into mockube yet", Details())
         answer = await carry_out(self._backend, call)
         answer = shown(self._backend, call.resource, answer)
         now = self._backend.clock.now()
