@@ -6,6 +6,7 @@ from typing import Protocol
 
 from aiohttp import hdrs, web
 
+from apimachinery import status
 from apiserver.wire.negotiate import Format, Wanted
 
 LENGTH_BYTES = 4
@@ -31,9 +32,16 @@ class Sink(Protocol):
 
 def sink(request: web.BaseRequest, wanted: Wanted, *, on_closed: Callable[[], None]) -> Sink:
     """`on_closed` is called if the client says that it wants no more."""
-    if request.headers.get(hdrs.UPGRADE, "").lower() == "websocket":
+    if _asks_for_a_socket(request):
         return _Messages(request, wanted.format, on_closed)
     return _Chunks(request, wanted)
+
+
+def _asks_for_a_socket(request: web.BaseRequest) -> bool:
+    if request.headers.get(hdrs.UPGRADE, "").lower() != "websocket":
+        return False
+    connection = request.headers.get(hdrs.CONNECTION, "").lower()
+    return "upgrade" in {word.strip() for word in connection.split(",")}
 
 
 class _Chunks:
@@ -69,7 +77,10 @@ class _Messages:
         self.response: web.StreamResponse = self._socket
 
     async def begin(self) -> None:
-        await self._socket.prepare(self._request)
+        try:
+            await self._socket.prepare(self._request)
+        except web.HTTPBadRequest as error:
+            raise status.BadRequest(error.text or error.reason) from error
         self._listening = asyncio.create_task(self._listen(), name="the client of a watch")
 
     async def _listen(self) -> None:

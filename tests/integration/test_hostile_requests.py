@@ -133,6 +133,9 @@ def _post(body, *headers):
     return framed("POST", MAPS, body, *headers)
 
 
+_SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
+
+
 @pytest.mark.parametrize(
     ("hostile", "status"),
     [
@@ -146,6 +149,8 @@ def _post(body, *headers):
         pytest.param(_post(b"{}", (b"User-Agent", b"\xff")), 422, id="a user agent that is no utf-8"),
         pytest.param(_post(b"{}", (b"Content-Type", b"\xff")), 415, id="a content type that is no utf-8"),
         pytest.param(framed("GET", MAPS, b"", (b"Authorization", b"Bearer \xff")), 401, id="a token that is no utf-8"),
+        pytest.param(framed("GET", f"{MAPS}?watch=1", b"", *_SOCKET), 400, id="a socket without a key"),
+        pytest.param(framed("GET", f"{MAPS}?watch=1", b"", _SOCKET[0]), 200, id="a socket in half"),
         pytest.param(framed("GET", f"{MAPS}?limit={'9' * 5000}", b""), 400, id="a limit of thousands of digits"),
         pytest.param(framed("GET", f"{MAPS}?resourceVersion={'9' * 5000}", b""), 400, id="a version of thousands of digits"),
     ],

@@ -16,9 +16,9 @@ class Sample:
     body: object = None
 
 
-def samples():
-    """The recorded requests, or a few of our own where there are no recordings."""
-    recorded = [
+def recorded():
+    """None where there are no recordings."""
+    return [
         Sample(
             step["request"]["method"],
             step["request"]["path"].replace("${ns}", NAMESPACE),
@@ -29,7 +29,6 @@ def samples():
         for step in param.values[0]["steps"]
         if "method" in step["request"]
     ]
-    return recorded + list(_OWN)
 
 
 def _own(group_version, plural, kind, **content):
@@ -88,7 +87,7 @@ _HPA = {
     "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}}}],
 }  # fmt: skip
 
-_OWN = (
+OWN = (
     *_own("v1", "configmaps", "ConfigMap", data={"k": "v"}, binaryData={"b": "AAE="}),
     *_own("v1", "secrets", "Secret", stringData={"k": "v"}, type="Opaque"),
     *_own("v1", "pods", "Pod", spec=_POD, status={"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}),

@@ -20,7 +20,9 @@ def request(method, target, headers=(), body=b""):
     lines += [b"%s: %s" % header for header in headers]
     if body:
         lines.append(b"Content-Length: %d" % len(body))
-    return b"\r\n".join([*lines, b"Connection: close", b"", body])
+    if all(name != b"Connection" for name, _ in headers):
+        lines.append(b"Connection: close")
+    return b"\r\n".join([*lines, b"", body])
 
 
 async def exchange(address, pieces, *, hangs_up=False):
