@@ -34,9 +34,8 @@ class Renderer:
             return write(tree, wanted.format)
         if wanted.view is View.PARTIAL:
             return write(partial.of(tree, wanted.version), wanted.format)
-        made = self._table(
-            call, [tree], {"resourceVersion": tree["metadata"]["resourceVersion"]}, wanted, now
-        )
+        version = tree["metadata"].get("resourceVersion")  # what was only tried has none
+        made = self._table(call, [tree], {"resourceVersion": version} if version else {}, wanted, now)
         return write(made, wanted.format)
 
     def collection(self, call: Call, answer: ListAnswer, wanted: Wanted, now: datetime) -> bytes:
