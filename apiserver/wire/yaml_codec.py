@@ -15,6 +15,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 MAX_NODES: Final = 500_000
 """That a document may have once its aliases are followed."""
+MAX_ALIASED: Final = 10_000
+"""Of these, beyond one a byte, which is all that a document can have without aliases."""
 MAX_DEPTH: Final = 200
 _TOO_DEEP = "error converting YAML to JSON: yaml: exceeded max depth"
 
@@ -86,7 +88,7 @@ def load(data: bytes) -> Loaded:
         raise YamlError(f"error converting YAML to JSON: {_shown(error)}") from error
     finally:
         loader.dispose()
-    maker = _Maker()
+    maker = _Maker(min(MAX_NODES, len(data) + MAX_ALIASED))
     return Loaded(None if node is None else maker.make(node, 0), tuple(maker.complaints))
 
 
@@ -101,9 +103,9 @@ def _shown(error: Exception) -> str:
 class _Maker:
     """Makes a tree of nodes, and counts them."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self.complaints: list[str] = []
-        self._left = MAX_NODES
+        self._left = most
 
     def make(self, node: Node, depth: int) -> Any:
         self._left -= 1
