@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from apimachinery import quantity, timestamps
+from apimachinery.remembered import remembered
 from apimachinery.schema import base64text
 from apimachinery.schema.model import Shape, Type
 
@@ -72,7 +73,7 @@ def _int_or_string(value: Any) -> int | str:
     return value if value.__class__ is str else _int32(value)
 
 
-@lru_cache(maxsize=16384)
+@remembered(16384, longest=32)
 def _canonical_quantity(text: str) -> str:
     return str(quantity.parse(text.strip()))
 

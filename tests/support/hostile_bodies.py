@@ -190,7 +190,7 @@ def _large(chance):
     size = chance.choice((MEGA, 3 * MEGA - 200, 3 * MEGA + 1))
     tree = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "large"}}
     place = chance.choice(("data", "name", "label", "key", "unknown"))
-    filler = "x" * size
+    filler = f"x{chance.random()}".ljust(size, "x")
     if place == "data":
         tree["data"] = {"a": filler}
     elif place == "name":

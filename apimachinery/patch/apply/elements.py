@@ -4,12 +4,12 @@
 The text is the one that `fieldsV1` is written in. One step has one text, so that texts can be compared and hashed.
 """
 
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import orjson
 
 from apimachinery import gotext
+from apimachinery.remembered import remembered
 
 Element: TypeAlias = str
 
@@ -20,13 +20,14 @@ INDEX: Final = "i:"
 
 _CACHED: Final = 8192
 """Steps remembered: clusters name their fields, containers and conditions from a small vocabulary."""
+_LONGEST: Final = 300
 
 
 class MalformedFields(ValueError):
     """What should be a set of fields is none."""
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, longest=_LONGEST)
 def quoted(text: str) -> str:
     """A text as it stands in a step."""
     return gotext.marshal(text)
@@ -42,7 +43,7 @@ def of_keys(keys: dict[str, Any]) -> Element:
     return f"{KEY}{{{','.join(members)}}}"
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, longest=_LONGEST)
 def canonical(text: str) -> Element | None:
     """The step that a text stands for, None if a later version may know what it is."""
     kind, content = text[:2], text[2:]
@@ -71,7 +72,7 @@ def _canonical_value(kind: str, content: str) -> Element | None:
     return of_keys(keys)
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, longest=_LONGEST)
 def order(element: Element) -> tuple[int, Any]:
     """What steps of one object or list are sorted by: by kind, and within it by content, numbers as numbers."""
     kind, content = element[:2], element[2:]
@@ -94,7 +95,7 @@ def _rank(value: Any) -> tuple[int, Any]:
     return 3, orjson.dumps(value)
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, longest=_LONGEST)
 def shown(element: Element) -> str:
     """As messages show it: `.spec`, `[name="main"]`, `[="example.com/a"]`, `[0]`."""
     kind, content = element[:2], element[2:]

@@ -3,15 +3,16 @@
 Reading and writing are remembered by their text, for managers own the same fields of many objects and for long.
 """
 
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from apimachinery.patch.apply.elements import MalformedFields, canonical, order
 from apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
+from apimachinery.remembered import remembered
 
 REMEMBERED: Final = 1024
+LONGEST: Final = 16 * 1024
 
 _LEAF: Final[dict[str, Any]] = {}
 
@@ -26,7 +27,7 @@ def decode(tree: Any) -> Decoded:
     return read(orjson.dumps(tree))
 
 
-@lru_cache(REMEMBERED)
+@remembered(REMEMBERED, longest=LONGEST)
 def read(text: bytes) -> Decoded:
     fields = FieldSet(_node(orjson.loads(text)))
     fields.pop(SELF, None)

@@ -10,16 +10,19 @@ from apimachinery.patch.apply.managers import Owned
 
 def reconciled(atom: Atom, owned: Owned) -> Owned:
     """What a manager owns, by the type as it is now."""
-    fields = _changed(atom, owned.text) if owned.text else None
+    changed = _changed_usual if len(owned.text) <= fieldsv1.LONGEST else _changed
+    fields = changed(atom, owned.text) if owned.text else None
     return owned if fields is None else owned.now(fields)
 
 
-@lru_cache(fieldsv1.REMEMBERED)
 def _changed(atom: Atom, text: bytes) -> FieldSet | None:
     """The set by its type, or None if that is what it was."""
     before = fieldsv1.read(text).fields
     after = _fitted(atom, before)
     return None if after is before else after
+
+
+_changed_usual = lru_cache(fieldsv1.REMEMBERED)(_changed)
 
 
 def _fitted(atom: Atom | None, fields: FieldSet) -> FieldSet:
