@@ -74,7 +74,7 @@ def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
     total: _Amounts = {}
     sidecars: _Amounts = {}
     peak: _Amounts = {}
-    for container in spec["containers"] or ():
+    for container in spec.get("containers") or ():
         _add(total, _amounts(container, field))
     for container in spec.get("initContainers", ()):
         own = _amounts(container, field)
@@ -90,7 +90,8 @@ def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
 
 
 def _amounts(container: Tree, field: str) -> _Amounts:
-    return {name: quantity.parse(text) for name, text in container["resources"].get(field, {}).items()}
+    amounts = (container.get("resources") or {}).get(field) or {}
+    return {name: quantity.parse(text) for name, text in amounts.items()}
 
 
 def _add(amounts: _Amounts, more: _Amounts) -> None:

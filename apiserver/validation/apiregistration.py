@@ -10,8 +10,8 @@ from apimachinery.groups import GroupKind
 from apimachinery.paths import ROOT, Path
 from apiserver.validation import objectmeta
 from apiserver.validation.kind import Validation
-from apiserver.validation.objectmeta import LEAST, NameRule, with_any_finalizers
-from apiserver.validation.objects import again, part, within
+from apiserver.validation.objectmeta import NameRule, with_any_finalizers
+from apiserver.validation.objects import again, part, together, within
 from apiserver.validation.rules import (
     Check,
     Tree,
@@ -101,10 +101,9 @@ _STATUS: Final = field("conditions", each(field("status", one_of("True", "False"
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
     GroupKind("apiregistration.k8s.io", "APIService"): Validation(
-        name=LEAST,
         metadata_first=False,
         create=_create,
-        update=again(_create),
-        subresources={"status": part(_STATUS, "status")},
+        update=together(objectmeta.check_update, again(_create)),
+        subresources={"status": together(objectmeta.check_update, part(_STATUS, "status"))},
     ),
 }

@@ -23,11 +23,11 @@ def _accept_update(_new: Tree, _old: Tree) -> Iterable[FieldError]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Functions tell of everything but metadata, which is told of before them."""
+    """What is said of a new object and of a changed one."""
 
     name: NameRule = SUBDOMAIN
     metadata_first: bool = True
-    """Metadata is told of before `create`. Otherwise it tells of that itself, in its own time, if at all."""
+    """Metadata is told of before the rest. Otherwise the functions tell of it in their own time, if at all."""
     create: Create = _accept
     update: Update = _accept_update
     subresources: Mapping[str, Update] = field(default_factory=dict)

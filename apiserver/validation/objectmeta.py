@@ -243,3 +243,8 @@ def check_update(new_tree: Tree, old_tree: Tree, *, path: Path = METADATA) -> li
     for name in _IMMUTABLE:
         found += immutable(new.get(name), old.get(name), path.child(name))
     return [*found, *_CHECK_UPDATE(new, path)]
+
+
+def check_change(new: Tree, old: Tree, rule: NameRule) -> list[FieldError]:
+    """What a kind has to say of a change of metadata."""
+    return [*check_update(new, old), *check_finalizers(new, rule)]

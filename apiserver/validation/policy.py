@@ -11,7 +11,6 @@ from apiserver.validation.conditions import check_conditions
 from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
 from apiserver.validation.labels import check_selector, check_selector_leniently
-from apiserver.validation.objectmeta import LEAST
 from apiserver.validation.objects import created, part, within
 from apiserver.validation.rules import Check, Tree, every, field, non_negative, one_of, pointer
 from apiserver.validation.workloads.rolling import check_amount, check_not_over_all
@@ -51,7 +50,6 @@ def _update(new: Tree, old: Tree) -> Iterable[FieldError]:
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
     GroupKind("policy", "PodDisruptionBudget"): Validation(
-        name=LEAST,
         metadata_first=False,
         create=created(field("spec", _spec(check_selector), absent={})),
         update=_update,

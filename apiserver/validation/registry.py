@@ -85,7 +85,7 @@ VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
     }
 )
 
-_NONE: Final = Validation(name=objectmeta.LEAST, metadata_first=False)
+_NONE: Final = Validation(metadata_first=False)
 """Of a kind that is not in the registry: metadata alone is looked at."""
 
 
@@ -110,7 +110,6 @@ def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> 
     update = kind.subresources.get(subresource) if subresource else kind.update
     found = [*_metadata(resource, new), *objectmeta.check_update(new, old)]
     if update is not None:
-        found += objectmeta.check_update(new, old)
-        found += objectmeta.check_finalizers(new, kind.name)
+        found += objectmeta.check_change(new, old, kind.name) if kind.metadata_first else ()
         found += update(new, old)
     return found

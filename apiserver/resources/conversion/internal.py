@@ -65,6 +65,13 @@ def _name_account(path: tuple[str, ...], tree: Tree) -> None:
         _replace(tree, path, spec | {"serviceAccountName": name, "serviceAccount": name})
 
 
+def _end_soon(pod: Tree) -> None:
+    """A pod, though not a template, that would end before it is told to has a second for it."""
+    spec = pod.get("spec") or {}
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        pod["spec"] = spec | {"terminationGracePeriodSeconds": 1}
+
+
 def _replace(tree: Tree, path: tuple[str, ...], value: Tree) -> None:
     step, *rest = path
     if not rest:
@@ -79,7 +86,7 @@ _IN_TEMPLATE: Final = partial(_name_account, ("spec", "template", "spec"))
 
 _TABLE: Final[Mapping[tuple[str, str], tuple[Settle, ...]]] = {
     ("v1", "Node"): (partial(_name_both_ways, "spec", "podCIDR", "podCIDRs", ""),),
-    ("v1", "Pod"): (_IN_POD, partial(_name_both_ways, "status", "podIP", "podIPs", "ip")),
+    ("v1", "Pod"): (_IN_POD, _end_soon, partial(_name_both_ways, "status", "podIP", "podIPs", "ip")),
     ("v1", "PodTemplate"): (partial(_name_account, ("template", "spec")),),
     ("v1", "ReplicationController"): (_IN_TEMPLATE,),
     ("v1", "Secret"): (_take_up_texts,),

@@ -13,7 +13,7 @@ COMPUTE = frozenset({"cpu", "memory"})
 def qos_class(pod: Mapping[str, Any]) -> str:
     """Ephemeral containers do not count: they cannot ask for anything."""
     spec = pod.get("spec", {})
-    if spec.get("resources"):
+    if spec.get("resources") is not None:
         asked = [spec["resources"]]
     else:
         containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))

@@ -12,7 +12,7 @@ from apiserver.validation import objectmeta
 from apiserver.validation.apiextensions.versions import check_common, check_version, gathered
 from apiserver.validation.internal import internal
 from apiserver.validation.kind import Validation
-from apiserver.validation.objectmeta import LEAST, NameRule, with_any_finalizers
+from apiserver.validation.objectmeta import NameRule, with_any_finalizers
 from apiserver.validation.objects import unchanged, within
 from apiserver.validation.rules import (
     Check,
@@ -246,6 +246,7 @@ def _any_accepted(old: Tree) -> bool:
 
 
 def _update(new: Tree, old: Tree) -> Iterator[FieldError]:
+    yield from objectmeta.check_update(new, old)
     yield from _spec(any_accepted=_any_accepted(old))(gathered(within(new, "spec")), _SPEC)
     established = conditions.is_true(old, "Established")
     for way in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
@@ -256,13 +257,13 @@ def _update(new: Tree, old: Tree) -> Iterator[FieldError]:
         yield from _check_unknown_fields(new)
 
 
-def _update_status(new: Tree, _old: Tree) -> Iterable[FieldError]:
-    return _ACCEPTED_NAMES(within(new, "status"), _STATUS)
+def _update_status(new: Tree, old: Tree) -> Iterator[FieldError]:
+    yield from objectmeta.check_update(new, old)
+    yield from _ACCEPTED_NAMES(within(new, "status"), _STATUS)
 
 
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
     GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): Validation(
-        name=LEAST,
         metadata_first=False,
         create=_create,
         update=_update,

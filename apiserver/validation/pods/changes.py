@@ -101,12 +101,12 @@ def _check_rest(spec: Tree, before: Tree) -> Iterator[FieldError]:
         yield errors.forbidden(SPEC, detail)
 
 
+_CHECKED: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
+"""What was told of if it is wrong how it changed."""
+
+
 def _as_if_unchanged(spec: Tree, before: Tree) -> Tree:
     """The spec with all that may change as it was."""
-    names = ["activeDeadlineSeconds", "schedulingGates", "tolerations"]
-    grace = "terminationGracePeriodSeconds"
-    if before.get(grace, 0) < 0 and spec.get(grace) == 1:
-        names.append(grace)
     images = {
         kind: [
             as_before(container, was, "image")
@@ -115,4 +115,4 @@ def _as_if_unchanged(spec: Tree, before: Tree) -> Tree:
         for kind in ("containers", "initContainers")
         if spec.get(kind)
     }
-    return {**as_before(spec, before, *names), **images}
+    return {**as_before(spec, before, *_CHECKED), **images}

@@ -15,6 +15,7 @@ from apiserver.validation.resource_names import CPU, MEMORY
 from apiserver.validation.rules import Tree, as_before
 
 _KINDS: Final = ("containers", "initContainers")
+_MUTABLE: Final = "only cpu and memory resources are mutable"
 _LISTS: Final = ("requests", "limits")
 
 
@@ -23,7 +24,9 @@ def check_resize(new: Tree, old: Tree) -> Iterable[FieldError]:
         return (errors.forbidden(NOWHERE, "static pods cannot be resized"),)
     if os_of(spec_of(old)) == WINDOWS:
         return (errors.forbidden(NOWHERE, "windows pods cannot be resized"),)
-    return [*check_changed_pod(new, old), *_check_service(new, old), *_check_spec(spec_of(new), spec_of(old))]
+    spec, before = spec_of(new), spec_of(old)
+    found = [*check_changed_pod(new, old), *_check_service(new, old), *_check_spec(spec, before)]
+    return found or _check_rest(spec, before)
 
 
 def _check_service(new: Tree, old: Tree) -> Iterator[FieldError]:
@@ -43,22 +46,21 @@ def _is_supported(statuses: Sequence[Tree]) -> bool:
 
 
 def _check_spec(spec: Tree, before: Tree) -> Iterator[FieldError]:
-    found = [*_check_of_pod(spec, before)]
-    yield from found
+    yield from _check_of_pod(spec, before)
     reordered = [error for kind in _KINDS for error in _check_order(spec, before, kind)]
     if reordered:
         yield from reordered
         return
-    wrong = [
-        *_check_removed(spec, before, "initContainers"),
-        *_check_removed(spec, before, "containers"),
-        *_check_containers(spec, before),
-        *_check_init_containers(spec, before),
-    ]
-    yield from wrong
+    yield from _check_removed(spec, before, "initContainers")
+    yield from _check_removed(spec, before, "containers")
+    yield from _check_containers(spec, before)
+    yield from _check_init_containers(spec, before)
+
+
+def _check_rest(spec: Tree, before: Tree) -> Iterator[FieldError]:
     resized = (*_KINDS, "resources") if _has_resources(spec, before) else _KINDS
-    if not (found or wrong) and as_before(spec, before, *resized) != before:
-        yield errors.forbidden(SPEC, "only cpu and memory resources are mutable")
+    if as_before(spec, before, *resized) != before:
+        yield errors.forbidden(SPEC, _MUTABLE)
 
 
 # --- of the pod as a whole
@@ -137,7 +139,7 @@ def _is_only_resized(container: Tree, was: Tree) -> bool:
 def _check_containers(spec: Tree, before: Tree) -> Iterator[FieldError]:
     for container, was, _ in _pairs(spec, before, "containers"):
         if not _is_only_resized(container, was):
-            yield errors.forbidden(SPEC, "only cpu and memory resources are mutable")
+            yield errors.forbidden(SPEC, _MUTABLE)
 
 
 def _check_init_containers(spec: Tree, before: Tree) -> Iterator[FieldError]:

@@ -42,9 +42,12 @@ def _claim_of(pod: str, volume: str) -> str:
     return f"{pod}-{volume}"
 
 
-def _check_claim_name(volume: Tree, pod: str, path: Path) -> Iterator[FieldError]:
+def _check_claim_name(
+    volume: Tree, pod: str, path: Path, sources: Mapping[str, Check]
+) -> Iterator[FieldError]:
     name = volume.get("name", "")
-    if volume.get("ephemeral") is None or not pod or not name:
+    kind = next((kind for kind in sources if volume.get(kind) is not None), "")
+    if kind != "ephemeral" or not pod or not name:
         return
     claim = _claim_of(pod, name)
     for problem in names.check_dns1123_subdomain(claim):
@@ -69,7 +72,7 @@ def check_volumes(
     for index, volume in enumerate(volumes):
         name, at = volume.get("name", ""), path.index(index)
         wrong = [*check_source(volume, at, sources), *_check_iscsi_name(volume, at)]
-        wrong += [*_check_claim_name(volume, pod, at), *_NAME(volume, at)]
+        wrong += [*_check_claim_name(volume, pod, at, sources), *_NAME(volume, at)]
         if name in good:
             wrong.append(errors.duplicate(at.child("name"), name))
         if not wrong:

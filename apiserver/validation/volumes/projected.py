@@ -1,13 +1,13 @@
 """The volume that puts files of several sources together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from apimachinery import errors
 from apimachinery.errors import FieldError
 from apimachinery.paths import Path
 from apiserver.validation.file_paths import check_not_reserved
-from apiserver.validation.rules import Check, Tree, each, every, field, pointer, required
+from apiserver.validation.rules import Check, Tree, every, pointer, required
 from apiserver.validation.volumes.files import check_downward_file, check_key_to_path, check_mode
 
 _LEAST_SECONDS, _MOST_SECONDS = 600, 1 << 32
@@ -25,16 +25,31 @@ _TOKEN_PATH: Final = required("path", check_not_reserved)
 _ANY_TOKEN_PATH: Final = required("path")
 
 
-_KEYS: Final = every(required("name"), field("items", each(check_key_to_path)))
-
-_CHECKS: Final[dict[str, Check]] = {
-    "secret": _KEYS,
-    "configMap": _KEYS,
-    "downwardAPI": lambda source, path: (
-        error for file in source.get("items", ()) for error in check_downward_file(file, path)
-    ),
+_HEADS: Final[Mapping[str, Check]] = {
+    "secret": required("name"),
+    "configMap": required("name"),
+    "downwardAPI": every(),
     "serviceAccountToken": _check_expiration,
 }
+"""What is said of a source before its files."""
+
+
+def _check_file(kind: str, file: Tree, index: int, path: Path) -> Iterable[FieldError]:
+    if kind == "downwardAPI":
+        return check_downward_file(file, path)
+    return check_key_to_path(file, path.child("items").index(index))
+
+
+def _check_files(kind: str, source: Tree, path: Path, volume: Path, taken: set[str]) -> Iterator[FieldError]:
+    """The files of a source, none of which may lie where that of another one does."""
+    for index, file in enumerate(source.get("items", ())):
+        yield from _check_file(kind, file, index, path)
+        target = file.get("path")
+        if target in taken:
+            shown = target if kind == "downwardAPI" else source.get("name", "")
+            yield errors.invalid(volume, shown, "conflicting duplicate paths")
+        elif target:
+            taken.add(target)
 
 
 def _projected(token_path: Check) -> Check:
@@ -43,10 +58,10 @@ def _projected(token_path: Check) -> Check:
         taken: set[str] = set()
         for index, source in enumerate(volume.get("sources") or ()):
             at = path.child("sources").index(index)
-            present = [name for name in _CHECKS if source.get(name) is not None]
-            for name in present:
-                yield from _CHECKS[name](source[name], at.child(name))
-                yield from _check_conflicts(source[name], taken, path)
+            present = [kind for kind in _HEADS if source.get(kind) is not None]
+            for kind in present:
+                yield from _HEADS[kind](source[kind], at.child(kind))
+                yield from _check_files(kind, source[kind], at.child(kind), path, taken)
             if source.get("serviceAccountToken") is not None:
                 # Upstream tells of a token's path as if it were the volume's.
                 yield from token_path(source["serviceAccountToken"], path)
@@ -59,13 +74,3 @@ def _projected(token_path: Check) -> Check:
 check_projected: Final = _projected(_TOKEN_PATH)
 check_projected_leniently: Final = _projected(_ANY_TOKEN_PATH)
 """As the volume of an old object: a token's file may lie anywhere."""
-
-
-def _check_conflicts(source: Tree, taken: set[str], path: Path) -> Iterator[FieldError]:
-    """Refuse a file where another source has put one."""
-    for item in source.get("items", ()):
-        target = item.get("path")
-        if target in taken:
-            yield errors.invalid(path, source.get("name", target), "conflicting duplicate paths")
-        elif target:
-            taken.add(target)

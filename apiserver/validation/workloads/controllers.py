@@ -1,6 +1,7 @@
 """ReplicationControllers, whose selectors are labels."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from apimachinery import errors, names
@@ -58,9 +59,12 @@ _STATUS: Final = every(
     no_more_than_field("readyReplicas", "availableReplicas", shown="readyReplicas"),
 )
 
+_NAMES: Final = NameRule(partial(names.check_dns1123_subdomain, unit=names.BYTES), lambda _beginning: [])
+"""Upstream checks these in a newer way than those of other kinds."""
+
 VALIDATIONS: Final[Mapping[GroupKind, Validation]] = {
     GroupKind("", _KIND): Validation(
-        name=NameRule(names.check_dns1123_subdomain, lambda _beginning: []),
+        name=_NAMES,
         create=_create,
         update=_update,
         subresources={"status": status_update(_STATUS)},

@@ -33,6 +33,7 @@ def check_job_change(new_job: Tree, old_job: Tree) -> Iterator[FieldError]:
     had_domains = {UID_LABEL, NAME_LABEL} <= meta.labels(template).keys()
     yield from objectmeta.check(new_job, SUBDOMAIN, namespaced=True)
     yield from check_job(new_job, leniency, selector, with_domain=had_domains)
+    yield from objectmeta.check_change(new_job, old_job, SUBDOMAIN)
     yield from check_selected_job_spec(new, leniency, selector)
     yield from _check_changes(new, old, waiting=_is_waiting(old_job))
 

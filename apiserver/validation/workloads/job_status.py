@@ -11,7 +11,9 @@ from apimachinery import conditions, errors
 from apimachinery.errors import OMITTED, FieldError
 from apimachinery.paths import ROOT, Path
 from apimachinery.timestamps import parse_time
+from apiserver.validation import objectmeta
 from apiserver.validation.internal import internal
+from apiserver.validation.objectmeta import SUBDOMAIN
 from apiserver.validation.rules import Tree
 from apiserver.validation.workloads import indexes
 from apiserver.validation.workloads.counts import counts
@@ -69,6 +71,7 @@ _Rule = Callable[[_Change], Iterable[FieldError]]
 
 
 def check_status_change(new: Tree, old: Tree) -> Iterator[FieldError]:
+    yield from objectmeta.check_change(new, old, SUBDOMAIN)
     change = _Change(new, old)
     for rule in _RULES:
         yield from rule(change)

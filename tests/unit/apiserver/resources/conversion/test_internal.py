@@ -43,6 +43,18 @@ from apiserver.resources.conversion.internal import settle
             id="a pod's account and address",
         ),
         pytest.param(
+            ("v1", "Pod"),
+            {"spec": {"terminationGracePeriodSeconds": -5}},
+            {"spec": {"terminationGracePeriodSeconds": 1}},
+            id="a pod ends in the future",
+        ),
+        pytest.param(
+            ("v1", "PodTemplate"),
+            {"template": {"spec": {"terminationGracePeriodSeconds": -5}}},
+            {"template": {"spec": {"terminationGracePeriodSeconds": -5}}},
+            id="a template ends whenever it likes",
+        ),
+        pytest.param(
             ("batch/v1", "CronJob"),
             {"spec": {"jobTemplate": {"spec": {"template": {"spec": {"serviceAccountName": "a"}}}}}},
             {
