@@ -59,7 +59,7 @@ class Watching:
             await sink.begin()
             await self._send(sink, call, wanted, stream)
             await sink.end()
-        except ConnectionResetError:
+        except ConnectionError:
             LOG.debug("the client of a watch is gone")
         finally:
             sink.release()

@@ -135,6 +135,7 @@ def _post(body, *headers):
 
 
 _TABLE = (b"Accept", b"application/json;as=Table;v=v1;g=meta.k8s.io")
+_APPLY = (b"Content-Type", b"application/apply-patch+yaml")
 _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
 
 
@@ -151,6 +152,11 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
         pytest.param(_post(b"{}", (b"User-Agent", b"\xff")), 422, id="a user agent that is no utf-8"),
         pytest.param(_post(b"{}", (b"Content-Type", b"\xff")), 415, id="a content type that is no utf-8"),
         pytest.param(framed("GET", MAPS, b"", (b"Authorization", b"Bearer \xff")), 401, id="a token that is no utf-8"),
+        pytest.param(
+            framed("PATCH", f"{MAPS}/a?fieldManager=m", b'{"apiVersion":"v1","kind":"ConfigMap","metadata":[]}', _APPLY),
+            500,
+            id="metadata that are a list",
+        ),
         pytest.param(framed("POST", f"{MAPS}?dryRun=All", b'{"metadata":{"name":"a"}}', _TABLE), 201, id="a table of a try"),
         pytest.param(framed("GET", f"{MAPS}?watch=1", b"", *_SOCKET), 400, id="a socket without a key"),
         pytest.param(framed("GET", f"{MAPS}?watch=1", b"", _SOCKET[0]), 200, id="a socket in half"),

@@ -128,7 +128,7 @@ class FieldManager:
     def _check(self, config: Json) -> None:
         if (meta.api_version(config), meta.kind(config)) != (self.versions.own, self.kind):
             raise Undecodable(f"invalid object type: {_shown_kind(config)}")
-        if isinstance(meta.metadata(config).get("managedFields"), list):
+        if isinstance(_said_metadata(config).get("managedFields"), list):
             raise Undecodable("metadata.managedFields must be nil")
         self._check_typed(config, _PATCH)
 
@@ -169,8 +169,14 @@ def _with_managers(obj: Json, managed: Managed) -> dict[str, Any]:
     return meta.with_metadata(obj, managedFields=managers.encode(managed))
 
 
+def _said_metadata(obj: Json) -> Json:
+    """The metadata of an object whose types are not checked yet."""
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
 def _shown(obj: Json) -> str:
-    metadata = meta.metadata(obj)
+    metadata = _said_metadata(obj)
     namespace, name = (metadata.get(field) for field in ("namespace", "name"))
     return f"{_text(namespace)}/{_text(name)}; {_shown_kind(obj)}"
 
