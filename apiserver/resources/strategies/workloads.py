@@ -67,7 +67,24 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
     }
 
 
+def _forget_unavailable(stateful_set: Tree, _request: Request) -> None:
+    """How many pods may be missing at once is a feature that is not on."""
+    spec = stateful_set.get("spec") or {}
+    strategy = spec.get("updateStrategy") or {}
+    update = strategy.get("rollingUpdate") or {}
+    if "maxUnavailable" in update:
+        kept = {name: value for name, value in update.items() if name != "maxUnavailable"}
+        stateful_set["spec"] = spec | {"updateStrategy": strategy | {"rollingUpdate": kept}}
+
+
 COUNTED = Strategy(generation=SPEC, first_generation=1)
+
+STATEFUL_SETS = Strategy(
+    generation=SPEC,
+    first_generation=1,
+    prepare_create=_forget_unavailable,
+    prepare_update={MAIN: lambda new, _old, request: _forget_unavailable(new, request)},
+)
 
 DEPLOYMENTS = Strategy(
     resets={MAIN: STATUS, "status": (*SPEC, ("metadata", "labels"))},
@@ -100,7 +117,7 @@ STRATEGIES = {
     GroupResource("apps", "daemonsets"): DAEMON_SETS,
     GroupResource("apps", "deployments"): DEPLOYMENTS,
     GroupResource("apps", "replicasets"): COUNTED,
-    GroupResource("apps", "statefulsets"): COUNTED,
+    GroupResource("apps", "statefulsets"): STATEFUL_SETS,
     GroupResource("batch", "cronjobs"): COUNTED,
     GroupResource("batch", "jobs"): JOBS,
 }
