@@ -187,7 +187,8 @@ def _odd_json(chance):
 
 
 def _large(chance):
-    size = chance.choice((MEGA, 3 * MEGA - 200, 3 * MEGA + 1))
+    """Too large to be stored: what is stored stays for a while, as it should, and would hide what stays by mistake."""
+    size = chance.choice((MEGA + 1, 3 * MEGA - 200, 3 * MEGA + 1))
     tree = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "large"}}
     place = chance.choice(("data", "name", "label", "key", "unknown"))
     filler = f"x{chance.random()}".ljust(size, "x")
@@ -203,7 +204,7 @@ def _large(chance):
 
 
 def _many(chance):
-    count = chance.choice((1_000, 50_000))
+    count = chance.choice((1_000, 100_000))
     metadata = {"name": "many"} | chance.choice((
         {"labels": {f"k{at}": "" for at in range(count)}},
         {"finalizers": [f"example.com/f{at}" for at in range(count)]},
