@@ -1,0 +1,1 @@
+"""Controllers that must ask the server while they decide: garbage, namespaces, accounts, nodes."""

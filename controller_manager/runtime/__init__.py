@@ -1,0 +1,1 @@
+"""What every controller shares: the client, the caches, the queues, the executor. It knows no workload."""

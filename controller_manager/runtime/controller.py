@@ -1,0 +1,40 @@
+"""What a controller is: a row that names what it watches, which keys a change concerns, and how it decides.
+
+The runtime owns the loop: informers turn changes into keys, a queue hands each key to one worker at a time, the worker
+asks `reconcile`, and the executor carries out the plan. A key waits until the caches have seen what was last written
+for it, so that no plan is made from what is known to be old.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from controller_manager.runtime.actions import Plan
+from controller_manager.runtime.caches import Caches, Change, Indexer
+from controller_manager.runtime.resource import Key, Resource
+
+ToKeys = Callable[[Caches, Change], Iterable[Key]]
+"""The keys of the controller's primary objects that a change of another resource concerns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    resource: Resource[Any]
+    keys: ToKeys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    name: str
+    """As `--controllers` names it: `replicaset-controller`."""
+    queue: str
+    """The label of its queue in the metrics: `replicaset`."""
+    service_account: str
+    """In kube-system, whose name the audit shows: `replicaset-controller`."""
+    watches: tuple[Watch, ...]
+    reconcile: Callable[[Caches, Key, datetime], Plan]
+    """Pure: reads caches and the time, returns what to do. Raises nothing; an object that is gone has an empty plan."""
+    workers: int
+    indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
+    """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""

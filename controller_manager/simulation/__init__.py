@@ -1,0 +1,1 @@
+"""What stands for machines: nodes, and the pods that live on them."""

@@ -1,0 +1,1 @@
+"""What controllers that own pods share: views, ranking, revisions, hashes. Pure."""
