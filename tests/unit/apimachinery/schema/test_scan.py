@@ -87,6 +87,8 @@ def test_what_has_no_duplicates(write, tree):
         pytest.param('[{"x":{"a":1,"b":2,"a":3}}]', id="further in"),
         pytest.param('{"a":":","\\u0061":1}', id="written differently"),
         pytest.param('{ "a" : 1 , "a" : "\\":" }', id="spaced"),
+        pytest.param('{"a":1,"a":"\\u003a"}', id="an escaped colon"),
+        pytest.param('{"a":"\\u003A","b":{"c":1,"c":1}}', id="an escaped colon that makes up for a member"),
     ],
 )
 def test_what_has_duplicates(text):
