@@ -21,22 +21,23 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     """The object that a create or update was sent, as it would be stored, with its defaults."""
     api_version, kind = expected(call)
     parsed = _parse(call.body, kind)
-    given = {name: parsed.tree[name] for name in ("kind", "apiVersion") if parsed.tree.get(name)}
-    tree = parsed.tree | {"kind": kind, "apiVersion": api_version} | given
-    _check_kind(backend, tree, api_version, kind)
-    prefix = (
-        f"{tree['kind']} in version {gotext.quote(call.resource.version)} cannot be handled as a {kind}: "
-    )
+    tree = parsed.tree
+    _check_kind(backend, (tree.get("apiVersion") or api_version, tree.get("kind") or kind), api_version, kind)
     strict = options.field_validation != "Ignore"
     try:
-        decoded = decode_as(backend, tree, text=parsed.text, strict=strict)
+        decoded = decode_as(backend, tree, (api_version, kind), text=parsed.text, strict=strict)
     except DecodeError as error:
-        raise status.BadRequest(prefix + str(error)) from error
-    complaints = [*parsed.complaints, *decoded.strict]
-    judge_fields(call, options, complaints, prefix)
+        raise status.BadRequest(_refusal(call, kind) + str(error)) from error
+    if complaints := [*parsed.complaints, *decoded.strict]:
+        judge_fields(call, options, complaints, _refusal(call, kind))
     made: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     backend.rules.default(api_version, kind, made)
     return made
+
+
+def _refusal(call: Call, kind: str) -> str:
+    """How an error begins that says what is wrong with a body of the right kind."""
+    return f"{kind} in version {gotext.quote(call.resource.version)} cannot be handled as a {kind}: "
 
 
 def expected(call: Call) -> tuple[str, str]:
@@ -50,10 +51,18 @@ def expected(call: Call) -> tuple[str, str]:
     return f"{group}/{version}" if group else version, subresource.kind
 
 
-def decode_as(backend: Backend, tree: Tree, *, text: bytes = b"", strict: bool = False) -> Decoded:
-    """The tree in stored form, as the kind that it says it is."""
-    schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
-    assert schema is not None, f"no schema of {tree['apiVersion']} {tree['kind']}"
+def decode_as(
+    backend: Backend,
+    tree: Tree,
+    kind: tuple[str, str] | None = None,
+    *,
+    text: bytes = b"",
+    strict: bool = False,
+) -> Decoded:
+    """The tree in stored form, as a kind, by its apiVersion and name, or as the kind that it says it is."""
+    api_version, name = kind or (tree["apiVersion"], tree["kind"])
+    schema = backend.schemas.kind(api_version, name)
+    assert schema is not None, f"no schema of {api_version} {name}"
     decoded = backend.decoder.decode(schema, tree, text=text, strict=strict)
     given, metadata = tree.get("metadata"), decoded.tree.get("metadata")
     if isinstance(given, dict) and metadata is not None and given.get("managedFields") == []:
@@ -85,8 +94,7 @@ def _parse(body: Body, kind: str) -> Parsed:
     return parsed
 
 
-def _check_kind(backend: Backend, tree: Tree, api_version: str, kind: str) -> None:
-    given = tree["apiVersion"], tree["kind"]
+def _check_kind(backend: Backend, given: tuple[str, str], api_version: str, kind: str) -> None:
     if given == (api_version, kind):
         return
     version = gotext.quote(api_version.rpartition("/")[2])
