@@ -7,6 +7,7 @@ from apimachinery.patch.apply import Conflicts
 from apimachinery.patch.errors import PatchError, Undecodable
 from apimachinery.schema.decode import DecodeError
 from apimachinery.status import ApiError, Cause, Conflict, Details
+from apimachinery.timestamps import format_time
 from apiserver.rest import metadata
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
@@ -48,7 +49,7 @@ def _applied(backend: Backend, call: Call, options: WriteOptions, live: Tree, co
     if not isinstance(config, dict):
         raise status.BadRequest("error decoding YAML: an object is expected")
     manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
-    time = metadata.timestamp(backend.clock.now())
+    time = format_time(backend.clock.now())
     try:
         merged = manager.apply(live, config, manager=options.field_manager, time=time, force=options.force)
         decoded = decode_as(backend, merged, strict=options.field_validation != "Ignore")

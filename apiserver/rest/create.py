@@ -48,9 +48,10 @@ async def create_tree(
 
 async def _create(backend: Backend, attributes: Attributes, base: str) -> ObjectAnswer:
     """Create under its name, or under one generated; again if what was generated or claimed is somebody else's."""
-    untouched = orjson.dumps(attributes.object)
+    tree = attributes.object
+    assert tree is not None
+    untouched = orjson.dumps(tree)
     for attempt in itertools.count(1):
-        tree: Tree = orjson.loads(untouched)
         if base:
             metadata.of(tree)["name"] = metadata.generated_name(base, backend.chance)
         try:
@@ -61,9 +62,10 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
             if attempt == MAX_NAMES:
                 name = metadata.of(tree)["name"]
                 raise status.generate_name_conflict(attributes.resource.group_resource, name, 1) from error
-            continue
+            answer = None
         if answer is not None:
             return answer
+        tree = orjson.loads(untouched)
     raise AssertionError("the loop above ends by itself")
 
 

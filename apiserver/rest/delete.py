@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from apimachinery import status
 from apimachinery.groups import GroupResource
 from apimachinery.status import Details
-from apimachinery.timestamps import parse_time
+from apimachinery.timestamps import format_time, parse_time
 from apiserver.resources.strategy import UNSUPPORTED, Strategy
-from apiserver.rest import metadata
 from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.backend import Backend
 from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
@@ -97,7 +96,7 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
     if not going:
         if meta.get("generation"):
             meta["generation"] += 1
-        meta["deletionTimestamp"] = metadata.timestamp(now + timedelta(seconds=grace))
+        meta["deletionTimestamp"] = format_time(now + timedelta(seconds=grace))
         meta["deletionGracePeriodSeconds"] = grace
     strategy.prepare_delete(tree)
     return tree
@@ -110,7 +109,7 @@ def _mark_sooner(tree: Tree, asked: int | None) -> Tree | None:
     if asked is None or asked >= left:
         return None
     end = parse_time(meta["deletionTimestamp"]) - timedelta(seconds=left - asked)
-    meta |= {"deletionTimestamp": metadata.timestamp(end), "deletionGracePeriodSeconds": asked}
+    meta |= {"deletionTimestamp": format_time(end), "deletionGracePeriodSeconds": asked}
     return tree
 
 

@@ -3,8 +3,8 @@
 from apimachinery.patch.apply import FieldManager, Versions
 from apimachinery.patch.apply.atoms import atom_of
 from apimachinery.patch.apply.fieldset import of_fields
+from apimachinery.timestamps import format_time
 from apiserver.resources.spec import Resource
-from apiserver.rest import metadata
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
 from apiserver.rest.call import Call
@@ -56,7 +56,7 @@ def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: Write
 def _time(backend: Backend, call: Call) -> str | None:
     # Upstream does not say when, if what was written was shown as something else, such as a Scale.
     shown = call.subresource and call.subresource.kind
-    return None if shown else metadata.timestamp(backend.clock.now())
+    return None if shown else format_time(backend.clock.now())
 
 
 def _without_none(tree: Tree) -> Tree:

@@ -5,6 +5,7 @@ from datetime import datetime
 from apimachinery import chance as chances
 from apimachinery import status
 from apimachinery.chance import Chance
+from apimachinery.timestamps import format_time
 from apiserver.rest.call import Call
 from apiserver.storage.stored import Tree
 
@@ -25,7 +26,7 @@ def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
         metadata.pop(field, None)
     match_namespace(tree, call)
     metadata["uid"] = chances.uid(chance)
-    metadata["creationTimestamp"] = timestamp(now)
+    metadata["creationTimestamp"] = format_time(now)
 
 
 def match_namespace(tree: Tree, call: Call) -> None:
@@ -58,10 +59,6 @@ def match_name(tree: Tree, name: str) -> None:
 
 def generated_name(base: str, chance: Chance) -> str:
     return base[:MAX_GENERATED_BASE] + chances.suffix(chance)
-
-
-def timestamp(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def keep(new: Tree, old: Tree) -> None:

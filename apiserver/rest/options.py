@@ -30,6 +30,9 @@ class WriteOptions:
     force: bool = False
 
 
+_NO_OPTIONS = WriteOptions()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
     """Of a list, a watch or a deletecollection."""
@@ -48,6 +51,8 @@ class ListOptions:
 
 def write_options(call: Call, kind: str) -> WriteOptions:
     """The options of a create, update or patch; `kind` is upstream's name for them."""
+    if not call.query:
+        return _NO_OPTIONS
     dry_run = [value for value in call.query.get("dryRun", ()) if value]
     manager, validation = call.parameter("fieldManager"), call.parameter("fieldValidation")
     wrong = [*_check_dry_run(dry_run), *_check_manager(manager), *_check_validation(validation)]
