@@ -38,3 +38,8 @@ class Change(NamedTuple):
 
     old: Any | None
     new: Any | None
+
+    @property
+    def latest(self) -> Any:
+        """The object as it was last known."""
+        return self.old if self.new is None else self.new

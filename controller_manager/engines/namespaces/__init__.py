@@ -1,0 +1,1 @@
+"""Namespaces that are being deleted: their content goes, then their finalizer."""

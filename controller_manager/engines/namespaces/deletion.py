@@ -1,0 +1,134 @@
+"""What is left in a namespace that is being deleted, and what its conditions say of it.
+
+Pure: what was found and what failed goes in, the new conditions come out, in upstream's words.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apimachinery import conditions, meta
+from apimachinery.groups import GroupResource
+from controller_manager.runtime.resource import Tree
+
+_POD_GRACE: Final = timedelta(seconds=30)
+"""How long a pod takes that says nothing of itself."""
+_REST: Final = timedelta(seconds=15)
+"""How long other content takes that is held by finalizers."""
+
+
+@dataclass(slots=True)
+class Remains:
+    """What one round of deletion found and left."""
+
+    counts: Counter[GroupResource] = field(default_factory=Counter)
+    finalizers: Counter[str] = field(default_factory=Counter)
+    discovery_failures: list[str] = field(default_factory=list)
+    deletion_failures: list[str] = field(default_factory=list)
+    estimate: timedelta = timedelta()
+
+    @property
+    def is_everything_gone(self) -> bool:
+        return not (self.counts or self.discovery_failures or self.deletion_failures)
+
+    def found(self, resource: GroupResource, objects: Sequence[Tree], estimate: timedelta) -> None:
+        if objects:
+            self.counts[resource] += len(objects)
+            self.finalizers.update(one for obj in objects for one in meta.finalizers(obj))
+            self.estimate = max(self.estimate, estimate)
+
+
+def estimate_of(resource: GroupResource, objects: Iterable[Tree], now: datetime) -> timedelta:
+    """How long it may take until these are gone."""
+    if resource != ("", "pods"):
+        return _REST if any(meta.finalizers(obj) for obj in objects) else timedelta()
+    return max((_grace_left(pod, now) for pod in objects), default=timedelta())
+
+
+def _grace_left(pod: Tree, now: datetime) -> timedelta:
+    until = meta.deletion_timestamp(pod)
+    return max(until - now, timedelta()) if until else _POD_GRACE
+
+
+def with_conditions(namespace: Tree, remains: Remains, now: datetime) -> dict[str, Any] | None:
+    """The namespace with conditions that say what is left; None where they say it already."""
+    said = list(conditions.of(namespace))
+    told = said
+    for condition in _conditions(remains):
+        told = told if _says(told, condition) else conditions.updated(told, condition, now)
+    return None if told == said else meta.with_value(namespace, ("status", "conditions"), told)
+
+
+def _says(told: Sequence[Tree], condition: Mapping[str, str]) -> bool:
+    present = next((one for one in told if one.get("type") == condition["type"]), None)
+    return present is not None and all(present.get(name) == value for name, value in condition.items())
+
+
+def _conditions(remains: Remains) -> list[dict[str, str]]:
+    failed = remains.deletion_failures
+    return [
+        _condition(
+            "NamespaceDeletionDiscoveryFailure",
+            ("ResourcesDiscovered", "All resources successfully discovered"),
+            ("DiscoveryFailed", _discovery_text(remains.discovery_failures)),
+            is_true=bool(remains.discovery_failures),
+        ),
+        _condition(
+            "NamespaceDeletionGroupVersionParsingFailure",
+            ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+            ("GroupVersionParsingFailed", ""),
+            is_true=False,
+        ),
+        _condition(
+            "NamespaceDeletionContentFailure",
+            ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+            (
+                "ContentDeletionFailed",
+                f"Failed to delete all resource types, {len(failed)} remaining: {', '.join(sorted(failed))}",
+            ),
+            is_true=bool(failed),
+        ),
+        _condition(
+            "NamespaceContentRemaining",
+            ("ContentRemoved", "All content successfully removed"),
+            ("SomeResourcesRemain", f"Some resources are remaining: {_resources_text(remains.counts)}"),
+            is_true=bool(remains.counts),
+        ),
+        _condition(
+            "NamespaceFinalizersRemaining",
+            ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+            (
+                "SomeFinalizersRemain",
+                f"Some content in the namespace has finalizers remaining: {_finalizers_text(remains.finalizers)}",
+            ),
+            is_true=bool(remains.finalizers),
+        ),
+    ]
+
+
+def _condition(
+    condition_type: str, when_false: tuple[str, str], when_true: tuple[str, str], *, is_true: bool
+) -> dict[str, str]:
+    reason, message = when_true if is_true else when_false
+    return {"type": condition_type, "status": str(is_true), "reason": reason, "message": message}
+
+
+def _discovery_text(failures: Sequence[str]) -> str:
+    return f"Discovery failed for some groups, {len(failures)} failing: {'; '.join(failures)}"
+
+
+def _resources_text(counts: Counter[GroupResource]) -> str:
+    return ", ".join(
+        sorted(f"{_dotted(resource)} has {count} resource instances" for resource, count in counts.items())
+    )
+
+
+def _dotted(resource: GroupResource) -> str:
+    # Upstream writes the group behind a dot even where it is empty.
+    return f"{resource.resource}.{resource.group}"
+
+
+def _finalizers_text(counts: Counter[str]) -> str:
+    return ", ".join(sorted(f"{name} in {count} resource instances" for name, count in counts.items()))
