@@ -1,0 +1,127 @@
+"""The endpoints that a service should have, in groups that share their ports.
+
+Pure. Upstream: k8s.io/endpointslice, utils.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from apimachinery import meta
+from apimachinery.names import check_dns1123_subdomain
+from apimachinery.wellknown import (
+    LABEL_ENDPOINT_SLICE_MANAGED_BY,
+    LABEL_HEADLESS_SERVICE,
+    LABEL_SERVICE_NAME,
+    LABEL_ZONE,
+)
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads import services
+from controller_manager.workloads.podview import PodView
+
+_RESERVED: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_HEADLESS_SERVICE}
+
+Ports = tuple[tuple[str, int, str, str], ...]
+"""Name, number, protocol and application protocol of each, in the service's order."""
+Endpoints = dict[str, dict[str, Any]]
+"""By the uid of their pod."""
+
+
+def address_types(service: Tree) -> tuple[str, ...]:
+    spec = service["spec"]
+    families = tuple(spec.get("ipFamilies") or ())
+    if families:
+        return families
+    address = spec.get("clusterIP", "")
+    if address in ("", services.HEADLESS):
+        return ("IPv4", "IPv6")
+    return ("IPv6",) if services.is_ipv6(address) else ("IPv4",)
+
+
+def grouped(
+    service: Tree, pods: Iterable[PodView], address_type: str, node_of: Callable[[str], Tree | None]
+) -> dict[Ports, Endpoints]:
+    groups: dict[Ports, Endpoints] = {}
+    for pod in pods:
+        if not services.is_reachable(pod, even_deleting=True):
+            continue
+        node = node_of(pod.node)
+        group = groups.setdefault(_ports(service, pod), {})
+        if node is None and not services.publishes_not_ready(service):
+            continue  # The node's coming brings the service back.
+        addresses = [
+            one for one in services.addresses_of(pod) if services.is_ipv6(one) == (address_type == "IPv6")
+        ]
+        if addresses:
+            group[pod.uid] = _endpoint(service, pod, addresses, node)
+    return groups
+
+
+def _ports(service: Tree, pod: PodView) -> Ports:
+    return tuple(
+        (port.get("name", ""), number, port.get("protocol", "TCP"), port.get("appProtocol", ""))
+        for port in service["spec"].get("ports") or ()
+        if (number := services.find_port(pod, port)) is not None
+    )
+
+
+def _endpoint(service: Tree, pod: PodView, addresses: list[str], node: Tree | None) -> dict[str, Any]:
+    published = services.publishes_not_ready(service)
+    hostname = services.hostname_of(pod, service)
+    zone = meta.labels(node).get(LABEL_ZONE) if node else None
+    namespace, name = pod.key
+    return {
+        "addresses": addresses,
+        "conditions": {
+            "ready": published or (pod.is_ready and not pod.deleting),
+            "serving": pod.is_ready,
+            "terminating": pod.deleting,
+        },
+        **({"hostname": hostname} if hostname else {}),
+        "targetRef": {"kind": "Pod", "namespace": namespace, "name": name, "uid": pod.uid},
+        **({"nodeName": pod.node} if pod.node else {}),
+        **({"zone": zone} if zone else {}),
+    }
+
+
+def labels_of(service: Tree, manager: str) -> dict[str, str]:
+    """The service's own, but for those that say whose the slice is."""
+    own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED}
+    headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
+    return own | headless | {LABEL_SERVICE_NAME: meta.name(service), LABEL_ENDPOINT_SLICE_MANAGED_BY: manager}
+
+
+def slice_of(
+    service: Tree, labels: Mapping[str, str], address_type: str, ports: Ports, endpoints: Iterable[Any]
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "generateName": _prefix(meta.name(service)),
+            "namespace": meta.namespace(service),
+            "labels": dict(labels),
+            "ownerReferences": [
+                meta.controller_reference({"apiVersion": "v1", "kind": "Service", **service})
+            ],
+        },
+        "addressType": address_type,
+        "endpoints": list(endpoints),
+        "ports": [_port(*port) for port in ports],
+    }
+
+
+def _prefix(name: str) -> str:
+    """With a dash where that makes no name that is too long."""
+    return name if check_dns1123_subdomain(f"{name}-x") else f"{name}-"
+
+
+def _port(name: str, number: int, protocol: str, app_protocol: str) -> dict[str, Any]:
+    app = {"appProtocol": app_protocol} if app_protocol else {}
+    return {"name": name, "port": number, "protocol": protocol} | app
+
+
+def ports_of(one: Tree) -> Ports:
+    return tuple(
+        (port.get("name") or "", port["port"], port.get("protocol", "TCP"), port.get("appProtocol") or "")
+        for port in one.get("ports") or ()
+    )

@@ -1,0 +1,115 @@
+"""Which pods stand behind a service, and where they are reached.
+
+Pure. Upstream: endpointslice/util and pkg/api/v1/pod.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from apimachinery import conditions, meta
+from apimachinery.timestamps import parse_time
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.resource import Key, Resource, Tree
+from controller_manager.workloads.podview import PodView
+
+HEADLESS = "None"
+
+
+def selector_of(service: Tree) -> Mapping[str, str] | None:
+    """None where somebody else says which endpoints the service has."""
+    spec = service["spec"]
+    return None if spec.get("type") == "ExternalName" else spec.get("selector")
+
+
+def selects(service: Tree, labels: Mapping[str, str]) -> bool:
+    """An empty selector selects everything."""
+    selector = selector_of(service)
+    return selector is not None and all(labels.get(key) == value for key, value in selector.items())
+
+
+def has_cluster_ip(service: Tree) -> bool:
+    return service["spec"].get("clusterIP", "") not in ("", HEADLESS)
+
+
+def publishes_not_ready(service: Tree) -> bool:
+    return service["spec"].get("publishNotReadyAddresses") is True
+
+
+def is_reachable(pod: PodView, *, even_deleting: bool) -> bool:
+    """It has an address and has not ended."""
+    return not pod.is_terminal and bool(addresses_of(pod)) and (even_deleting or not pod.deleting)
+
+
+def addresses_of(pod: PodView) -> list[str]:
+    status = pod.object.get("status") or {}
+    several = [one["ip"] for one in status.get("podIPs") or () if one.get("ip")]
+    return several or [ip for ip in (status.get("podIP"),) if ip]
+
+
+def is_ipv6(address: str) -> bool:
+    return ipaddress.ip_address(address).version == 6
+
+
+def hostname_of(pod: PodView, service: Tree) -> str:
+    """The name that the pod has under a headless service; empty where it has none."""
+    spec = pod.object["spec"]
+    is_its = spec.get("subdomain") == meta.name(service) and pod.key.namespace == meta.namespace(service)
+    return (spec.get("hostname") or "") if is_its else ""
+
+
+def find_port(pod: PodView, service_port: Tree) -> int | None:
+    """Where a port of the service leads in this pod; a name may lead nowhere."""
+    target = service_port.get("targetPort", service_port["port"])
+    if isinstance(target, int):
+        return target or service_port["port"]
+    protocol = service_port.get("protocol", "TCP")
+    for port in _ports(pod.object["spec"]):
+        if port.get("name") == target and port.get("protocol", "TCP") == protocol:
+            return int(port["containerPort"])
+    return None
+
+
+def _ports(spec: Tree) -> Iterator[Tree]:
+    """Of what runs as long as the pod does."""
+    sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
+    for container in (*spec.get("containers", ()), *sidecars):
+        yield from container.get("ports") or ()
+
+
+def last_change(service: Tree, pods: Iterable[PodView], told: str) -> datetime | None:
+    """The oldest change of the service or its pods that was not told of yet."""
+    before = parse_time(told) if told else None
+    moments = [meta.creation_timestamp(service), *(_ready_changed(pod) for pod in pods)]
+    fresh = [moment for moment in moments if moment is not None and (before is None or moment > before)]
+    return min(fresh, default=None)
+
+
+def _ready_changed(pod: PodView) -> datetime | None:
+    ready = conditions.get(pod.object, "Ready")
+    text = ready.get("lastTransitionTime") if ready else None
+    return parse_time(text) if text else None
+
+
+# --- which services a change concerns
+
+
+def of_service(_: Caches, change: Change) -> Iterable[Key]:
+    return (Key(meta.namespace(change.latest), meta.name(change.latest)),)
+
+
+def of_pod(services: Resource[Tree], caches: Caches, change: Change) -> Iterator[Key]:
+    """The services that select the pod, or did, if what stands in endpoints changed."""
+    if change.old is not None and change.new is not None and _shown(change.old) == _shown(change.new):
+        return
+    labels = [pod.labels for pod in change if pod is not None]
+    for service in caches.of(services).in_namespace(change.latest.key.namespace):
+        if any(selects(service, one) for one in labels):
+            yield Key(change.latest.key.namespace, meta.name(service))
+
+
+def _shown(pod: PodView) -> tuple[object, ...]:
+    """What endpoints show of a pod."""
+    spec = pod.object["spec"]
+    named = (pod.uid, pod.labels, pod.node, spec.get("hostname"), spec.get("subdomain"))
+    return (*named, addresses_of(pod), pod.is_ready, pod.is_terminal, pod.deleting)

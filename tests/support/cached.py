@@ -1,0 +1,46 @@
+"""Caches of given objects, as controllers read them; pods, services and nodes as small as they can be."""
+
+from controller_manager.kinds import PODS
+
+
+class _Given:
+    def __init__(self, views, key_of, indexes):
+        self._views = {key_of(view): view for view in views}
+        self._indexes = indexes
+
+    def get(self, namespace, name):
+        return self._views.get((namespace, name))
+
+    def all(self):
+        return [*self._views.values()]
+
+    def in_namespace(self, namespace):
+        return [view for key, view in self._views.items() if key[0] == namespace]
+
+    def by_index(self, index, value):
+        return [view for view in self._views.values() if value in self._indexes[index](view)]
+
+
+class Cached:
+    """`Cached(objects)`: a mapping from resources to the objects that are in their caches."""
+
+    def __init__(self, objects, indexes=None):
+        self._listers = {
+            resource: _Given(
+                map(resource.view, trees),
+                _key_of_pod if resource is PODS else _key_of,
+                (indexes or {}).get(resource, {}),
+            )
+            for resource, trees in objects.items()
+        }
+
+    def of(self, resource):
+        return self._listers.get(resource) or _Given((), _key_of, {})
+
+
+def _key_of(tree):
+    return tree["metadata"].get("namespace", ""), tree["metadata"]["name"]
+
+
+def _key_of_pod(pod):
+    return tuple(pod.key)

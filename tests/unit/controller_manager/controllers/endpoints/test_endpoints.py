@@ -1,0 +1,151 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from controller_manager.controllers.endpoints import reconcile
+from controller_manager.controllers.endpoints.subsets import shortened
+from controller_manager.kinds import ENDPOINTS, PODS, SERVICES
+from controller_manager.runtime.actions import Create, Delete, Update
+from controller_manager.runtime.resource import Key
+from tests.support.cached import Cached
+from tests.support.reachable import THEN, pod, service
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+KEY = Key("default", "web")
+
+
+def planned(objects):
+    return reconcile(Cached(objects), KEY, NOW).actions
+
+
+def written(svc, *pods):
+    (action,) = planned({SERVICES: [svc], PODS: pods})
+    assert isinstance(action, Create)
+    return action.bodies[0]
+
+
+def addresses(subset, field="addresses"):
+    return [one["ip"] for one in subset.get(field, ())]
+
+
+def test_a_service_and_its_pods():
+    assert written(service(), pod(1), pod(2, ready=False)) == {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {
+            "name": "web",
+            "namespace": "default",
+            "labels": {"team": "a"},
+            "annotations": {"endpoints.kubernetes.io/last-change-trigger-time": THEN},
+        },
+        "subsets": [
+            {
+                "addresses": [
+                    {
+                        "ip": "10.244.0.1",
+                        "nodeName": "node-1",
+                        "targetRef": {"kind": "Pod", "namespace": "default", "name": "web-1", "uid": "uid-1"},
+                    }
+                ],
+                "notReadyAddresses": [
+                    {
+                        "ip": "10.244.0.2",
+                        "nodeName": "node-1",
+                        "targetRef": {"kind": "Pod", "namespace": "default", "name": "web-2", "uid": "uid-2"},
+                    }
+                ],
+                "ports": [{"port": 8080, "protocol": "TCP"}],
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [
+        pytest.param(pod(1, ips=[]), id="no address"),
+        pytest.param(pod(1, phase="Failed"), id="failed"),
+        pytest.param(pod(1, phase="Succeeded"), id="succeeded"),
+        pytest.param(pod(1, deleting=True), id="deleting"),
+        pytest.param(pod(1, ips=["fd00::1"]), id="an address of another family"),
+    ],
+)
+def test_pods_that_cannot_be_reached(absent):
+    assert "subsets" not in {name: value for name, value in written(service(), absent).items() if value}
+
+
+def test_addresses_that_are_published_before_they_are_ready():
+    (subset,) = written(service(publishNotReadyAddresses=True), pod(1, ready=False), pod(2, deleting=True))[
+        "subsets"
+    ]
+    assert addresses(subset) == ["10.244.0.1", "10.244.0.2"]
+
+
+def test_ports_that_lead_to_other_addresses():
+    web = {"name": "web", "port": 80, "targetPort": "http", "protocol": "TCP"}
+    also = {"name": "metrics", "port": 90, "targetPort": 9090, "protocol": "TCP"}
+    pods = [pod(at, ports=[{"name": "http", "containerPort": 8080 + at % 2}]) for at in (1, 2)]
+    subsets = written(service(web, also), *pods)["subsets"]
+    assert [(addresses(one), [port["port"] for port in one["ports"]]) for one in subsets] == [
+        (["10.244.0.1", "10.244.0.2"], [9090]),
+        (["10.244.0.2"], [8080]),
+        (["10.244.0.1"], [8081]),
+    ]
+
+
+def test_a_headless_service_without_ports():
+    headless = service(clusterIP="None")
+    headless["spec"]["ports"] = []
+    endpoints = written(headless, pod(1, hostname="a", subdomain="web"))
+    assert endpoints["metadata"]["labels"] == {"team": "a", "service.kubernetes.io/headless": ""}
+    (subset,) = endpoints["subsets"]
+    assert subset["addresses"][0]["hostname"] == "a"
+    assert "ports" not in subset
+
+
+def test_quiet_once_written():
+    endpoints = written(service(), pod(1))
+    assert planned({SERVICES: [service()], PODS: [pod(1)], ENDPOINTS: [endpoints]}) == ()
+
+
+def test_what_changed_is_written():
+    endpoints = written(service(), pod(1))
+    (action,) = planned({SERVICES: [service()], PODS: [pod(1), pod(2)], ENDPOINTS: [endpoints]})
+    assert isinstance(action, Update)
+    assert addresses(action.body["subsets"][0]) == ["10.244.0.1", "10.244.0.2"]
+
+
+@pytest.mark.parametrize("svc", [service(selector=None), service(type="ExternalName")])
+def test_services_whose_endpoints_are_not_ours(svc):
+    assert planned({SERVICES: [svc], PODS: [pod(1)]}) == ()
+
+
+def test_endpoints_of_a_service_that_is_gone():
+    endpoints = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}}
+    (action,) = planned({ENDPOINTS: [endpoints]})
+    assert isinstance(action, Delete)
+    lock = {
+        "metadata": endpoints["metadata"]
+        | {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}
+    }
+    assert planned({ENDPOINTS: [lock]}) == ()
+    assert planned({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("ready", "not_ready", "expected"),
+    [
+        pytest.param([600, 400], [0, 0], ([600, 400], [0, 0], False), id="just fits"),
+        pytest.param([500, 500], [10, 10], ([500, 500], [0, 0], True), id="ready ones alone fit"),
+        pytest.param([1500, 500], [10, 10], ([750, 250], [0, 0], True), id="too many ready ones"),
+        pytest.param([400, 400], [300, 100], ([400, 400], [150, 50], True), id="too many that are not ready"),
+    ],
+)
+def test_shortened(ready, not_ready, expected):
+    subsets = [
+        {"addresses": [{}] * some, "notReadyAddresses": [{}] * others}
+        for some, others in zip(ready, not_ready, strict=True)
+    ]
+    kept, is_over = shortened(subsets)
+    counted = [[len(one.get(field, ())) for one in kept] for field in ("addresses", "notReadyAddresses")]
+    assert (*counted, is_over) == expected

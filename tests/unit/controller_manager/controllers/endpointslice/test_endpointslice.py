@@ -1,0 +1,170 @@
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from controller_manager.controllers.endpointslice import BY_SERVICE, by_service, reconcile
+from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from controller_manager.runtime.actions import Create, Delete, Update
+from controller_manager.runtime.resource import Key
+from tests.support.cached import Cached
+from tests.support.reachable import THEN, pod, service
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+KEY = Key("default", "web")
+NODE = {"metadata": {"name": "node-1", "labels": {"topology.kubernetes.io/zone": "a"}}}
+LABELS = {
+    "team": "a",
+    "kubernetes.io/service-name": "web",
+    "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+}
+
+
+def planned(svc, pods, slices=(), *, most=3, nodes=(NODE,)):
+    objects = {SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}
+    caches = Cached(objects, {ENDPOINT_SLICES: {BY_SERVICE: by_service}})
+    return partial(reconcile, most)(caches, KEY, NOW).actions
+
+
+def made(actions):
+    """The slices that there are after these creations."""
+    assert all(isinstance(action, Create) for action in actions)
+    bodies = [body for action in actions for body in action.bodies]
+    return [
+        body | {"metadata": body["metadata"] | {"name": f"web-{at}", "uid": f"slice-{at}"}}
+        for at, body in enumerate(bodies)
+    ]
+
+
+def sizes(bodies):
+    return sorted(len(body["endpoints"]) for body in bodies)
+
+
+def test_a_service_and_its_pod():
+    (slice_,) = made(planned(service(), [pod(1)]))
+    assert slice_["metadata"] == {
+        "generateName": "web-",
+        "name": "web-0",
+        "uid": "slice-0",
+        "namespace": "default",
+        "labels": LABELS,
+        "annotations": {"endpoints.kubernetes.io/last-change-trigger-time": THEN},
+        "ownerReferences": [
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "name": "web",
+                "uid": "uid-web",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    assert slice_["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
+    assert slice_["endpoints"] == [
+        {
+            "addresses": ["10.244.0.1"],
+            "conditions": {"ready": True, "serving": True, "terminating": False},
+            "targetRef": {"kind": "Pod", "namespace": "default", "name": "web-1", "uid": "uid-1"},
+            "nodeName": "node-1",
+            "zone": "a",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "spec", "conditions"),
+    [
+        pytest.param(pod(1, ready=False), {}, (False, False, False), id="not ready"),
+        pytest.param(pod(1, deleting=True), {}, (False, True, True), id="deleting"),
+        pytest.param(
+            pod(1, ready=False),
+            {"publishNotReadyAddresses": True},
+            (True, False, False),
+            id="published even so",
+        ),
+    ],
+)
+def test_conditions(shown, spec, conditions):
+    (slice_,) = made(planned(service(**spec), [shown]))
+    assert tuple(slice_["endpoints"][0]["conditions"].values()) == conditions
+
+
+def test_a_service_without_pods_has_an_empty_slice():
+    (slice_,) = made(planned(service(), []))
+    assert (slice_["endpoints"], slice_["ports"]) == ([], [])
+    assert planned(service(), [], [slice_]) == ()
+
+
+def test_the_empty_slice_becomes_the_first():
+    empty = made(planned(service(), []))
+    (update,) = planned(service(), [pod(1)], empty)
+    assert isinstance(update, Update)
+    assert update.body["metadata"]["name"] == "web-0"
+    assert sizes([update.body]) == [1]
+
+
+def test_a_pod_waits_for_its_node():
+    (slice_,) = made(planned(service(), [pod(1)], nodes=()))
+    assert slice_["endpoints"] == []
+
+
+def test_more_pods_than_a_slice_takes():
+    pods = [pod(at) for at in range(1, 8)]
+    slices = made(planned(service(), pods))
+    assert sizes(slices) == [1, 3, 3]
+    assert planned(service(), pods, slices) == ()
+
+
+def test_a_new_pod_goes_where_there_is_room():
+    slices = made(planned(service(), [pod(at) for at in range(1, 5)]))
+    (update,) = planned(service(), [pod(at) for at in range(1, 6)], slices)
+    assert isinstance(update, Update)
+    assert sizes([update.body]) == [2]
+
+
+def test_a_new_pod_goes_into_a_slice_that_changes_anyway():
+    slices = made(planned(service(), [pod(at) for at in range(1, 4)]))
+    (update,) = planned(service(), [pod(2), pod(3), pod(4)], slices)
+    assert sorted(one["targetRef"]["name"] for one in update.body["endpoints"]) == ["web-2", "web-3", "web-4"]
+
+
+def test_a_slice_that_empties_goes():
+    slices = made(planned(service(), [pod(at) for at in range(1, 5)]))
+    (delete,) = planned(service(), [pod(at) for at in range(1, 4)], slices)
+    assert isinstance(delete, Delete)
+
+
+def test_two_address_families():
+    both = service(ipFamilies=["IPv4", "IPv6"])
+    slices = made(planned(both, [pod(1, ips=["10.244.0.1", "fd00::1"])]))
+    assert [(one["addressType"], one["endpoints"][0]["addresses"]) for one in slices] == [
+        ("IPv4", ["10.244.0.1"]),
+        ("IPv6", ["fd00::1"]),
+    ]
+    (delete,) = planned(service(), [pod(1)], slices)
+    assert isinstance(delete, Delete)
+
+
+def test_a_slice_of_an_older_service_of_that_name():
+    (old,) = made(planned(service(), [pod(1)]))
+    svc = service()
+    svc["metadata"]["uid"] = "uid-new"
+    create, delete = planned(svc, [pod(1)], [old])
+    assert isinstance(create, Create)
+    assert isinstance(delete, Delete)
+
+
+def test_new_labels_of_the_service():
+    slices = made(planned(service(), [pod(1)]))
+    svc = service()
+    svc["metadata"]["labels"] = {"team": "b"}
+    (update,) = planned(svc, [pod(1)], slices)
+    assert update.body["metadata"]["labels"] == LABELS | {"team": "b"}
+
+
+def test_nothing_is_made_for_a_service_that_goes():
+    svc = service()
+    svc["metadata"]["deletionTimestamp"] = THEN
+    assert planned(svc, [pod(1)]) == ()
+    assert planned(service(selector=None), [pod(1)]) == ()

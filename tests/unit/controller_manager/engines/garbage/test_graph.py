@@ -1,0 +1,133 @@
+import pytest
+
+from controller_manager import kinds
+from controller_manager.engines.garbage.graph import Graph
+from controller_manager.runtime.resource import Key
+
+
+def thing(name, *owners, namespace="default", finalizers=(), deleting=False):
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{name}",
+        "finalizers": list(finalizers),
+        "ownerReferences": [*owners],
+    }
+    return {"metadata": metadata | ({"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {})}
+
+
+def owner(name, *, kind="ConfigMap", blocks=False):
+    return {
+        "apiVersion": "v1",
+        "kind": kind,
+        "name": name,
+        "uid": f"uid-{name}",
+        "blockOwnerDeletion": blocks,
+    }
+
+
+def saw(graph, *things):
+    looks = [graph.saw(kinds.CONFIG_MAPS, one) for one in things]
+    return names(look.delete for look in looks), names(look.orphan for look in looks)
+
+
+def names(lists):
+    return [node.identity.key.name for nodes in lists for node in nodes]
+
+
+def test_a_dependent_of_a_known_owner_is_no_ones_concern():
+    assert saw(Graph(), thing("a"), thing("b", owner("a"))) == ([], [])
+
+
+def test_an_owner_that_was_never_seen_is_looked_for_once():
+    graph = Graph()
+    assert saw(graph, thing("b", owner("a")), thing("c", owner("a"))) == (["a"], [])
+    virtual = graph.node("uid-a")
+    assert virtual.is_virtual
+    assert virtual.identity.key == Key("default", "a")
+
+
+def test_an_owner_that_is_absent_leaves_its_dependents_to_be_looked_at():
+    graph = Graph()
+    saw(graph, thing("b", owner("a")), thing("c", owner("a")))
+    look = graph.lost("uid-a")
+    assert names([look.delete]) == ["b", "c"]
+    assert graph.node("uid-a") is None
+
+
+def test_a_virtual_owner_that_shows_up_is_real():
+    graph = Graph()
+    saw(graph, thing("b", owner("a")))
+    assert saw(graph, thing("a")) == ([], [])
+    assert not graph.node("uid-a").is_virtual
+    assert [*graph.node("uid-a").dependents] == ["uid-b"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(owner("a", kind="Secret"), id="another kind"),
+        pytest.param(owner("a") | {"name": "z"}, id="another name"),
+        pytest.param(owner("a") | {"apiVersion": "apps/v1"}, id="another group"),
+    ],
+)
+@pytest.mark.parametrize("owner_first", [True, False])
+def test_an_owner_named_wrongly(wrong, owner_first):
+    graph = Graph()
+    pair = thing("a"), thing("b", wrong)
+    looked_at, _ = saw(graph, *(pair if owner_first else pair[::-1]))
+    assert looked_at[-1] == "b"
+
+
+def test_an_owner_of_another_namespace():
+    assert saw(Graph(), thing("a", namespace="other"), thing("b", owner("a"))) == (["b"], [])
+
+
+def test_an_owner_of_another_version_is_the_same():
+    assert saw(Graph(), thing("a"), thing("b", owner("a") | {"apiVersion": "v2"})) == ([], [])
+
+
+def test_the_last_dependent_takes_a_virtual_owner_along():
+    graph = Graph()
+    saw(graph, thing("b", owner("a")))
+    graph.lost("uid-b")
+    assert len(graph) == 0
+
+
+def test_foreground_deletion_looks_at_all_dependents_and_the_owner():
+    graph = Graph()
+    saw(graph, thing("a"), thing("b", owner("a", blocks=True)), thing("c", owner("a")))
+    going = thing("a", finalizers=["foregroundDeletion"], deleting=True)
+    assert saw(graph, going) == (["b", "c", "a"], [])
+    assert saw(graph, going) == ([], [])
+    assert [node.uid for node in graph.node("uid-a").blocking_dependents] == ["uid-b"]
+    assert names([graph.lost("uid-b").delete]) == ["a"]
+
+
+def test_a_dependent_that_comes_while_its_owner_waits():
+    graph = Graph()
+    saw(graph, thing("a", finalizers=["foregroundDeletion"], deleting=True))
+    assert saw(graph, thing("b", owner("a"))) == (["b"], [])
+
+
+def test_a_dependent_that_lets_its_waiting_owner_go():
+    graph = Graph()
+    blocking = owner("a", blocks=True)
+    saw(graph, thing("a", finalizers=["foregroundDeletion"], deleting=True), thing("b", blocking))
+    assert saw(graph, thing("b", owner("a"))) == (["a"], [])
+    assert graph.node("uid-a").blocking_dependents == []
+    assert saw(graph, thing("b")) == ([], [])
+    assert graph.node("uid-a").dependents == {}
+
+
+def test_orphaning_deletion():
+    graph = Graph()
+    saw(graph, thing("a"), thing("b", owner("a")))
+    going = thing("a", finalizers=["orphan"], deleting=True)
+    assert saw(graph, going) == ([], ["a"])
+    assert saw(graph, going) == ([], [])
+
+
+def test_what_was_never_there_is_not_lost():
+    look = Graph().lost("uid-a")
+    assert (look.delete, look.orphan) == ([], [])

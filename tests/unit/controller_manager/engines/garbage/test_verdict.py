@@ -1,0 +1,63 @@
+import pytest
+
+from controller_manager.engines.garbage.verdict import Disown, Keep, Remove, Standing, judge, unblocked_owners
+
+SOLID, DANGLING, WAITING = Standing.SOLID, Standing.DANGLING, Standing.WAITING
+
+
+def thing(*owners, finalizers=()):
+    return {
+        "metadata": {
+            "name": "b",
+            "uid": "uid-b",
+            "resourceVersion": "7",
+            "finalizers": [*finalizers],
+            "ownerReferences": [{"uid": uid} for uid in owners],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("standings", "has_dependents", "is_in_circle", "expected"),
+    [
+        pytest.param([], False, False, Keep(), id="owned by nobody"),
+        pytest.param([SOLID], True, False, Keep(), id="owned"),
+        pytest.param([SOLID, SOLID], False, False, Keep(), id="owned twice"),
+        pytest.param([DANGLING], True, False, Remove(propagation="Background"), id="lost its owner"),
+        pytest.param([WAITING], False, False, Remove(propagation="Background"), id="awaited"),
+        pytest.param(
+            [WAITING, DANGLING], True, False, Remove(propagation="Foreground"), id="awaited, with dependents"
+        ),
+        pytest.param(
+            [WAITING], True, True, Remove(propagation="Foreground", unblock=True), id="awaited in a circle"
+        ),
+    ],
+)
+def test_judge(standings, has_dependents, is_in_circle, expected):
+    obj = thing(*(f"uid-{at}" for at in range(len(standings))))
+    assert judge(obj, standings, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
+
+
+@pytest.mark.parametrize("gone", [DANGLING, WAITING])
+def test_what_still_has_an_owner_keeps_to_that_one(gone):
+    verdict = judge(thing("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
+    owners = [{"uid": "uid-2"}]
+    assert verdict == Disown(
+        {"metadata": {"resourceVersion": "7", "uid": "uid-b", "ownerReferences": owners}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("finalizer", "propagation"),
+    [("orphan", "Orphan"), ("foregroundDeletion", "Foreground"), ("x/y", "Background")],
+)
+def test_it_is_deleted_as_it_was_asked_for_before(finalizer, propagation):
+    verdict = judge(
+        thing("uid-1", finalizers=[finalizer]), [DANGLING], has_dependents=False, is_in_circle=False
+    )
+    assert verdict == Remove(propagation=propagation)
+
+
+def test_unblocked_owners():
+    obj = {"metadata": {"ownerReferences": [{"uid": "1", "blockOwnerDeletion": True}, {"uid": "2"}]}}
+    assert unblocked_owners(obj) == [{"uid": "1", "blockOwnerDeletion": False}, {"uid": "2"}]

@@ -1,0 +1,111 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apimachinery import conditions
+from apimachinery.groups import GroupResource
+from controller_manager.engines.namespaces.deletion import Remains, estimate_of, with_conditions
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+PODS, JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
+
+
+def thing(*finalizers, **metadata):
+    return {"metadata": {"name": "a", "finalizers": [*finalizers], **metadata}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "objects", "seconds"),
+    [
+        pytest.param(PODS, [], 0, id="no pods"),
+        pytest.param(PODS, [thing()], 30, id="a pod that says nothing"),
+        pytest.param(
+            PODS, [thing(deletionTimestamp="2030-01-01T00:00:12Z")], 12, id="a pod with a grace period"
+        ),
+        pytest.param(PODS, [thing(deletionTimestamp="2029-12-31T23:00:00Z")], 0, id="a pod that is late"),
+        pytest.param(JOBS, [thing()], 0, id="a job"),
+        pytest.param(JOBS, [thing("a/b")], 15, id="a job that is held"),
+    ],
+)
+def test_estimate(resource, objects, seconds):
+    assert estimate_of(resource, objects, NOW) == timedelta(seconds=seconds)
+
+
+def said(remains):
+    namespace = with_conditions({"metadata": {"name": "a"}}, remains, NOW)
+    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in conditions.of(namespace)}
+
+
+def test_an_empty_namespace():
+    remains = Remains()
+    assert remains.is_everything_gone
+    assert said(remains) == {
+        "NamespaceDeletionDiscoveryFailure": (
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
+        "NamespaceDeletionGroupVersionParsingFailure": (
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        "NamespaceDeletionContentFailure": (
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        "NamespaceContentRemaining": ("False", "ContentRemoved", "All content successfully removed"),
+        "NamespaceFinalizersRemaining": (
+            "False",
+            "ContentHasNoFinalizers",
+            "All content-preserving finalizers finished",
+        ),
+    }
+
+
+def test_what_remains():
+    remains = Remains()
+    remains.found(PODS, [thing(), thing("a/b")], timedelta(seconds=30))
+    remains.found(JOBS, [thing("a/b")], timedelta(seconds=15))
+    assert not remains.is_everything_gone
+    assert remains.estimate == timedelta(seconds=30)
+    now_said = said(remains)
+    assert now_said["NamespaceContentRemaining"] == (
+        "True",
+        "SomeResourcesRemain",
+        "Some resources are remaining: jobs.batch has 1 resource instances, pods. has 2 resource instances",
+    )
+    assert now_said["NamespaceFinalizersRemaining"] == (
+        "True",
+        "SomeFinalizersRemain",
+        "Some content in the namespace has finalizers remaining: a/b in 2 resource instances",
+    )
+
+
+@pytest.mark.parametrize(
+    ("remains", "condition", "text"),
+    [
+        pytest.param(
+            Remains(discovery_failures=["metrics.k8s.io/v1"]),
+            "NamespaceDeletionDiscoveryFailure",
+            "Discovery failed for some groups, 1 failing: metrics.k8s.io/v1",
+            id="discovery",
+        ),
+        pytest.param(
+            Remains(deletion_failures=["no", "never"]),
+            "NamespaceDeletionContentFailure",
+            "Failed to delete all resource types, 2 remaining: never, no",
+            id="deletion",
+        ),
+    ],
+)
+def test_failures(remains, condition, text):
+    assert not remains.is_everything_gone
+    status, _, message = said(remains)[condition]
+    assert (status, message) == ("True", text)
+
+
+def test_nothing_is_said_twice():
+    namespace = with_conditions({"metadata": {"name": "a"}}, Remains(), NOW)
+    assert with_conditions(namespace, Remains(), NOW + timedelta(hours=1)) is None
