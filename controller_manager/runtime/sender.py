@@ -1,0 +1,100 @@
+"""Carry one request to its answer: credentials, the limit of the rate, attempts, and what is counted of them.
+
+Knows nothing of objects; an answer of any code is an answer.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from apimachinery.clock import Clock
+from controller_manager.runtime import retries
+from controller_manager.runtime.client_metrics import ClientMetrics
+from controller_manager.runtime.credentials import Credential
+from controller_manager.runtime.token_bucket import TokenBucket
+from controller_manager.runtime.wire import Answer, NoAnswer, Request, Stream, Transport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Speaks for one component: with its name, its credential and its own limit."""
+
+    transport: Transport
+    credential: Credential
+    agent: str
+    limit: TokenBucket | None
+    """None lets everything through."""
+    clock: Clock
+    metrics: ClientMetrics
+
+    async def send(self, request: Request) -> Answer:
+        """The answer to the last attempt; `NoAnswer` if that had none."""
+        tried = 0
+        renewed = False
+        while True:
+            token = await self.credential.token()
+            outcome = await self._attempt(request, token)
+            tried += 1
+            if isinstance(outcome, Answer):
+                if outcome.status < 400:
+                    return outcome
+                if outcome.status == 401 and not renewed and self.credential.forget(token):
+                    renewed = True
+                    continue
+            delay = retries.delay(request, outcome, tried)
+            if delay is None:
+                return _answer(outcome)
+            self._count_retry(request, outcome)
+            await self.clock.sleep(delay)
+
+    async def _attempt(self, request: Request, token: str) -> Answer | NoAnswer:
+        await self._wait_turn(request)
+        started = self.clock.monotonic()
+        outcome: Answer | NoAnswer
+        try:
+            outcome = await self.transport.send(request, self._headers(token))
+        except NoAnswer as error:
+            outcome = error
+        self._count(request, _code(outcome), started)
+        return outcome
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """One attempt: whoever watches comes back in his own time."""
+        token = await self.credential.token()
+        await self._wait_turn(request)
+        started = self.clock.monotonic()
+        async with self.transport.stream(request, self._headers(token)) as stream:
+            self._count(request, stream.status, started)
+            if stream.status == 401:
+                self.credential.forget(token)
+            yield stream
+
+    def _headers(self, token: str) -> Mapping[str, str]:
+        own = {"User-Agent": self.agent}
+        return {**own, "Authorization": f"Bearer {token}"} if token else own
+
+    async def _wait_turn(self, request: Request) -> None:
+        if self.limit is None:
+            return
+        seconds = self.limit.take()
+        self.metrics.held_back(host=self.transport.host, method=request.method, seconds=seconds)
+        if seconds:
+            await self.clock.sleep(seconds)
+
+    def _count(self, request: Request, code: int | None, started: float) -> None:
+        seconds = self.clock.monotonic() - started
+        self.metrics.answered(code=code, host=self.transport.host, method=request.method, seconds=seconds)
+
+    def _count_retry(self, request: Request, outcome: Answer | NoAnswer) -> None:
+        self.metrics.retried(code=_code(outcome), host=self.transport.host, method=request.method)
+
+
+def _code(outcome: Answer | NoAnswer) -> int | None:
+    return outcome.status if isinstance(outcome, Answer) else None
+
+
+def _answer(outcome: Answer | NoAnswer) -> Answer:
+    if isinstance(outcome, NoAnswer):
+        raise outcome
+    return outcome

@@ -1,0 +1,164 @@
+"""HTTP to one API server, by aiohttp: connections, TLS, deadlines. Knows nothing of what is said.
+
+Requests share a bounded pool of connections that are kept alive. Streams have connections of their own, since they
+hold them for minutes and there is one for each watched resource.
+"""
+
+import asyncio
+import io
+import socket
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import aiohttp
+from aiohttp import ClientConnectorError, ConnectionTimeoutError
+from yarl import URL
+
+from controller_manager.runtime import tls
+from controller_manager.runtime.kubeconfig import Access
+from controller_manager.runtime.wire import Answer, OutcomeUnknown, Request, Unreachable
+
+CONNECTIONS: Final = 32
+IDLE_SECONDS: Final = 30.0
+"""How long a connection is kept unused: less than any server does, so that none is closed under a request."""
+CONNECT_SECONDS: Final = 10.0
+STREAM_BUFFER: Final = 1 << 18
+LARGE: Final = 1 << 20
+"""Bytes from which on aiohttp wants a body as a file."""
+UNSENT: Final = frozenset({"User-Agent", "Accept-Encoding", "Content-Type"})
+"""What aiohttp would say by itself. Compression costs both sides more than a local network takes."""
+
+_KEEP_ALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        for name, seconds in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+)
+"""How a watch learns that its server's machine is gone: a minute without an answer from its kernel."""
+
+
+class AiohttpTransport:
+    """A `Transport`. Belongs to the event loop in which it was made."""
+
+    def __init__(self, access: Access) -> None:
+        self._origin = URL(access.server)
+        self._base = access.server.rstrip("/")
+        self._server_name = access.server_name or None
+        trust = tls.context(access) if self._origin.scheme == "https" else True
+        self._requests = _session(trust=trust)
+        self._streams = _session(trust=trust)
+        self._turns = asyncio.Semaphore(CONNECTIONS)
+
+    @property
+    def host(self) -> str:
+        return self._origin.authority
+
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+        # The deadline begins with the request's turn: what waits for a connection has not been sent.
+        async with self._turns:
+            try:
+                async with await self._open(self._requests, request, headers) as answer:
+                    body = await answer.read()
+                    return Answer(answer.status, _retry_after(answer), body)
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise _no_answer(error, request) from error
+
+    @asynccontextmanager
+    async def stream(self, request: Request, headers: Mapping[str, str]) -> AsyncIterator["_Stream"]:
+        try:
+            answer = await self._open(self._streams, request, headers)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _no_answer(error, request) from error
+        try:
+            yield _Stream(answer)
+        finally:
+            answer.close()
+
+    async def _open(
+        self, session: aiohttp.ClientSession, request: Request, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        body = request.body
+        return await session.request(
+            request.method,
+            URL(self._base + request.target, encoded=True),
+            data=(io.BytesIO(body) if len(body) >= LARGE else body) or None,
+            headers={**request.headers, **headers},
+            timeout=aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS),
+            server_hostname=self._server_name,
+            allow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        await self._requests.close()
+        await self._streams.close()
+
+
+class _Stream:
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._answer = answer
+        self.status = answer.status
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._answer.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return  # who reads a stream knows by its content whether it was whole
+
+    async def read(self) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks()])
+
+
+def _session(*, trust: ssl.SSLContext | bool) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            ssl=trust, limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_socket
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=UNSENT,
+        read_bufsize=STREAM_BUFFER,
+        middlewares=(_once,),
+    )
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    for level, option, value in _KEEP_ALIVE:
+        made.setsockopt(level, option, value)
+    return made
+
+
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keep aiohttp from sending again by itself what may have been done already, as it does with PUT and DELETE."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientError as error:
+        raise _Failed(error) from error
+
+
+class _Failed(aiohttp.ClientError):
+    """A request that failed; not of the classes that aiohttp tries again."""
+
+    def __init__(self, cause: aiohttp.ClientError) -> None:
+        super().__init__(str(cause) or type(cause).__name__)
+        self.cause = cause
+
+
+def _no_answer(error: Exception, request: Request) -> Unreachable | OutcomeUnknown:
+    cause = error.cause if isinstance(error, _Failed) else error
+    text = f"{request.method} {request.target}: {str(cause) or type(cause).__name__}"
+    if request.is_read or isinstance(cause, ClientConnectorError | ConnectionTimeoutError):
+        return Unreachable(text)
+    return OutcomeUnknown(text)
+
+
+def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
+    """In seconds; the other form, a date, no API server sends."""
+    text = answer.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,73 @@
+"""What goes over the wire: a request, its answer, and the two ways in which there is none.
+
+Knows neither a library nor what is said: `transport` carries it, `client` says it.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""The methods that may be said twice."""
+
+
+class Request(Struct, frozen=True, kw_only=True, gc=False):
+    method: str
+    target: str
+    """Path and query, encoded."""
+    headers: Mapping[str, str]
+    body: bytes = b""
+    timeout: float
+    """Seconds until the whole answer must be there; of a stream, until it must have ended."""
+
+    @property
+    def is_read(self) -> bool:
+        return self.method in READS
+
+
+class Answer(NamedTuple):
+    status: int
+    retry_after: float | None
+    """How many seconds the server asks to be left alone, where it asks."""
+    body: bytes
+
+
+class NoAnswer(Exception):
+    """The server has not answered."""
+
+
+class Unreachable(NoAnswer):
+    """Nothing was done: there was no connection, or it was only asked something."""
+
+
+class OutcomeUnknown(NoAnswer):
+    """A write was sent, and nobody has told whether it was done."""
+
+
+class Stream(Protocol):
+    """An answer that is read as it comes. Iteration ends with the stream, whether it was ended or cut."""
+
+    @property
+    def status(self) -> int: ...
+
+    def chunks(self) -> AsyncIterator[bytes]: ...
+
+    async def read(self) -> bytes:
+        """All of it: what a server says that refuses to begin."""
+
+
+class Transport(Protocol):
+    """One server, reached with one set of certificates. Raises `NoAnswer` and nothing else."""
+
+    @property
+    def host(self) -> str:
+        """As metrics name it."""
+
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+        """One attempt, with headers beside the request's own."""
+
+    def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,159 @@
+"""The controller manager's client at a real API server: every verb, and errors by their names."""
+
+import pytest
+
+from apimachinery.status import AlreadyExists, Conflict, Invalid, NotFound, Unauthorized
+from controller_manager.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS, SERVICE_ACCOUNTS
+from controller_manager.runtime.resource import Key, Resource, whole
+from controller_manager.runtime.wire import Unreachable
+from tests.support.apiserver import running
+from tests.support.manager_client import client_of
+
+METADATA_ONLY = Resource(
+    group="",
+    version="v1",
+    plural="configmaps",
+    kind="ConfigMap",
+    namespaced=True,
+    view=whole,
+    metadata_only=True,
+)
+
+
+@pytest.fixture
+async def client():
+    async with running() as server, client_of(server.url) as client:
+        yield client
+
+
+def config_map(name, **data):
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"},
+        "data": data,
+    }
+
+
+async def test_an_object_is_made_read_changed_and_deleted(client):
+    made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    key = Key("default", "a")
+    assert await client.get(CONFIG_MAPS, key) == made
+    updated = await client.update(CONFIG_MAPS, {**made, "data": {"x": "2"}})
+    assert updated["data"] == {"x": "2"}
+    patched = await client.patch(CONFIG_MAPS, key, {"data": {"y": "3"}})
+    assert patched["data"] == {"x": "2", "y": "3"}
+    await client.delete(CONFIG_MAPS, key, uid=made["metadata"]["uid"])
+    with pytest.raises(NotFound, match='configmaps "a" not found'):
+        await client.get(CONFIG_MAPS, key)
+
+
+async def test_a_cluster_wide_object_has_no_namespace_in_its_path(client):
+    made = await client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    assert await client.get(NAMESPACES, Key("", "other")) == made
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        pytest.param("merge", {"data": {"x": "2"}}, id="merge"),
+        pytest.param("strategic", {"data": {"x": "2"}}, id="strategic"),
+        pytest.param("json", [{"op": "replace", "path": "/data/x", "value": "2"}], id="json"),
+        pytest.param("apply", config_map("a", x="2"), id="apply"),
+    ],
+)
+async def test_every_kind_of_patch(client, kind, body):
+    await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    wanted = {"field_manager": "test", "force": True} if kind == "apply" else {}
+    patched = await client.patch(CONFIG_MAPS, Key("default", "a"), body, kind=kind, **wanted)
+    assert patched["data"] == {"x": "2"}
+
+
+async def test_a_status_is_written_apart(client):
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"app": "x"}}, "template": template}
+    made = await client.create(DEPLOYMENTS, {"metadata": {"name": "d", "namespace": "default"}, "spec": spec})
+    written = await client.update(DEPLOYMENTS, {**made, "status": {"replicas": 3}}, subresource="status")
+    assert written["status"]["replicas"] == 3
+    scale = await client.get(DEPLOYMENTS, Key("default", "d"), subresource="scale")
+    assert scale["kind"] == "Scale"
+
+
+async def test_a_subresource_is_made_below_its_parent(client):
+    body = {"spec": {"expirationSeconds": 3600}}
+    await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "robot", "namespace": "default"}})
+    made = await client.create(SERVICE_ACCOUNTS, body, key=Key("default", "robot"), subresource="token")
+    assert made["status"]["token"]
+
+
+async def test_a_list_comes_in_pages_and_says_what_its_items_are(client):
+    for name in ("a", "b", "c"):
+        await client.create(CONFIG_MAPS, config_map(name))
+    first = await client.list(CONFIG_MAPS, "default", limit=2)
+    assert first.continue_token
+    assert first.resource_version.isdigit()
+    second = await client.list(CONFIG_MAPS, "default", limit=2, continue_token=first.continue_token)
+    found = first.items + second.items
+    assert [item["metadata"]["name"] for item in found] == ["a", "b", "c"]
+    assert {(item["kind"], item["apiVersion"]) for item in found} == {("ConfigMap", "v1")}
+
+
+async def test_lists_are_selected_from(client):
+    for name in ("a", "b"):
+        labelled = config_map(name)
+        labelled["metadata"]["labels"] = {"which": name}
+        await client.create(CONFIG_MAPS, labelled)
+    by_label = await client.list(CONFIG_MAPS, label_selector="which in (b,c)")
+    by_field = await client.list(CONFIG_MAPS, "default", field_selector="metadata.name=b")
+    assert [i["metadata"]["name"] for i in by_label.items] == ["b"]
+    assert [i["metadata"]["name"] for i in by_field.items] == ["b"]
+
+
+async def test_a_collection_is_deleted_at_once(client):
+    for name in ("a", "b"):
+        await client.create(CONFIG_MAPS, config_map(name))
+    await client.delete_collection(
+        CONFIG_MAPS, "default", selecting={"field_selector": "metadata.name=a"}, propagation="Background"
+    )
+    left = await client.list(CONFIG_MAPS, "default")
+    assert [item["metadata"]["name"] for item in left.items] == ["b"]
+
+
+async def test_only_metadata_are_asked_for(client):
+    await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    one = await client.get(METADATA_ONLY, Key("default", "a"))
+    listed = await client.list(METADATA_ONLY, "default")
+    assert one["kind"] == "PartialObjectMetadata"
+    assert "data" not in one
+    assert ["data" in item for item in listed.items] == [False]
+
+
+async def test_what_is_no_resource_is_asked_for_by_its_path(client):
+    version = await client.raw("GET", "/version")
+    assert "gitVersion" in version
+
+
+async def test_errors_have_names(client):
+    made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    key = Key("default", "a")
+    with pytest.raises(AlreadyExists, match='configmaps "a" already exists'):
+        await client.create(CONFIG_MAPS, config_map("a"))
+    await client.patch(CONFIG_MAPS, key, {"data": {"x": "2"}})
+    with pytest.raises(Conflict, match="the object has been modified"):
+        await client.update(CONFIG_MAPS, {**made, "data": {"x": "3"}})
+    with pytest.raises(Conflict, match="UID in the precondition"):
+        await client.delete(CONFIG_MAPS, key, uid="another")
+    with pytest.raises(Invalid, match="metadata.name"):
+        await client.create(CONFIG_MAPS, config_map("A B"))
+
+
+async def test_whom_the_server_does_not_know_is_told_so():
+    async with running() as server, client_of(server.url, token="nobody") as client:
+        with pytest.raises(Unauthorized):
+            await client.list(PODS)
+
+
+async def test_a_server_that_is_not_there_is_unreachable():
+    async with client_of("http://127.0.0.1:1") as nobody:
+        with pytest.raises(Unreachable, match="POST /api/v1/namespaces/default/configmaps"):
+            await nobody.create(CONFIG_MAPS, config_map("a"))
