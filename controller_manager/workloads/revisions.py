@@ -1,0 +1,152 @@
+"""ControllerRevisions: the history of what a workload's pods were to look like.
+
+Pure, and the same for every kind that keeps such a history. Which part of the owner a revision keeps is the owner's
+business: here it is `data`, a tree that is compared and hashed.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from apimachinery import chance, meta
+from apimachinery.patch.equality import same
+from controller_manager import kinds
+from controller_manager.runtime.actions import Action, Create, Delete, Update, Victim
+from controller_manager.runtime.resource import Key, Tree
+
+LABEL_HASH: Final = "controller.kubernetes.io/hash"
+
+_LONGEST_PREFIX: Final = 223
+"""How much of the owner's name fits into a revision's, beside the hash."""
+
+_FNV_OFFSET: Final = 2166136261
+_FNV_PRIME: Final = 16777619
+
+_GO_ESCAPES: Final = {
+    b"&": rb"\u0026",
+    b"<": rb"\u003c",
+    b">": rb"\u003e",
+    "\N{LINE SEPARATOR}".encode(): rb"\u2028",
+    "\N{PARAGRAPH SEPARATOR}".encode(): rb"\u2029",
+}
+"""Characters that Go's JSON never holds as they are; the hash is taken over Go's JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What an owner wants to have recorded, should it not be yet."""
+
+    owner: Tree
+    data: Tree
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The revision that holds what is wanted, as it is or as the actions make it."""
+
+    revision: Tree
+    collision_count: int
+    actions: tuple[Action, ...] = ()
+
+
+def number(revision: Tree) -> int:
+    return int(revision.get("revision") or 0)
+
+
+def in_order(revisions: Iterable[Tree]) -> list[Tree]:
+    """Oldest first."""
+    return sorted(
+        revisions,
+        key=lambda it: (number(it), meta.metadata(it).get("creationTimestamp") or "", meta.name(it)),
+    )
+
+
+def settle(
+    wanted: Wanted, history: Sequence[Tree], collision_count: int, named: Callable[[str], Tree | None]
+) -> Settled:
+    """Find what is wanted in the ordered history, make it the newest again, or record it anew.
+
+    `named` finds whatever ControllerRevision of the namespace has a name: hashes collide, and strangers' names do.
+    """
+    equal = [revision for revision in history if _is_equal(revision.get("data"), wanted.data)]
+    if equal and equal[-1] is history[-1]:
+        return Settled(revision=equal[-1], collision_count=collision_count)
+    newest = number(history[-1]) + 1 if history else 1
+    if equal:
+        again = {**equal[-1], "revision": newest}
+        update = Update(resource=kinds.CONTROLLER_REVISIONS, body=again)
+        return Settled(revision=again, collision_count=collision_count, actions=(update,))
+    return _recorded(wanted, newest, collision_count, named)
+
+
+def _recorded(
+    wanted: Wanted, newest: int, collision_count: int, named: Callable[[str], Tree | None]
+) -> Settled:
+    while True:
+        revision = _new(wanted, newest, collision_count)
+        taken = named(meta.name(revision))
+        if taken is None:
+            create = Create(resource=kinds.CONTROLLER_REVISIONS, bodies=(revision,))
+            return Settled(revision=revision, collision_count=collision_count, actions=(create,))
+        if _is_equal(taken.get("data"), wanted.data):
+            return Settled(revision=taken, collision_count=collision_count)
+        collision_count += 1
+
+
+def _new(wanted: Wanted, newest: int, collision_count: int) -> dict[str, Any]:
+    hashed = hash_of(wanted.data, collision_count)
+    metadata = {
+        "name": f"{meta.name(wanted.owner)[:_LONGEST_PREFIX]}-{hashed}",
+        "namespace": meta.namespace(wanted.owner),
+        "labels": {**wanted.labels, LABEL_HASH: hashed},
+        "annotations": dict(wanted.annotations),
+        "ownerReferences": [meta.controller_reference(wanted.owner)],
+    }
+    return {
+        "kind": kinds.CONTROLLER_REVISIONS.kind,
+        "apiVersion": kinds.CONTROLLER_REVISIONS.api_version,
+        "metadata": {field: value for field, value in metadata.items() if value},
+        "data": wanted.data,
+        "revision": newest,
+    }
+
+
+def hash_of(data: Tree, collision_count: int) -> str:
+    """32-bit FNV-1 over Go's JSON of the data and the count, spelled so that no word comes about."""
+    text = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
+    for raw, escaped in _GO_ESCAPES.items():
+        text = text.replace(raw, escaped)
+    value = _FNV_OFFSET
+    for byte in text + str(collision_count).encode():
+        value = (value * _FNV_PRIME & 0xFFFFFFFF) ^ byte
+    return safe_encode(str(value))
+
+
+def safe_encode(text: str) -> str:
+    alphabet = chance.SUFFIX_ALPHABET
+    return "".join(alphabet[ord(character) % len(alphabet)] for character in text)
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    # Managers of older versions recorded a `creationTimestamp: null` that newer ones leave out.
+    return same(one, other) or same(_without_nulls(one), _without_nulls(other))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {field: _without_nulls(item) for field, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def truncated(history: Sequence[Tree], live: Collection[str], limit: int) -> tuple[Action, ...]:
+    """Forget the oldest revisions that nobody lives by, beyond the limit; a negative limit keeps all."""
+    past = [revision for revision in history if meta.name(revision) not in live]
+    surplus = past[: max(len(past) - limit, 0)] if limit >= 0 else []
+    if not surplus:
+        return ()
+    victims = tuple(Victim(Key(meta.namespace(it), meta.name(it)), meta.uid(it)) for it in surplus)
+    return (Delete(resource=kinds.CONTROLLER_REVISIONS, victims=victims),)
