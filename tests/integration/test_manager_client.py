@@ -143,7 +143,7 @@ async def test_errors_have_names(client):
         await client.update(CONFIG_MAPS, {**made, "data": {"x": "3"}})
     with pytest.raises(Conflict, match="UID in the precondition"):
         await client.delete(CONFIG_MAPS, key, uid="another")
-    with pytest.raises(Invalid, match="metadata.name"):
+    with pytest.raises(Invalid, match=r"metadata\.name"):
         await client.create(CONFIG_MAPS, config_map("A B"))
 
 

@@ -1,0 +1,110 @@
+"""All caches of a process: one informer for each resource, shared by everybody who asks for it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from apimachinery.chance import Chance, fraction
+from apimachinery.clock import Clock
+from controller_manager.runtime.caches import Lister
+from controller_manager.runtime.client import AnyResource, Client
+from controller_manager.runtime.informer import Informer
+from controller_manager.runtime.informer_metrics import InformerMetrics
+from controller_manager.runtime.mutation import MutationDetector
+from controller_manager.runtime.reflector import Reflector
+from controller_manager.runtime.resource import Resource, T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    clock: Clock
+    chance: Chance
+    metrics: InformerMetrics = field(default_factory=InformerMetrics)
+    min_resync_period: float | None = None
+    """Seconds until everything is told again, by chance up to twice that, for each informer by itself."""
+    detector: MutationDetector | None = None
+
+
+class Informers:
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+        self._informers: dict[AnyResource, Informer[Any]] = {}
+        self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self.caches = _Caches(self)
+
+    def of(self, resource: Resource[T]) -> Informer[T]:
+        """The one of this resource. One that is asked for while others run begins at once."""
+        informer = self._informers.get(resource)
+        if informer is None:
+            informer = self._informers[resource] = Informer(
+                resource,
+                clock=self._settings.clock,
+                counts=self._settings.metrics.of(_name(resource)),
+                detector=self._settings.detector,
+            )
+            self._start(informer)
+        return informer
+
+    def forget(self, resource: AnyResource) -> None:
+        """Stop to watch what is no longer there, such as a custom resource whose definition was deleted."""
+        del self._informers[resource]
+        self._settings.metrics.forget(_name(resource))
+        task = self._tasks.pop(resource, None)
+        if task is not None:
+            task.cancel()
+
+    async def wait_synced(self) -> None:
+        for informer in list(self._informers.values()):
+            await informer.wait_synced()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            for informer in self._informers.values():
+                self._start(informer)
+            await asyncio.get_running_loop().create_future()
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if self._group is not None:
+            resource = informer.resource
+            self._tasks[resource] = self._group.create_task(
+                self._follow(informer), name=f"informer of {resource}"
+            )
+
+    async def _follow(self, informer: Informer[Any]) -> None:
+        settings = self._settings
+        reflector = Reflector(
+            self._client,
+            informer.resource,
+            informer,
+            settings.metrics.of(_name(informer.resource)),
+            clock=settings.clock,
+            chance=settings.chance,
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(reflector.run())
+            if settings.min_resync_period is not None:
+                group.create_task(self._resync(informer, settings.min_resync_period))
+
+    async def _resync(self, informer: Informer[Any], period: float) -> None:
+        while True:
+            await self._settings.clock.sleep(period * (1.0 + fraction(self._settings.chance)))
+            informer.resync()
+
+
+class _Caches:
+    """The listers of all informers, as `Caches` promises them."""
+
+    def __init__(self, informers: Informers) -> None:
+        self._informers = informers
+
+    def of(self, resource: Resource[T]) -> Lister[T]:
+        return self._informers.of(resource).lister
+
+
+def _name(resource: AnyResource) -> str:
+    """As metrics name it: whoever watches metadata alone has a cache beside the other."""
+    return f"{resource}/metadata" if resource.metadata_only else str(resource)

@@ -1,0 +1,114 @@
+"""Informers at a real API server: what happens there is seen here, once and in order."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
+from controller_manager.runtime.resource import Key, Resource, whole
+from tests.support.apiserver import running
+from tests.support.informed import Told, informers_of
+from tests.support.manager_client import client_of
+from tests.support.turns import until
+
+METADATA_ONLY = Resource(
+    group="",
+    version="v1",
+    plural="configmaps",
+    kind="ConfigMap",
+    namespaced=True,
+    view=whole,
+    metadata_only=True,
+)
+
+
+@pytest.fixture
+async def server():
+    async with running() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(server):
+    async with client_of(server.url) as client:
+        yield client
+
+
+def config_map(name, **data):
+    return {"metadata": {"name": name, "namespace": "default"}, "data": data}
+
+
+def pod(name):
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+
+
+async def test_what_was_there_is_seen_when_it_is_synced(client):
+    await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    async with informers_of(client, CONFIG_MAPS) as informers:
+        found = informers.caches.of(CONFIG_MAPS).get("default", "a")
+    assert found["data"] == {"x": "1"}
+    assert (found["kind"], found["apiVersion"]) == ("ConfigMap", "v1")
+    assert "managedFields" not in found["metadata"]
+
+
+async def test_each_change_is_seen_and_told(client):
+    async with informers_of(client, CONFIG_MAPS) as informers:
+        informer = informers.of(CONFIG_MAPS)
+        told = Told(informer)
+        made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
+        changed = await client.update(CONFIG_MAPS, {**made, "data": {"x": "2"}})
+        await informer.when_reached(int(meta.resource_version(changed)))
+        assert informer.lister.get("default", "a")["data"] == {"x": "2"}
+        await client.delete(CONFIG_MAPS, Key("default", "a"))
+        await until(lambda: informer.lister.get("default", "a") is None)
+    assert told.words == ["+a", "~a", "-a"]
+
+
+async def test_pods_are_held_as_their_views(client):
+    await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default", "namespace": "default"}})
+    async with informers_of(client, PODS) as informers:
+        made = await client.create(PODS, pod("a"))
+        await informers.of(PODS).when_reached(int(meta.resource_version(made)))
+        (view,) = informers.caches.of(PODS).in_namespace("default")
+    assert (view.uid, view.phase) == (meta.uid(made), "Pending")
+
+
+async def test_an_index_finds_what_came_before_and_after_it(client):
+    await client.create(CONFIG_MAPS, config_map("a", colour="red"))
+    async with informers_of(client, CONFIG_MAPS) as informers:
+        informer = informers.of(CONFIG_MAPS)
+        informer.add_index("colour", lambda tree: tree["data"].values())
+        made = await client.create(CONFIG_MAPS, config_map("b", colour="red"))
+        await informer.when_reached(int(meta.resource_version(made)))
+        found = informer.lister.by_index("colour", "red")
+    assert [meta.name(tree) for tree in found] == ["a", "b"]
+
+
+async def test_only_metadata_are_held(client):
+    await client.create(CONFIG_MAPS, config_map("a", x="1"))
+    async with informers_of(client, METADATA_ONLY) as informers:
+        await client.create(CONFIG_MAPS, config_map("b", x="1"))
+        lister = informers.caches.of(METADATA_ONLY)
+        await until(lambda: len(lister.all()) == 2)
+        assert [tree for tree in lister.all() if "data" in tree] == []
+
+
+async def test_an_informer_that_is_asked_for_later_runs_too(client):
+    async with informers_of(client, PODS) as informers:
+        await client.create(CONFIG_MAPS, config_map("a"))
+        informer = informers.of(CONFIG_MAPS)
+        await informer.wait_synced()
+        assert informer.lister.get("default", "a") is not None
+
+
+async def test_one_that_is_forgotten_no_longer_watches(client):
+    async with informers_of(client, CONFIG_MAPS) as informers:
+        informer = informers.of(CONFIG_MAPS)
+        informers.forget(CONFIG_MAPS)
+        await client.create(CONFIG_MAPS, config_map("a"))
+        again = informers.of(CONFIG_MAPS)
+        await again.wait_synced()
+        assert again.lister.get("default", "a") is not None
+        assert informer.lister.get("default", "a") is None

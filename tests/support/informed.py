@@ -1,0 +1,42 @@
+"""Informers that run within a test, and what they told."""
+
+import asyncio
+import contextlib
+
+from apimachinery import meta
+from apimachinery.chance import SeededChance
+from apimachinery.clock import RealClock
+from controller_manager.runtime.informers import Informers, Settings
+from controller_manager.runtime.mutation import MutationDetector
+
+
+@contextlib.asynccontextmanager
+async def informers_of(client, *resources, clock=None, **wanted):
+    """Informers that run, of resources that are synced. At the end nobody may have changed what they hold."""
+    detector = MutationDetector()
+    settings = Settings(clock=clock or RealClock(), chance=SeededChance(), detector=detector, **wanted)
+    informers = Informers(client, settings)
+    for resource in resources:
+        informers.of(resource)
+    running = asyncio.create_task(informers.run())
+    try:
+        await informers.wait_synced()
+        yield informers
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    detector.check()
+
+
+class Told:
+    """A handler that remembers changes as words: `+a` came, `~a` changed, `-a` went."""
+
+    def __init__(self, informer):
+        self.words = []
+        self._tree = informer.resource.tree
+        informer.add_handler(self)
+
+    def __call__(self, change):
+        sign = "+" if change.old is None else "-" if change.new is None else "~"
+        view = change.old if change.new is None else change.new
+        self.words.append(sign + meta.name(self._tree(view)))
