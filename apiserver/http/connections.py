@@ -30,6 +30,14 @@ def _is_no_fault_of_a_client(record: logging.LogRecord) -> bool:
 LOG.addFilter(_is_no_fault_of_a_client)
 
 
+def _is_no_loss(record: logging.LogRecord) -> bool:
+    """A client that goes away in the middle of an answer is warned of once for each piece that is still to come."""
+    return record.msg != "SSL connection is closed"
+
+
+logging.getLogger("asyncio").addFilter(_is_no_loss)
+
+
 class Server(web.Server):
     def __init__(
         self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **settings: Any

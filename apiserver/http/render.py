@@ -1,10 +1,10 @@
 """Answers as bytes, in the form that the client wants.
 
-The usual case, an object or a list as JSON, is put together from bytes that exist already. Everything else is made
-from trees.
+The usual case, an object or a list as JSON, consists of bytes that exist already: a list's are not even put together
+here, as they are many. Everything else is made from trees.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,9 +38,13 @@ class Renderer:
         made = self._table(call, [tree], {"resourceVersion": version} if version else {}, wanted, now)
         return write(made, wanted.format)
 
-    def collection(self, call: Call, answer: ListAnswer, wanted: Wanted, now: datetime) -> bytes:
+    def collection(self, call: Call, answer: ListAnswer, wanted: Wanted, now: datetime) -> Sequence[bytes]:
+        """In parts that follow one another."""
         if wanted.view is View.OBJECT and wanted.format is Format.JSON:
-            return _joined(answer)
+            return _parts(answer)
+        return [self._collection(call, answer, wanted, now)]
+
+    def _collection(self, call: Call, answer: ListAnswer, wanted: Wanted, now: datetime) -> bytes:
         trees = [stored.tree() for stored in answer.items]
         if wanted.view is View.TABLE:
             return write(self._table(call, trees, answer.metadata, wanted, now), wanted.format)
@@ -78,7 +82,9 @@ class Renderer:
 _TYPE_META = frozenset({"kind", "apiVersion"})
 
 
-def _joined(answer: ListAnswer) -> bytes:
+def _parts(answer: ListAnswer) -> Sequence[bytes]:
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
-    items = b",".join([stored.item for stored in answer.items])
-    return b'%b,"items":[%b]}' % (orjson.dumps(head)[:-1], items)
+    items = [stored.item for stored in answer.items]
+    if items:
+        items[0] = items[0].removeprefix(b",")
+    return [b'%b,"items":[' % orjson.dumps(head)[:-1], *items, b"]}"]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import orjson
 from aiohttp import web
-from multidict import CIMultiDict
 
 from apimachinery import status
 from apimachinery.status import ApiError
+from apiserver.http.answer import Answer
 from etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
@@ -21,40 +21,38 @@ JSON = "application/json"
 
 def response(
     request: web.BaseRequest,
-    body: bytes,
+    body: Sequence[bytes],
     *,
     code: int = 200,
     content_type: str = JSON,
     warnings: Sequence[str] = (),
-) -> web.Response:
-    headers = _headers(content_type, warnings)
-    if len(body) >= COMPRESS_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
-        headers["Content-Encoding"] = "gzip"
-        headers["Vary"] = "Accept-Encoding"
-        body = _gzip(body)
-    return web.Response(body=body, status=code, headers=headers)
+) -> Answer:
+    headers = _warnings(warnings)
+    if "gzip" in request.headers.get("Accept-Encoding", "") and sum(map(len, body)) >= COMPRESS_FROM:
+        return Answer(code, content_type, _gzip(body), [*headers, *_GZIP])
+    return Answer(code, content_type, body, headers)
 
 
-def _headers(content_type: str, warnings: Sequence[str]) -> CIMultiDict[str]:
-    headers = CIMultiDict({"Content-Type": content_type, "Cache-Control": "no-cache, private"})
-    for warning in warnings:
-        headers.add("Warning", f"299 - {orjson.dumps(warning).decode()}")
-    return headers
+_GZIP = (b"Content-Encoding: gzip\r\n", b"Vary: Accept-Encoding\r\n")
 
 
-def _gzip(body: bytes) -> bytes:
+def _warnings(warnings: Sequence[str]) -> Sequence[bytes]:
+    return [b"Warning: 299 - %b\r\n" % orjson.dumps(warning) for warning in warnings]
+
+
+def _gzip(body: Sequence[bytes]) -> Sequence[bytes]:
     compressor = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-    return compressor.compress(body) + compressor.flush()
+    return [*map(compressor.compress, body), compressor.flush()]
 
 
-def error_response(error: Exception, warnings: Sequence[str] = ()) -> web.Response:
+def error_response(error: Exception, warnings: Sequence[str] = ()) -> Answer:
     """An error as its Status object; one that nobody expected is logged, and told of in general words only."""
     known = _known(error)
-    headers = _headers(JSON, warnings)
+    headers = [*_warnings(warnings)]
     seconds = known.details.retry_after_seconds if known.details else 0
     if seconds:
-        headers["Retry-After"] = str(seconds)
-    return web.Response(body=orjson.dumps(known.status()), status=known.code, headers=headers)
+        headers.append(b"Retry-After: %d\r\n" % seconds)
+    return Answer(known.code, JSON, [orjson.dumps(known.status())], headers)
 
 
 def _known(error: Exception) -> ApiError:

@@ -170,7 +170,7 @@ class Handler:
             raise MethodNotSupported(_NOT_ALLOWED, Details())
         return resource
 
-    async def _carry_out(self, request: web.BaseRequest, call: Call, wanted: Wanted) -> web.Response:
+    async def _carry_out(self, request: web.BaseRequest, call: Call, wanted: Wanted) -> web.StreamResponse:
         subresource = call.subresource.name if call.subresource else ""
         carry_out = self._routes.verbs(call.resource.group_resource, subresource, call.verb)
         if carry_out is None:
@@ -182,7 +182,7 @@ class Handler:
         if isinstance(answer, ListAnswer):
             body, code = self._renderer.collection(call, answer, wanted, now), 200
         else:
-            body, code = self._renderer.object(call, answer, wanted, now), answer.code
+            body, code = [self._renderer.object(call, answer, wanted, now)], answer.code
         return respond.response(
             request, body, code=code, content_type=wanted.format.value, warnings=call.warnings
         )

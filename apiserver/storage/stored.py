@@ -1,8 +1,8 @@
 """An object at one revision, as the store has it and as a client is shown it.
 
 What is stored is canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
-revision, which is spliced in behind the uid without parsing. The text is made once and used by everybody; so are the
-labels, which are read out of it without making the rest of the tree.
+revision, which is spliced in behind the uid without parsing. What a list shows of an object is made once and used by
+everybody; so are the labels, which are read out of it without making the rest of the tree.
 """
 
 import re
@@ -45,28 +45,28 @@ _read_metadata = msgspec.json.Decoder(_Object).decode
 class Stored:
     """One object at one revision. `key` and `value` are the store's; everything else follows from them."""
 
-    __slots__ = ("_labels", "_selectable", "_text", "key", "revision", "value")
+    __slots__ = ("_item", "_labels", "_selectable", "key", "revision", "value")
 
     def __init__(self, key: bytes, value: bytes, revision: int) -> None:
         self.key = key
         self.value = value
         self.revision = revision
-        self._text: bytes | None = None
+        self._item: bytes | None = None
         self._labels: Mapping[str, str] | None = None
         self._selectable: Mapping[str, str] | None = None
 
     @property
     def text(self) -> bytes:
         """The object's JSON with its resourceVersion."""
-        if self._text is None:
-            self._text = with_revision(self.value, self.revision)
-        return self._text
+        return with_revision(self.value, self.revision)
 
     @property
     def item(self) -> bytes:
-        """The object's JSON as an item of a list, which says kind and apiVersion for all its items."""
-        text = self.text
-        return b"{" + text[text.index(b'"metadata":') :]
+        """A comma, and the object's JSON as an item of a list, which says kind and apiVersion for all its items."""
+        if self._item is None:
+            text = self.text
+            self._item = b",{" + text[text.index(b'"metadata":') :]
+        return self._item
 
     @property
     def labels(self) -> Mapping[str, str]:
