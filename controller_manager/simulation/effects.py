@@ -1,0 +1,45 @@
+"""What a simulated kubelet wants done to one object: a closed union of effects.
+
+Data alone, made by the model of pods and by stages; `simulation.performer` carries it out.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """A patch of the object or of one of its subresources."""
+
+    body: Any
+    kind: Literal["merge", "strategic", "json"] = "strategic"
+    subresource: str = "status"
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete the object without further grace; nothing happens to another one that took its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """An Event about the object, or about one of its containers."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+Effect = Write | Remove | Tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What is due now, and when to look again even if nothing changes."""
+
+    effects: tuple[Effect, ...] = ()
+    again_at: datetime | None = None
+
+
+REST = Step()

@@ -1,0 +1,100 @@
+"""The conditions that a kubelet keeps in a pod's status, with its reasons and texts.
+
+Pure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from apimachinery import conditions, meta
+from apimachinery.wellknown import (
+    CONDITION_CONTAINERS_READY,
+    CONDITION_INITIALIZED,
+    CONDITION_POD_SCHEDULED,
+    CONDITION_READY,
+)
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.podview import FAILED, SUCCEEDED
+
+CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What conditions follow from."""
+
+    phase: str
+    not_initialized: Sequence[str]
+    """The init containers that are still in the way."""
+    not_ready: Sequence[str]
+    """The containers, sidecars among them, that are not ready."""
+    tells_sandbox: bool
+    """Whether the pod's sandbox has a condition of its own."""
+
+
+def kubelet_conditions(pod: Tree, standing: Standing, now: datetime) -> list[Tree]:
+    """All conditions of the pod, those of a kubelet as they are to be now."""
+    wanted = [_initialized(standing), _ready(pod, standing), _containers_ready(standing)]
+    if standing.tells_sandbox:
+        runs = standing.phase not in (SUCCEEDED, FAILED)
+        wanted.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
+    if conditions.get(pod, CONDITION_POD_SCHEDULED) is None:
+        wanted.append(_met(CONDITION_POD_SCHEDULED))
+    present: list[Tree] = list(conditions.of(pod))
+    for condition in wanted:
+        observed = {**condition, "observedGeneration": meta.generation(pod)}
+        present = conditions.updated(present, observed, now)
+    return present
+
+
+def _met(condition_type: str) -> dict[str, Any]:
+    return {"type": condition_type, "status": "True"}
+
+
+def _unmet(condition_type: str, reason: str, message: str = "") -> dict[str, Any]:
+    said = {"message": message} if message else {}
+    return {"type": condition_type, "status": "False", "reason": reason, **said}
+
+
+def _initialized(standing: Standing) -> dict[str, Any]:
+    if standing.phase == SUCCEEDED:
+        return {**_met(CONDITION_INITIALIZED), "reason": "PodCompleted"}
+    if not standing.not_initialized:
+        return _met(CONDITION_INITIALIZED)
+    message = f"containers with incomplete status: {_listed(standing.not_initialized)}"
+    return _unmet(CONDITION_INITIALIZED, "ContainersNotInitialized", message)
+
+
+def _containers_ready(standing: Standing, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
+    if standing.phase == SUCCEEDED:
+        return _unmet(condition_type, "PodCompleted")
+    if standing.phase == FAILED:
+        return _unmet(condition_type, "PodFailed")
+    if not standing.not_ready:
+        return _met(condition_type)
+    message = f"containers with unready status: {_listed(standing.not_ready)}"
+    return _unmet(condition_type, "ContainersNotReady", message)
+
+
+def _ready(pod: Tree, standing: Standing) -> dict[str, Any]:
+    containers = _containers_ready(standing, CONDITION_READY)
+    gates = pod["spec"].get("readinessGates") or ()
+    problems = [problem for gate in gates if (problem := _gate_problem(pod, gate["conditionType"]))]
+    if containers["status"] == "False" or not problems:
+        return containers
+    return _unmet(CONDITION_READY, "ReadinessGatesNotReady", ", ".join(problems))
+
+
+def _gate_problem(pod: Tree, gate: str) -> str:
+    condition = conditions.get(pod, gate)
+    if condition is None:
+        return f'corresponding condition of pod readiness gate "{gate}" does not exist.'
+    if condition["status"] == "True":
+        return ""
+    return f'the status of pod readiness gate "{gate}" is not "True", but {condition["status"]}'
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"[{' '.join(names)}]"

@@ -1,0 +1,53 @@
+"""Choose a node for a pod, or say why there is none. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
+from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.profile import FILTERS, SCORES
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    able: Sequence[NodeInfo]
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """By node."""
+
+
+def find_able(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Found:
+    checks = [check for check in (one(pod, nodes) for one in FILTERS) if check is not None]
+    refusals = {node.name: refusal for node in nodes if (refusal := first_refusal(checks, node)) is not None}
+    return Found([node for node in nodes if node.name not in refusals], refusals)
+
+
+def first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
+    for check in checks:
+        refusal = check(node)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def best_of(pod: PodInfo, able: Sequence[NodeInfo]) -> list[NodeInfo]:
+    """Those that are equally good."""
+    if len(able) == 1:
+        return [*able]
+    totals = [0.0] * len(able)
+    for score, weight in SCORES:
+        points = score(pod, able)
+        if points is not None:
+            totals = [total + weight * int(one) for total, one in zip(totals, points, strict=True)]
+    highest = max(totals)
+    return [node for node, total in zip(able, totals, strict=True) if total == highest]
+
+
+def explained(refusals: Iterable[Refusal], nodes: int) -> str:
+    """As upstream puts it: `0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.`"""
+    counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
+    if not nodes:
+        return "no nodes available to schedule pods"
+    reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"0/{nodes} nodes are available: {reasons}."

@@ -1,0 +1,21 @@
+"""Which nodes can take a pod: a file for each reason why one cannot.
+
+A filter is asked once for a pod, with all nodes, and answers a check for single nodes, or None if it has nothing
+against any. The first filter that refuses a node gives the reasons. The order is upstream's.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
+from controller_manager.simulation.scheduler.podinfo import PodInfo
+
+
+class Refusal(NamedTuple):
+    reasons: tuple[str, ...]
+    is_final: bool = False
+    """No pod that goes would change it."""
+
+
+Check = Callable[[NodeInfo], Refusal | None]
+Filter = Callable[[PodInfo, Sequence[NodeInfo]], Check | None]

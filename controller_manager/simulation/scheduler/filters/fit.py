@@ -1,0 +1,23 @@
+"""What the node has left is too little. Upstream: plugins/noderesources, fit."""
+
+from collections.abc import Sequence
+
+from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
+from controller_manager.simulation.scheduler.podinfo import PodInfo
+
+
+def resources_fit(pod: PodInfo, _: Sequence[NodeInfo]) -> Check:
+    wanted = {name: amount for name, amount in pod.requested.items() if amount > 0}
+
+    def check(node: NodeInfo) -> Refusal | None:
+        reasons = ["Too many pods"] if len(node.pods) + 1 > node.most_pods else []
+        scarce = [
+            name for name, amount in wanted.items() if amount > node.allocatable[name] - node.requested[name]
+        ]
+        if not reasons and not scarce:
+            return None
+        reasons += (f"Insufficient {name}" for name in scarce)
+        return Refusal(tuple(reasons), is_final=any(wanted[name] > node.allocatable[name] for name in scarce))
+
+    return check

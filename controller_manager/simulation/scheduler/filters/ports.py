@@ -1,0 +1,21 @@
+"""Host ports that are taken. Upstream: plugins/nodeports."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
+from controller_manager.simulation.scheduler.podinfo import PodInfo
+
+_TAKEN: Final = Refusal(("node(s) didn't have free ports for the requested pod ports",))
+
+
+def node_ports(pod: PodInfo, _: Sequence[NodeInfo]) -> Check | None:
+    if not pod.host_ports:
+        return None
+
+    def check(node: NodeInfo) -> Refusal | None:
+        taken = [port for other in node.pods.values() for port in other.host_ports]
+        return _TAKEN if any(wanted.collides(one) for wanted in pod.host_ports for one in taken) else None
+
+    return check

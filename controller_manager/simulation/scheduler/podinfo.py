@@ -1,0 +1,61 @@
+"""A pod as the scheduler weighs it: worked out once, and used for each node.
+
+Pure.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from controller_manager.runtime.resource import Tree
+from controller_manager.simulation.scheduler.amounts import Amounts, requested, weighed
+from controller_manager.workloads.podview import PodView
+
+
+class HostPort(NamedTuple):
+    ip: str
+    protocol: str
+    port: int
+
+    def collides(self, other: "HostPort") -> bool:
+        any_address = "0.0.0.0"  # noqa: S104 - it is compared, nothing is bound
+        same_address = self.ip == other.ip or any_address in (self.ip, other.ip)
+        return self[1:] == other[1:] and same_address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PodInfo:
+    view: PodView
+    priority: int
+    requested: Amounts
+    weighed: Amounts
+    host_ports: tuple[HostPort, ...] = field(default=())
+
+    @classmethod
+    def of(cls, view: PodView) -> "PodInfo":
+        spec = view.object["spec"]
+        return cls(
+            view=view,
+            priority=spec.get("priority") or 0,
+            requested=requested(spec),
+            weighed=weighed(spec),
+            host_ports=tuple(_host_ports(spec)),
+        )
+
+    @property
+    def spec(self) -> Tree:
+        spec: Tree = self.view.object["spec"]
+        return spec
+
+    @property
+    def affinity(self) -> Tree:
+        return self.spec.get("affinity") or {}
+
+
+def _host_ports(spec: Tree) -> list[HostPort]:
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    return [
+        HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol", "TCP"), port["hostPort"])  # noqa: S104 - as above
+        for container in (*(spec.get("containers") or ()), *sidecars)
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    ]

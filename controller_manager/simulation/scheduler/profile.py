@@ -1,0 +1,34 @@
+"""What is asked of nodes and in which order, and what counts how much: upstream's default profile."""
+
+from typing import Final
+
+from controller_manager.simulation.scheduler.filters import Filter
+from controller_manager.simulation.scheduler.filters.fit import resources_fit
+from controller_manager.simulation.scheduler.filters.names import node_name, node_unschedulable
+from controller_manager.simulation.scheduler.filters.node_affinity import node_affinity
+from controller_manager.simulation.scheduler.filters.ports import node_ports
+from controller_manager.simulation.scheduler.filters.taints import taint_toleration
+from controller_manager.simulation.scheduler.scores import Score
+from controller_manager.simulation.scheduler.scores.preferences import (
+    image_locality,
+    preferred_affinity,
+    tolerated_taints,
+)
+from controller_manager.simulation.scheduler.scores.resources import balanced_allocation, least_allocated
+
+FILTERS: Final[tuple[Filter, ...]] = (
+    node_unschedulable,
+    node_name,
+    taint_toleration,
+    node_affinity,
+    node_ports,
+    resources_fit,
+)
+
+SCORES: Final[tuple[tuple[Score, int], ...]] = (
+    (tolerated_taints, 3),
+    (preferred_affinity, 2),
+    (least_allocated, 1),
+    (balanced_allocation, 1),
+    (image_locality, 1),
+)

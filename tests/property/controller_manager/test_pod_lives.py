@@ -1,0 +1,86 @@
+"""However often and whenever somebody looks, a pod comes to the end that its containers' programs tell of."""
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.support.pods import World, container, home, pod
+
+PROGRAMS = {
+    ("true",): (0, 0),
+    ("false",): (0, 1),
+    ("sleep", "7"): (7, 0),
+    ("sh", "-c", "sleep 3; exit 4"): (3, 4),
+    ("sleep", "infinity"): (None, 0),
+}
+programs = st.sampled_from(sorted(PROGRAMS))
+glances = st.lists(st.integers(1, 40), min_size=1, max_size=12)
+HORIZON = 100
+
+
+def ran(world, pauses):
+    for seconds in pauses:
+        world.after(seconds)
+    return world.after(HORIZON)
+
+
+def model(init, main):
+    """The phase and the codes of a pod that is never restarted, from the programs alone."""
+    for argv in init:
+        seconds, code = PROGRAMS[argv]
+        if seconds is None:
+            return "Pending", None
+        if code:
+            return "Failed", None
+    if any(PROGRAMS[argv][0] is None for argv in main):
+        return "Running", None
+    codes = [PROGRAMS[argv][1] for argv in main]
+    return ("Failed" if any(codes) else "Succeeded"), codes
+
+
+@given(st.lists(programs, max_size=3), st.lists(programs, min_size=1, max_size=3), glances, st.booleans())
+def test_a_pod_that_is_never_restarted_ends_as_its_programs_do(init, main, pauses, details):
+    subject = pod(
+        *(container(f"c{at}", *argv) for at, argv in enumerate(main)),
+        init=[container(f"i{at}", *argv) for at, argv in enumerate(init)],
+        policy="Never",
+    )
+    world = ran(World(subject, place=home(details=details)), pauses)
+    phase, codes = model(init, main)
+    assert world.phase == phase
+    if codes is not None:
+        assert list(world.containers().values()) == codes
+        assert world.due is None
+
+
+@given(st.lists(programs, min_size=1, max_size=3), glances, st.sampled_from(["Always", "OnFailure", "Never"]))
+def test_looking_more_often_changes_nothing(main, pauses, policy):
+    def subject():
+        return pod(*(container(f"c{at}", *argv) for at, argv in enumerate(main)), policy=policy)
+
+    seldom = World(subject()).after(sum(pauses))
+    often = World(subject())
+    for seconds in pauses:
+        often.after(seconds)
+        writes = often.writes
+        often.look()
+        assert often.writes == writes
+    assert often.pod == seldom.pod
+
+
+@given(programs, glances, st.integers(0, 60), st.integers(1, 60))
+def test_a_deleted_pod_always_goes_within_its_grace(argv, pauses, terminate_after, grace):
+    script = {"mockube.dev/terminate-after": f"{terminate_after}s"}
+    world = World(pod(container("c", *argv), annotations=script))
+    for seconds in pauses:
+        world.after(seconds)
+    assume(not world.removed)
+    assert world.delete(grace=grace).after(grace).removed
+
+
+@given(st.integers(0, 6), st.integers(1, 255), glances)
+def test_a_pod_crashes_as_often_as_it_was_told(times, code, pauses):
+    script = {"mockube.dev/crash-times": str(times), "mockube.dev/fail-with-code": str(code)}
+    world = ran(World(pod(annotations=script)), [*pauses, 1000])
+    assert world.containers() == {"c": "running"}
+    assert world.status["containerStatuses"][0]["restartCount"] == times
+    assert world.ready

@@ -1,0 +1,168 @@
+"""Pods and a small world for the model of their lives: what a step says is done to the pod, and time passes."""
+
+from datetime import UTC, datetime, timedelta
+
+from apimachinery import quantity
+from apimachinery.meta import with_metadata
+from apimachinery.timestamps import format_time
+from controller_manager.simulation.effects import Remove, Tell, Write
+from controller_manager.simulation.life.pod_life import Home, step
+from controller_manager.simulation.life.resize import Room
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+IP = "10.244.0.7"
+
+
+def container(name="c", *argv, image="nginx:1.25", **fields):
+    command = {"command": list(argv)} if argv else {}
+    return {"name": name, "image": image, **command, **fields}
+
+
+def pod(*containers, annotations=None, labels=None, init=(), policy="Always", **spec):
+    metadata = {"name": "p", "namespace": "ns", "uid": "uid-1", "generation": 1}
+    return {
+        "metadata": {**metadata, "annotations": annotations or {}, "labels": labels or {}},
+        "spec": {
+            "containers": list(containers) or [container()],
+            "initContainers": list(init),
+            "nodeName": "node-1",
+            "restartPolicy": policy,
+            **spec,
+        },
+        "status": {"phase": "Pending", "conditions": [scheduled()]},
+    }
+
+
+def scheduled():
+    return {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(START)}
+
+
+def home(*, details=False, allocatable=None, used=None):
+    amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
+    taken = {name: quantity.parse(text) for name, text in (used or {}).items()}
+    room = Room(allocatable=amounts, used=lambda: taken)
+    return Home(ip="10.128.0.2", pod_ip=IP, room=room, details=details)
+
+
+def patched(value, patch):
+    """A status after a strategic merge patch, as far as the model writes such."""
+    merged = dict(value)
+    for key, change in patch.items():
+        if key == "conditions":
+            merged[key] = _conditions(value.get(key) or [], change)
+        elif change is None:
+            merged.pop(key, None)
+        elif isinstance(change, dict) and isinstance(value.get(key), dict):
+            merged[key] = patched(value[key], change)
+        else:
+            merged[key] = change
+    return merged
+
+
+def _conditions(present, changes):
+    by_type = {condition["type"]: condition for condition in present}
+    for change in changes:
+        if change.get("$patch") == "delete":
+            del by_type[change["type"]]
+        else:
+            merged = {**by_type.get(change["type"], {}), **change}
+            by_type[change["type"]] = {field: value for field, value in merged.items() if value is not None}
+    return list(by_type.values())
+
+
+class World:
+    """One pod and its time. Every effect is done at once; `writes` counts the patches of its status."""
+
+    def __init__(self, subject, *, place=None):
+        self.pod = subject
+        self.home = place or home()
+        self.now = START
+        self.writes = 0
+        self.told = []
+        self.removed = False
+        self.due = None
+        self.look()
+
+    def look(self):
+        """Look as often as something is to be done; what is done has to come to an end."""
+        for _ in range(5):
+            if not self._look_once():
+                return
+        raise AssertionError("it never rests")
+
+    def _look_once(self):
+        if self.removed:
+            return False
+        taken = step(self.pod, self.home, self.now)
+        self.due = taken.again_at
+        assert self.due is None or self.due > self.now
+        for effect in taken.effects:
+            self._do(effect)
+        return any(isinstance(effect, Write) for effect in taken.effects)
+
+    def _do(self, effect):
+        match effect:
+            case Write(body=body):
+                assert body["metadata"] == {"uid": "uid-1"}
+                self.pod = {**self.pod, "status": patched(self.pod["status"], body["status"])}
+                self.writes += 1
+            case Tell():
+                self.told.append(effect)
+            case Remove():
+                self.removed = True
+
+    def after(self, seconds):
+        """Let time pass, with a look whenever something was due."""
+        until = self.now + timedelta(seconds=seconds)
+        while self.due is not None and self.due <= until:
+            self.now = self.due
+            self.look()
+        self.now = until
+        self.look()
+        return self
+
+    def delete(self, grace=30):
+        deadline = self.now + timedelta(seconds=grace)
+        metadata = {"deletionTimestamp": format_time(deadline), "deletionGracePeriodSeconds": grace}
+        self.pod = with_metadata(self.pod, **metadata)
+        self.look()
+        return self
+
+    def change(self, **spec):
+        generation = self.pod["metadata"]["generation"] + 1
+        self.pod = with_metadata({**self.pod, "spec": {**self.pod["spec"], **spec}}, generation=generation)
+        self.look()
+        return self
+
+    def annotate(self, **annotations):
+        named = {f"mockube.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
+        self.pod = with_metadata(self.pod, annotations=named)
+        self.look()
+        return self
+
+    @property
+    def phase(self):
+        return self.pod["status"]["phase"]
+
+    @property
+    def status(self):
+        return self.pod["status"]
+
+    def containers(self, field="containerStatuses"):
+        """What each container is, in a word: `running`, the code it ended with, or why it waits."""
+        return {status["name"]: _word(status) for status in self.pod["status"][field]}
+
+    def conditions(self):
+        return {c["type"]: c.get("reason", c["status"]) for c in self.pod["status"]["conditions"]}
+
+    @property
+    def ready(self):
+        return self.condition("Ready")["status"] == "True"
+
+    def condition(self, name):
+        return next(c for c in self.pod["status"]["conditions"] if c["type"] == name)
+
+
+def _word(status):
+    ((name, state),) = status["state"].items()
+    return {"running": "running", "terminated": state.get("exitCode"), "waiting": state.get("reason")}[name]

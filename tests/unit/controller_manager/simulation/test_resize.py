@@ -1,0 +1,75 @@
+"""The resize of a pod in place: given, put off, refused, or given by a restart."""
+
+import pytest
+
+from tests.support.pods import World, container, home, pod
+
+
+def sized(cpu, **fields):
+    return container(resources={"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}, **fields)
+
+
+def given(world):
+    status = world.status["containerStatuses"][0]
+    return status["resources"]["requests"]["cpu"], status["allocatedResources"]["cpu"], status["restartCount"]
+
+
+def test_a_container_says_what_it_was_given():
+    assert given(World(pod(sized("1")))) == ("1", "1", 0)
+
+
+def test_a_resize_is_given_at_once():
+    world = World(pod(sized("1"))).change(containers=[sized("2")])
+    assert given(world) == ("2", "2", 0)
+    assert world.writes == 2
+    assert world.status["observedGeneration"] == 2
+
+
+def test_a_resize_in_progress_is_said_to_be():
+    world = World(pod(sized("1"), annotations={"mockube.dev/resize-after": "10s"})).after(60)
+    world.change(containers=[sized("2")])
+    assert given(world) == ("1", "1", 0)
+    assert world.condition("PodResizeInProgress")["status"] == "True"
+    assert given(world.after(10)) == ("2", "2", 0)
+    assert "PodResizeInProgress" not in world.conditions()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "used", "reason", "message"),
+    [
+        pytest.param(
+            "8", "0", "Infeasible",
+            "Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000",
+            id="more than the node has",
+        ),
+        pytest.param(
+            "2", "2500m", "Deferred",
+            "Node didn't have enough resource: cpu, requested: 2000, used: 2500, capacity: 4000",
+            id="more than is left",
+        ),
+    ],
+)  # fmt: skip
+def test_a_resize_that_is_not_given(cpu, used, reason, message):
+    world = World(pod(sized("1")), place=home(used={"cpu": used})).change(containers=[sized(cpu)])
+    assert given(world) == ("1", "1", 0)
+    condition = world.condition("PodResizePending")
+    assert (condition["status"], condition["reason"], condition["message"]) == ("True", reason, message)
+    assert world.ready
+
+
+def test_a_resize_that_was_put_off_is_given_once_there_is_room():
+    world = World(pod(sized("1")), place=home(used={"cpu": "3"})).change(containers=[sized("2")])
+    world.home = home(used={"cpu": "1"})
+    assert given(world.after(30)) == ("2", "2", 0)
+    assert "PodResizePending" not in world.conditions()
+
+
+def test_a_container_may_ask_to_be_restarted():
+    policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    world = World(pod(sized("1", resizePolicy=policy))).change(containers=[sized("2", resizePolicy=policy)])
+    assert given(world) == ("2", "2", 1)
+
+
+def test_a_resize_that_is_taken_back_leaves_no_trace():
+    world = World(pod(sized("1"))).change(containers=[sized("8")]).change(containers=[sized("1")])
+    assert "PodResizePending" not in world.conditions()
