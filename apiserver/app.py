@@ -29,6 +29,7 @@ from apiserver.http.server import Handler, Routes
 from apiserver.observe.audit import Audit
 from apiserver.observe.audit_policy import EVERYTHING
 from apiserver.observe.audit_policy import read as read_policy
+from apiserver.observe.consistency import ConsistencyMetrics
 from apiserver.observe.objects import ObjectMetrics
 from apiserver.observe.observer import Observer
 from apiserver.observe.requests import RequestMetrics
@@ -44,6 +45,7 @@ from apiserver.settings import Settings
 from apiserver.storage.expiry import Expiry
 from apiserver.storage.keys import Layout
 from apiserver.storage.mirror import Mirror
+from apiserver.storage.self_check import SelfCheck
 from apiserver.storage.stored import Tree
 from apiserver.storage.values import read_value
 from etcd.errors import KVError
@@ -124,7 +126,13 @@ class ApiServer:
         self.stopping = False
         """Requests are still answered, but no new client should come."""
         self.audit = _audit(settings, clock, chance)
+        layout, mirror = self.backend.layout, self.backend.mirror
+        self._consistency = ConsistencyMetrics(
+            {layout.shelf(row): name for name, row in self.backend.rows.items()}
+        )
+        self.self_check = SelfCheck(kv, mirror, clock=clock, count=self._consistency.count)
         self.handler = self._handler(trust, settings)
+        mirror.on_reset.append(self.handler.watching.expire_all)
         self._mirroring: asyncio.Task[None] | None = None
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
@@ -151,7 +159,7 @@ class ApiServer:
 
     def _metrics(self, requests: RequestMetrics) -> CollectorRegistry:
         registry = CollectorRegistry()
-        for collector in (requests, ObjectMetrics(self._counts)):
+        for collector in (requests, ObjectMetrics(self._counts), self._consistency):
             registry.register(collector)
         ProcessCollector(registry=registry)
         return registry

@@ -80,6 +80,7 @@ def _chores(config: Config, server: ApiServer, port: int) -> Sequence[Coroutine[
     name = server_name(host, port)
     return (
         Compactor(backend.kv, clock=backend.clock, interval=config.store.etcd_compaction_interval).run(),
+        server.self_check.run(),
         keep_alive(
             backend,
             server.resources.__getitem__,

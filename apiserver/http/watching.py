@@ -6,6 +6,7 @@ from functools import lru_cache
 from aiohttp import web
 
 from apimachinery import chance as chances
+from apimachinery.status import Expired
 from apiserver.http import streams
 from apiserver.http.connections import Server
 from apiserver.http.render import Renderer
@@ -44,6 +45,11 @@ class Watching:
         """Let every client have what is due to it, and then the end of its watch."""
         for stream in self._streams:
             stream.end(None)
+
+    def expire_all(self) -> None:
+        """Have every client list anew: it may have missed what happened."""
+        for stream in self._streams:
+            stream.end(Expired("The resourceVersion for the provided watch is too old."))
 
     async def serve(
         self, server: Server, request: web.BaseRequest, call: Call, wanted: Wanted

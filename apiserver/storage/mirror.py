@@ -40,6 +40,8 @@ class Mirror:
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._listed = asyncio.Event()
         self.on_reset: list[Callable[[], None]] = []
+        self.passed_over: dict[bytes, int] = {}
+        """Keys that hold no object, at which revision: shelves show nothing of it, or what they held before."""
 
     def shelf(self, prefix: bytes) -> Shelf:
         """The shelf of a folder, such as /registry/pods/. Folders of one segment must be asked for before `run`."""
@@ -53,6 +55,10 @@ class Mirror:
     def shelves(self) -> Sequence[Shelf]:
         return list(self._shelves.values())
 
+    def claimed(self) -> Sequence[Shelf]:
+        """The shelves that were asked for: each has its folder for itself."""
+        return [self._shelves[prefix] for prefix in self._claimed]
+
     async def run(self) -> None:
         """Keep the mirror true until cancelled."""
         while True:
@@ -64,6 +70,11 @@ class Mirror:
             except KVError as error:
                 LOG.warning("the store does not answer, trying again: %s", error)
                 await self._clock.sleep(RETRY_SECONDS)
+
+    async def rebuild(self) -> None:
+        """List everything anew, as what is shown is not true; until then it is still shown."""
+        if self._watch is not None:
+            await self._watch.close()
 
     async def wait_listed(self) -> None:
         await self._listed.wait()
@@ -152,6 +163,7 @@ class Mirror:
                 return None
             kind = ChangeKind.ADDED if before is None else ChangeKind.MODIFIED
             return Change(kind, stored, before, now)
+        self.passed_over.pop(kv.key, None)
         if before is None:
             return None
         return Change(ChangeKind.DELETED, before.at(kv.mod_revision), before, now)
@@ -162,6 +174,7 @@ class Mirror:
             return Stored(kv.key, self._read(kv.value), kv.mod_revision)
         except ValueError:
             LOG.exception("passed over: %s", kv.key.decode(errors="replace"))
+            self.passed_over[kv.key] = kv.mod_revision
             return None
 
     def _advance(self, revision: int) -> None:

@@ -69,6 +69,11 @@ class Shelf:
             return self._labelled(prefix, *label)
         return [objects[key] for key in keys[low:high]]
 
+    def between(self, low: bytes, high: bytes) -> Sequence[Stored]:
+        """The objects of [low, high) in order of keys."""
+        keys = self._keys
+        return [self._objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
+
     def apply(self, change: Change) -> None:
         """Take a change in and tell those who follow."""
         key = change.after.key

@@ -4,8 +4,11 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from apimachinery.clock import RealClock
 from apiserver.settings import Settings
+from etcd.embedded.memory import MemoryStore
 from tests.support import apiserver
+from tests.support.wrapped import Deaf
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -50,6 +53,20 @@ async def test_an_open_watch_is_counted_while_it_is_open(client):
         await anext(events)
         assert await metric(client, "apiserver_longrunning_requests", resource="configmaps") == 1
     assert await metric(client, "apiserver_current_inflight_requests", request_kind="mutating") == 0
+
+
+async def test_a_watch_cache_that_missed_something_is_counted_and_its_clients_list_anew():
+    store = Deaf(MemoryStore(clock=RealClock()))
+    async with apiserver.running(kv=store) as client, client.watch(f"{MAPS}?watch=1") as events:
+        store.lost = {b"/registry/configmaps/default/lost"}
+        await client.post(MAPS, {"metadata": {"name": "lost"}})
+        assert (await client.get(MAPS)).body["items"] == []
+        await client.server.self_check.turn()
+        assert (await anext(events))["object"]["code"] == 410
+        assert [item["metadata"]["name"] for item in (await client.get(MAPS)).body["items"]] == ["lost"]
+        checks = "apiserver_storage_consistency_checks_total"
+        assert await metric(client, checks, group="", resource="configmaps", status="failure") == 1
+        assert await metric(client, checks, group="apps", resource="deployments", status="success") == 1
 
 
 async def test_the_audit_log_tells_who_did_what(tmp_path):

@@ -101,6 +101,7 @@ async def running(*, clock=None, kv=None, settings=None):
         port = runner.addresses[0][1]
         async with aiohttp.ClientSession(read_bufsize=1 << 22) as session:
             client = Client(session, f"http://127.0.0.1:{port}")
+            client.server = server
             await client.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
             yield client
         await runner.cleanup()

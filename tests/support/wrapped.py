@@ -1,11 +1,13 @@
 """Stores and watches that stand in front of others, and change one thing about them."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from itertools import count
 from typing import Any, Self
 
+from msgspec.structs import replace
+
 from etcd.errors import Interrupted
-from etcd.kv import KV, Txn, TxnResult, Watch, WatchBatch
+from etcd.kv import KV, Txn, TxnResult, Watch, WatchBatch, WatchRequest
 
 
 class Wrapped:
@@ -39,6 +41,12 @@ class Altered:
     async def close(self) -> None:
         await self.watch.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
 
 class LosesAnswers(Wrapped):
     """A sound store behind a bad line: now and then a transaction is lost on its way there, or its answer on its way back."""
@@ -51,3 +59,17 @@ class LosesAnswers(Wrapped):
         if turn % 10 == 0:
             raise Interrupted("lost on the way back")
         return result
+
+
+class Deaf(Wrapped):
+    """A sound store whose watches do not hear of some keys."""
+
+    lost: Collection[bytes] = ()
+
+    async def watch(self, request: WatchRequest) -> Altered:
+        async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
+            async for batch in watch:
+                heard = [event for event in batch.events if event.kv.key not in self.lost]
+                yield replace(batch, events=heard)
+
+        return Altered(await self.store.watch(request), alter)
