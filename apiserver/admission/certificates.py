@@ -18,7 +18,9 @@ from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
 
 GROUP = "certificates.k8s.io"
-REQUESTS = "certificatesigningrequests"
+REQUEST, APPROVAL, STATUS = (
+    (GROUP, "certificatesigningrequests", name) for name in ("", "approval", "status")
+)
 SIGNERS = GroupResource(GROUP, "signers")
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 MASTERS = "system:masters"
@@ -37,20 +39,22 @@ def _signer(tree: Tree) -> str:
 
 class CertificateApproval(Plugin):
     operations = UPDATE
+    about = frozenset({APPROVAL})
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        if attributes.old is not None and attributes.is_for(GROUP, REQUESTS, "approval"):
-            refusal = "user not permitted to approve requests with signerName"
-            _check(backend, attributes, "approve", _signer(attributes.old), refusal)
+        assert attributes.old is not None
+        refusal = "user not permitted to approve requests with signerName"
+        _check(backend, attributes, "approve", _signer(attributes.old), refusal)
 
 
 class CertificateSigning(Plugin):
     operations = UPDATE
+    about = frozenset({STATUS})
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old
-        if new is None or old is None or not attributes.is_for(GROUP, REQUESTS, "status"):
-            return
+        assert new is not None
+        assert old is not None
         before, after = old.get("status", {}), new.get("status", {})
         if any(before.get(field) != after.get(field) for field in ("certificate", "conditions")):
             _check(
@@ -65,9 +69,12 @@ class CertificateSigning(Plugin):
 class CertificateSubjectRestriction(Plugin):
     """Nobody becomes a member of system:masters by a certificate that was asked for."""
 
+    about = frozenset({REQUEST})
+
     async def validate(self, _backend: Backend, attributes: Attributes) -> None:
         csr = attributes.object
-        if csr is None or not attributes.is_for(GROUP, REQUESTS) or _signer(csr) != CLIENT_SIGNER:
+        assert csr is not None
+        if _signer(csr) != CLIENT_SIGNER:
             return
         try:
             request = x509.load_pem_x509_csr(base64.b64decode(csr["spec"].get("request", "")))

@@ -4,7 +4,7 @@ Still to come, in their places: PodSecurity behind TaintNodesByCondition; Mutati
 MutatingAdmissionWebhook, ValidatingAdmissionPolicy, ValidatingAdmissionWebhook and ResourceQuota at the end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from apiserver.admission.certificates import (
     CertificateApproval,
@@ -23,7 +23,7 @@ from apiserver.admission.runtime_class import RuntimeClass
 from apiserver.admission.service_account import ServiceAccount
 from apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
-from apiserver.rest.attributes import Attributes, Operation
+from apiserver.rest.attributes import Attributes, Operation, Target
 from apiserver.rest.backend import Backend
 
 PLUGINS: Sequence[Plugin] = (
@@ -45,34 +45,32 @@ PLUGINS: Sequence[Plugin] = (
 )
 
 
+class _Concerned(dict[tuple[Operation, Target], Sequence[Plugin]]):
+    """The plugins that are asked about a write, in their order: found once for each operation and target."""
+
+    def __init__(self, plugins: Iterable[Plugin]) -> None:
+        super().__init__()
+        self._plugins = tuple(plugins)
+
+    def __missing__(self, key: tuple[Operation, Target]) -> Sequence[Plugin]:
+        found = self[key] = tuple(plugin for plugin in self._plugins if plugin.handles(*key))
+        return found
+
+
 class Admission:
-    """Runs every plugin that handles an operation."""
+    """Runs every plugin that handles an operation on a target."""
 
     def __init__(self, plugins: Sequence[Plugin] = PLUGINS) -> None:
-        self._mutating = {
-            operation: [
-                plugin
-                for plugin in plugins
-                if operation in plugin.operations and type(plugin).mutate is not Plugin.mutate
-            ]
-            for operation in Operation
-        }
-        self._validating = {
-            operation: [
-                plugin
-                for plugin in plugins
-                if operation in plugin.operations and type(plugin).validate is not Plugin.validate
-            ]
-            for operation in Operation
-        }
+        self._mutating = _Concerned(one for one in plugins if type(one).mutate is not Plugin.mutate)
+        self._validating = _Concerned(one for one in plugins if type(one).validate is not Plugin.validate)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         if attributes.operation is Operation.CREATE:
             # What is created next to others follows from them: from its namespace, its limits, its account.
             await backend.mirror.fresh()
-        for plugin in self._mutating[attributes.operation]:
+        for plugin in self._mutating[attributes.operation, attributes.target]:
             await plugin.mutate(backend, attributes)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        for plugin in self._validating[attributes.operation]:
+        for plugin in self._validating[attributes.operation, attributes.target]:
             await plugin.validate(backend, attributes)

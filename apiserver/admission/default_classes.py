@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from apimachinery import meta
 from apimachinery.groups import GroupResource
 from apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
-from apiserver.admission.plugin import Plugin
+from apiserver.admission.plugin import CLAIMS, Plugin
 from apiserver.rest.attributes import Attributes
 from apiserver.rest.backend import Backend
 
@@ -20,10 +20,11 @@ OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
 class DefaultStorageClass(Plugin):
+    about = CLAIMS
+
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         claim = attributes.object
-        if claim is None or not attributes.is_for("", "persistentvolumeclaims"):
-            return
+        assert claim is not None
         if "storageClassName" in claim["spec"] or BETA_STORAGE_CLASS in meta.annotations(claim):
             return
         marks = (ANNOTATION_DEFAULT_STORAGE_CLASS, BETA_DEFAULT_STORAGE_CLASS)
@@ -32,10 +33,11 @@ class DefaultStorageClass(Plugin):
 
 
 class DefaultIngressClass(Plugin):
+    about = frozenset({("networking.k8s.io", "ingresses", "")})
+
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         ingress = attributes.object
-        if ingress is None or not attributes.is_for("networking.k8s.io", "ingresses"):
-            return
+        assert ingress is not None
         spec = ingress.get("spec", {})
         if "ingressClassName" in spec or OLD_INGRESS_CLASS in meta.annotations(ingress):
             return

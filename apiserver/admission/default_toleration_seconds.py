@@ -1,7 +1,7 @@
 """DefaultTolerationSeconds: a pod stays a while on a node that is gone, unless it says for how long."""
 
 from apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE
-from apiserver.admission.plugin import WRITE, Plugin
+from apiserver.admission.plugin import PODS, WRITE, Plugin
 from apiserver.rest.attributes import Attributes
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
@@ -12,11 +12,11 @@ EFFECT = "NoExecute"
 
 class DefaultTolerationSeconds(Plugin):
     operations = WRITE
+    about = PODS
 
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
-        if pod is None or not attributes.is_for("", "pods"):
-            return
+        assert pod is not None
         tolerations = pod["spec"].get("tolerations", [])
         added = [
             {"key": taint, "operator": "Exists", "effect": EFFECT, "tolerationSeconds": SECONDS}

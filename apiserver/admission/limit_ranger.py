@@ -1,49 +1,48 @@
 """LimitRanger: the LimitRanges of a namespace fill in what pods ask for, and bound what pods and claims may."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from apimachinery import errors, meta, quantity
 from apimachinery.groups import GroupResource
 from apimachinery.quantity import Quantity
 from apiserver.admission.limits import Amounts, amounts, pod_total
-from apiserver.admission.plugin import WRITE, Plugin, forbidden
-from apiserver.rest.attributes import Attributes, Operation
+from apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
+from apiserver.rest.attributes import Attributes, Operation, Target
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
 
 LIMIT_RANGES = GroupResource("", "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
 
-PODS, CLAIMS = GroupResource("", "pods"), GroupResource("", "persistentvolumeclaims")
+RESIZE: Target = "", "pods", "resize"
 CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
 class LimitRanger(Plugin):
     operations = WRITE
+    about = frozenset({POD, RESIZE, CLAIM})
+
+    def handles(self, operation: Operation, target: Target) -> bool:
+        """A pod's resources can change only when it is created or resized, and a claim's whenever it is written."""
+        only = {POD: CREATE, RESIZE: UPDATE}.get(target, WRITE)
+        return operation in only and super().handles(operation, target)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
-        if pod is not None and attributes.resource.group_resource == PODS and _is_bounded(attributes):
+        assert pod is not None
+        if attributes.target != CLAIM:
             for limits in _limit_ranges(backend, attributes.namespace):
                 _fill_in(pod, limits)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         written = attributes.object
-        check = _CHECKS.get(attributes.resource.group_resource)
-        if written is None or check is None or not _is_bounded(attributes):
-            return
+        assert written is not None
+        check = _check_claim if attributes.target == CLAIM else _check_pod
         for limits in _limit_ranges(backend, attributes.namespace):
             wrong = [problem for limit in limits for problem in check(limit, written["spec"])]
             if wrong:
                 raise forbidden(attributes, errors.aggregate(wrong))
-
-
-def _is_bounded(attributes: Attributes) -> bool:
-    """A pod's resources can change only when it is created or resized, and a claim's whenever it is written."""
-    if attributes.operation is Operation.CREATE or attributes.resource.group_resource == CLAIMS:
-        return not attributes.subresource
-    return attributes.subresource == "resize"
 
 
 def _limit_ranges(backend: Backend, namespace: str) -> Iterator[list[Tree]]:
@@ -158,12 +157,6 @@ def _check_pod(limit: Tree, spec: Tree) -> Iterator[str]:
 def _check_claim(limit: Tree, spec: Tree) -> Iterator[str]:
     if limit.get("type") == "PersistentVolumeClaim":
         yield from _problems(limit, _OF_CLAIMS, amounts(spec.get("resources", {}).get("requests")), {})
-
-
-_CHECKS: Mapping[GroupResource, Callable[[Tree, Tree], Iterable[str]]] = {
-    PODS: _check_pod,
-    CLAIMS: _check_claim,
-}
 
 
 def _problems(

@@ -3,7 +3,7 @@
 from apimachinery import meta, quantity
 from apimachinery.groups import GroupResource
 from apiserver.admission.default_classes import BETA_STORAGE_CLASS
-from apiserver.admission.plugin import UPDATE, Plugin, forbidden
+from apiserver.admission.plugin import CLAIMS, UPDATE, Plugin, forbidden
 from apiserver.rest.attributes import Attributes
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
@@ -13,11 +13,12 @@ STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 
 class PersistentVolumeClaimResize(Plugin):
     operations = UPDATE
+    about = CLAIMS
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old
-        if new is None or old is None or not attributes.is_for("", "persistentvolumeclaims"):
-            return
+        assert new is not None
+        assert old is not None
         if quantity.parse(_size(new)) <= quantity.parse(_size(old)):
             return
         if old.get("status", {}).get("phase") != "Bound":

@@ -4,21 +4,31 @@ from collections.abc import Sequence
 
 from apimachinery import status
 from apimachinery.status import Cause, Forbidden
-from apiserver.rest.attributes import Attributes, Operation
+from apiserver.rest.attributes import Attributes, Operation, Target
 from apiserver.rest.backend import Backend
 
 CREATE = frozenset({Operation.CREATE})
 UPDATE = frozenset({Operation.UPDATE})
 WRITE = CREATE | UPDATE
 
+POD: Target = "", "pods", ""
+PODS = frozenset({POD})
+CLAIM: Target = "", "persistentvolumeclaims", ""
+CLAIMS = frozenset({CLAIM})
+
 
 class Plugin:
-    """One plugin. It overrides what it does; it is asked for its operations alone.
+    """One plugin. It overrides what it does; it is asked for its operations and targets alone.
 
     A tree that it changes may share its inner parts with others: they are replaced, never changed.
     """
 
     operations: frozenset[Operation] = CREATE
+    about: frozenset[Target] = frozenset()
+    """What it is asked about; nothing in particular: everything that is written."""
+
+    def handles(self, operation: Operation, target: Target) -> bool:
+        return operation in self.operations and (not self.about or target in self.about)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         """Change what is written, or refuse it; what others did before this write came is seen in the mirror."""

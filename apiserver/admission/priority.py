@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from apimachinery import meta
 from apimachinery.groups import GroupResource
-from apiserver.admission.plugin import WRITE, Plugin, forbidden
+from apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
 from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
@@ -22,10 +22,12 @@ class _Computed(NamedTuple):
 
 class Priority(Plugin):
     operations = WRITE
+    about = frozenset({POD, (*PRIORITY_CLASSES, "")})
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
-        if pod is None or not attributes.is_for("", "pods"):
+        assert pod is not None
+        if attributes.target != POD:
             return
         if attributes.operation is Operation.UPDATE:
             _keep(pod, (attributes.old or {}).get("spec", {}))
@@ -35,7 +37,8 @@ class Priority(Plugin):
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         """There is one default class at most."""
         given = attributes.object
-        if given is None or not attributes.is_for(*PRIORITY_CLASSES) or not given.get("globalDefault"):
+        assert given is not None
+        if attributes.target == POD or not given.get("globalDefault"):
             return
         await backend.mirror.fresh()
         default = _default_class(backend)
@@ -91,7 +94,9 @@ def _of_class(tree: Tree) -> _Computed:
 
 def _default_class(backend: Backend) -> Tree | None:
     """Of several defaults, which only a race can make, the least important."""
-    trees = [stored.tree() for stored in backend.all_seen(PRIORITY_CLASSES)]
+    classes = backend.all_seen(PRIORITY_CLASSES)
+    # Every pod asks, and mostly there is none: text shows that as well as trees do.
+    trees = [stored.tree() for stored in classes if b'"globalDefault":true' in stored.value]
     return min(
         (tree for tree in trees if tree.get("globalDefault")), key=lambda tree: tree["value"], default=None
     )

@@ -2,7 +2,7 @@
 
 from apimachinery import gotext, quantity
 from apimachinery.groups import GroupResource
-from apiserver.admission.plugin import Plugin, forbidden
+from apiserver.admission.plugin import PODS, Plugin, forbidden
 from apiserver.rest.attributes import Attributes
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
@@ -11,10 +11,11 @@ RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 
 
 class RuntimeClass(Plugin):
+    about = PODS
+
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
-        if pod is None or not attributes.is_for("", "pods"):
-            return
+        assert pod is not None
         runtime = _runtime_class(backend, attributes, pod)
         if runtime is not None:
             _set_overhead(attributes, pod, runtime)
@@ -22,8 +23,7 @@ class RuntimeClass(Plugin):
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
-        if pod is None or not attributes.is_for("", "pods"):
-            return
+        assert pod is not None
         given = pod["spec"].get("overhead")
         runtime = _runtime_class(backend, attributes, pod)
         fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")

@@ -7,7 +7,7 @@ from apimachinery import chance, meta
 from apimachinery.chance import Chance
 from apimachinery.groups import GroupResource
 from apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from apiserver.admission.plugin import Plugin, forbidden
+from apiserver.admission.plugin import PODS, Plugin, forbidden
 from apiserver.rest.attributes import Attributes
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
@@ -23,10 +23,11 @@ ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccount(Plugin):
+    about = PODS
+
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
-        if pod is None or not attributes.is_for("", "pods"):
-            return
+        assert pod is not None
         if ANNOTATION_MIRROR_POD in meta.annotations(pod):
             _check_mirror_pod(attributes, pod)
             return

@@ -3,23 +3,24 @@
 from collections.abc import Mapping
 
 from apimachinery import meta
-from apimachinery.groups import GroupResource
 from apimachinery.wellknown import FINALIZER_PV_PROTECTION, FINALIZER_PVC_PROTECTION, FINALIZER_VAC_PROTECTION
-from apiserver.admission.plugin import Plugin
-from apiserver.rest.attributes import Attributes
+from apiserver.admission.plugin import CLAIM, Plugin
+from apiserver.rest.attributes import Attributes, Target
 from apiserver.rest.backend import Backend
 
-FINALIZERS: Mapping[GroupResource, str] = {
-    GroupResource("", "persistentvolumes"): FINALIZER_PV_PROTECTION,
-    GroupResource("", "persistentvolumeclaims"): FINALIZER_PVC_PROTECTION,
-    GroupResource("storage.k8s.io", "volumeattributesclasses"): FINALIZER_VAC_PROTECTION,
+FINALIZERS: Mapping[Target, str] = {
+    ("", "persistentvolumes", ""): FINALIZER_PV_PROTECTION,
+    CLAIM: FINALIZER_PVC_PROTECTION,
+    ("storage.k8s.io", "volumeattributesclasses", ""): FINALIZER_VAC_PROTECTION,
 }
 
 
 class StorageObjectInUseProtection(Plugin):
+    about = frozenset(FINALIZERS)
+
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
-        finalizer = FINALIZERS.get(attributes.resource.group_resource)
-        if finalizer and attributes.object is not None and not attributes.subresource:
-            present = meta.finalizers(attributes.object)
-            if finalizer not in present:
-                attributes.object["metadata"]["finalizers"] = [*present, finalizer]
+        written, finalizer = attributes.object, FINALIZERS[attributes.target]
+        assert written is not None
+        present = meta.finalizers(written)
+        if finalizer not in present:
+            written["metadata"]["finalizers"] = [*present, finalizer]

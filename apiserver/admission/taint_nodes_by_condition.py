@@ -9,10 +9,11 @@ EFFECT = "NoSchedule"
 
 
 class TaintNodesByCondition(Plugin):
+    about = frozenset({("", "nodes", "")})
+
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
         node = attributes.object
-        if node is None or not attributes.is_for("", "nodes"):
-            return
+        assert node is not None
         spec = node.get("spec", {})
         taints = spec.get("taints", [])
         if not any(taint.get("key") == TAINT_NOT_READY and taint.get("effect") == EFFECT for taint in taints):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
 from apiserver.resources.spec import Resource
 from apiserver.rest.call import Call
@@ -13,6 +14,10 @@ class Operation(Enum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     CONNECT = "CONNECT"
+
+
+Target: TypeAlias = tuple[str, str, str]
+"""What is written: group, resource, and subresource or ""."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,5 +43,7 @@ class Attributes:
     def subresource(self) -> str:
         return self.call.subresource.name if self.call.subresource else ""
 
-    def is_for(self, group: str, resource: str, subresource: str = "") -> bool:
-        return self.resource.group_resource == (group, resource) and self.subresource == subresource
+    @property
+    def target(self) -> Target:
+        resource = self.call.resource
+        return resource.group, resource.name, self.subresource
