@@ -51,11 +51,14 @@ class Resource:
 
     group_resource: GroupResource = field(init=False)
     group_kind: GroupKind = field(init=False)
+    folder: bytes = field(init=False)
+    """Where all its objects lie, as `pods/` or `services/specs/`, below the store's prefix."""
 
     def __post_init__(self) -> None:
         # Every request asks for these, often.
         object.__setattr__(self, "group_resource", GroupResource(self.group, self.name))
         object.__setattr__(self, "group_kind", GroupKind(self.group, self.kind))
+        object.__setattr__(self, "folder", f"{self.stored_at or self.name}/".encode())
 
     @property
     def group_version(self) -> GroupVersion:

@@ -130,7 +130,8 @@ class Backend:
     def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
         """Every object of a resource, or those in a namespace, as the mirror shows them."""
         row = self.rows[resource]
-        return self.mirror.shelf(self.layout.shelf(row)).select(self.layout.scope(row, namespace))
+        shelf = self.mirror.shelf(self.layout.shelf(row))
+        return shelf.select(self.layout.scope(row, namespace)) if len(shelf) else ()
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """An object as it is now."""

@@ -7,11 +7,6 @@ from apimachinery import status
 from apiserver.resources.spec import Resource
 
 
-def folder(resource: Resource) -> bytes:
-    """Where all objects of a resource lie, as `pods/` or `services/specs/`, below the store's prefix."""
-    return f"{resource.stored_at or resource.name}/".encode()
-
-
 class Layout:
     """The keys below one prefix, usually /registry."""
 
@@ -19,7 +14,7 @@ class Layout:
         self.root = f"/{prefix.strip('/')}/".encode()
 
     def shelf(self, resource: Resource) -> bytes:
-        return self.root + folder(resource)
+        return self.root + resource.folder
 
     def scope(self, resource: Resource, namespace: str) -> bytes:
         """The prefix of all objects in a namespace, or of all there are for ""."""
