@@ -10,7 +10,7 @@ from aiohttp import web
 from apimachinery import status
 from apimachinery.status import ApiError
 from apiserver.http.answer import Answer
-from etcd.errors import KVError
+from etcd.errors import KVError, TooLarge
 
 LOG = logging.getLogger(__name__)
 
@@ -58,6 +58,8 @@ def error_response(error: Exception, warnings: Sequence[str] = ()) -> Answer:
 def _known(error: Exception) -> ApiError:
     if isinstance(error, ApiError):
         return error
+    if isinstance(error, TooLarge):
+        return status.request_entity_too_large(str(error))
     if isinstance(error, KVError):
         LOG.warning("the store failed: %s", error)
         if error.outcome_unknown:

@@ -157,6 +157,11 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
             500,
             id="metadata that are a list",
         ),
+        pytest.param(
+            _post(b'{"metadata":{"name":"a","finalizers":[%s]}}' % b",".join(b'"example.com/%d"' % n for n in range(100_000))),
+            413,
+            id="more than the store takes",
+        ),
         pytest.param(framed("POST", f"{MAPS}?dryRun=All", b'{"metadata":{"name":"a"}}', _TABLE), 201, id="a table of a try"),
         pytest.param(framed("GET", f"{MAPS}?watch=1", b"", *_SOCKET), 400, id="a socket without a key"),
         pytest.param(framed("GET", f"{MAPS}?watch=1", b"", _SOCKET[0]), 200, id="a socket in half"),
