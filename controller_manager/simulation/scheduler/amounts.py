@@ -74,4 +74,3 @@ def _with_defaults(container: Tree) -> Amounts:
     asked = _requests(container)
     given = (container.get("resources") or {}).get("requests") or {}
     return asked + Counter({name: value for name, value in _DEFAULTS.items() if name not in given})
-

@@ -25,6 +25,7 @@ class _Waiting:
     since: int
     """A number that grows: who came first."""
     attempts: int = 0
+    is_ready: bool = False
     retry_at: float = 0.0
     timer: Timer | None = None
 
@@ -64,8 +65,8 @@ class SchedulingQueue:
         """It is gone, or has its node."""
         waiting = self._waiting.pop(key, None)
         self._stuck.pop(key, None)
-        if waiting is not None and waiting.timer is not None:
-            waiting.timer.cancel()
+        if waiting is not None:
+            _stop(waiting)
 
     def move_all(self) -> None:
         """The cluster changed in a way that may help those that are stuck."""
@@ -78,6 +79,7 @@ class SchedulingQueue:
         while True:
             while self._ready:
                 waiting = heapq.heappop(self._ready)
+                waiting.is_ready = False
                 if self._is_due(waiting):
                     self._in_hand, self._moved_meanwhile = waiting.key, False
                     waiting.attempts += 1
@@ -111,15 +113,22 @@ class SchedulingQueue:
             self._activate(waiting)
 
     def _activate(self, waiting: _Waiting) -> None:
-        if self._waiting.get(waiting.key) is waiting:
+        _stop(waiting)
+        if self._is_due(waiting) and not waiting.is_ready:
+            waiting.is_ready = True
             heapq.heappush(self._ready, waiting)
             self._wake.set()
 
     def _after(self, seconds: float, waiting: _Waiting, then: Callable[[_Waiting], None]) -> None:
-        if waiting.timer is not None:
-            waiting.timer.cancel()
+        _stop(waiting)
         waiting.timer = self._clock.call_later(seconds, lambda: then(waiting))
 
     def _is_due(self, waiting: _Waiting) -> bool:
         """Not dropped, nor replaced by another pod of its name."""
         return self._waiting.get(waiting.key) is waiting
+
+
+def _stop(waiting: _Waiting) -> None:
+    if waiting.timer is not None:
+        waiting.timer.cancel()
+        waiting.timer = None

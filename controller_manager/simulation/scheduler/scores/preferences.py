@@ -51,7 +51,9 @@ def image_locality(pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[float] | Non
     held = {image: sum(image in one for one in sizes) / len(nodes) for image in images}
     most = _MOST_IMAGE * len(images)
     raw = [sum(one.get(image, 0) * held[image] for image in images) for one in sizes]
-    return [BEST * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE) for value in raw]
+    return [
+        BEST * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE) for value in raw
+    ]
 
 
 def _sizes(node: NodeInfo) -> dict[str, int]:

@@ -1,0 +1,73 @@
+"""Which nodes a pod may run on by their labels and names: `nodeSelector` and required node affinity.
+
+Pure. Upstream: component-helpers/scheduling/corev1/nodeaffinity.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from apimachinery import meta
+from controller_manager.runtime.resource import Tree
+
+Matches = Callable[[Tree], bool]
+
+
+def required_by(spec: Tree) -> Matches | None:
+    """None where any node will do."""
+    wanted: Mapping[str, str] = spec.get("nodeSelector") or {}
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not wanted and required is None:
+        return None
+
+    def matches(node: Tree) -> bool:
+        labels = meta.labels(node)
+        selected = all(labels.get(key) == value for key, value in wanted.items())
+        return selected and (required is None or selects(required, node))
+
+    return matches
+
+
+def selects(selector: Tree, node: Tree) -> bool:
+    """One of the terms must hold; a term that says nothing holds for no node."""
+    return any(term_holds(term, node) for term in selector.get("nodeSelectorTerms") or ())
+
+
+def term_holds(term: Tree, node: Tree) -> bool:
+    expressions: Sequence[Tree] = term.get("matchExpressions") or ()
+    fields: Sequence[Tree] = term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    labels = meta.labels(node)
+    named = {"metadata.name": meta.name(node)}
+    return all(_holds(one, labels) for one in expressions) and all(_holds(one, named) for one in fields)
+
+
+def _holds(expression: Tree, values: Mapping[str, str]) -> bool:
+    value = values.get(expression["key"])
+    return _OPERATORS[expression["operator"]](value, expression.get("values") or ())
+
+
+def _above(value: str | None, values: Sequence[str]) -> bool:
+    return _compared(value, values, 1)
+
+
+def _below(value: str | None, values: Sequence[str]) -> bool:
+    return _compared(value, values, -1)
+
+
+def _compared(value: str | None, values: Sequence[str], sign: int) -> bool:
+    try:
+        return value is not None and (int(value) - int(values[0])) * sign > 0
+    except ValueError:
+        return False
+
+
+_OPERATORS: Final[Mapping[str, Callable[[str | None, Sequence[str]], bool]]] = {
+    "In": lambda value, values: value in values,
+    "NotIn": lambda value, values: value not in values,
+    "Exists": lambda value, _: value is not None,
+    "DoesNotExist": lambda value, _: value is None,
+    "Gt": _above,
+    "Lt": _below,
+}
