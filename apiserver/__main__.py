@@ -1,5 +1,6 @@
 """`python -m apiserver`: the API server as a process. `--help` says what can be set."""
 
+import gc
 import logging
 import os
 import sys
@@ -7,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 import uvloop
 
+from apimachinery import klog
 from apiserver.authn.serviceaccount.keys import BadKey
 from apiserver.authn.tokens import BadTokenFile
 from apiserver.config.command_line import parse
 from apiserver.kubeconfig import NotOurs
-from apiserver.observe import logs
 from apiserver.pki.folder import BadFolder
 from apiserver.serve import serve
 from etcd.errors import KVError
@@ -21,11 +22,17 @@ LOG = logging.getLogger(__name__)
 
 def main(arguments: Sequence[str], *, once_ready: Callable[[], None] = lambda: None) -> int:
     config = parse(arguments, os.environ)
-    logs.start(verbosity=config.logging.v, form=config.logging.logging_format)
+    klog.attach(logging.getLogger(), verbosity=config.logging.v, form=config.logging.logging_format)
     for name in config.ignored:
         LOG.warning("--%s is not built yet, and ignored", name)
+
+    def ready() -> None:
+        # What is there by now stays as long as the process: no collection needs to look at it again.
+        gc.freeze()
+        once_ready()
+
     try:
-        uvloop.run(serve(config, once_ready=once_ready))
+        uvloop.run(serve(config, once_ready=ready))
     except (OSError, KVError, BadFolder, BadKey, BadTokenFile, NotOurs) as error:
         LOG.critical("%s", error)
         return 1
