@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apiserver.config.flags import Sections
+from apimachinery.flags import Sections
 from apiserver.config.settings import (
     Auditing,
     Authentication,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from apiserver.config.flags import (
+from apimachinery.flags import (
     Flag,
     address,
     boolean,

@@ -7,7 +7,7 @@ import re
 import orjson
 import pytest
 
-from apiserver.observe import logs
+from apimachinery import klog
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def stream():
 
 
 def write(stream, form, *, verbosity=0):
-    logs.start(verbosity=verbosity, form=form, stream=stream)
+    klog.attach(logging.getLogger(), verbosity=verbosity, form=form, stream=stream)
     logger = logging.getLogger("tests")
     logger.debug("for few")
     logger.info("told %d", 1)
@@ -31,7 +31,7 @@ def write(stream, form, *, verbosity=0):
 
 def test_klog(stream):
     lines = write(stream, "text").splitlines()
-    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_logs\.py:\d+\] told 1", lines[0])
+    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_klog\.py:\d+\] told 1", lines[0])
     assert [line[0] for line in lines[:3]] == ["I", "W", "E"]
     assert lines[-1] == "ValueError: why"
 
@@ -40,7 +40,7 @@ def test_json(stream):
     lines = list(map(orjson.loads, write(stream, "json").splitlines()))
     assert [line["msg"].splitlines()[0] for line in lines] == ["told 1", "beware", "failed"]
     assert ["v" in line for line in lines] == [True, False, False]
-    assert lines[0]["caller"].startswith("test_logs.py:")
+    assert lines[0]["caller"].startswith("test_klog.py:")
 
 
 def test_more_is_told_to_those_who_ask(stream):

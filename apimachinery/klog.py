@@ -1,7 +1,6 @@
-"""Logs on stderr, as klog writes them: `I1231 23:59:59.000000   42 serve.py:30] words`, or one JSON object a line."""
+"""Logs as klog writes them: `I1231 23:59:59.000000   42 serve.py:30] words`, or one JSON object a line."""
 
 import logging
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TextIO
@@ -19,11 +18,10 @@ _LETTERS: Mapping[int, str] = {
 }
 
 
-def start(*, verbosity: int, form: str, stream: TextIO = sys.stderr) -> None:
-    """Send all logs of this process to a stream."""
+def attach(root: logging.Logger, *, verbosity: int, form: str, stream: TextIO | None = None) -> None:
+    """Send all that a logger is told to a stream, or to stderr."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_FORMATTERS[form]())
-    root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.DEBUG if verbosity >= DEBUG_FROM else logging.INFO)
 

@@ -6,6 +6,7 @@ flag's text into its value, or say what is wrong with it; argparse names the fla
 
 import argparse
 import dataclasses
+import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import AddressValueError, NetmaskValueError, ip_address, ip_network
@@ -61,6 +62,16 @@ def natural(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ArgumentTypeError(f"{quote(text)} is not a whole number, 0 or more")
     return int(text)
+
+
+def positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise ArgumentTypeError(f"{quote(text)} is not a number above 0")
+    return number
 
 
 def seconds(text: str) -> float:
