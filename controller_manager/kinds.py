@@ -1,6 +1,8 @@
 """The resources that controllers watch and write, a row each."""
 
-from typing import Final
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any, Final
 
 from controller_manager.runtime.resource import Resource, Tree, whole
 from controller_manager.workloads.podview import PodView
@@ -11,7 +13,15 @@ def _row(api_version: str, plural: str, kind: str, *, namespaced: bool = True) -
     return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=namespaced, view=whole)
 
 
-PODS: Final = Resource(group="", version="v1", plural="pods", kind="Pod", namespaced=True, view=PodView.of)
+PODS: Final = Resource(
+    group="",
+    version="v1",
+    plural="pods",
+    kind="Pod",
+    namespaced=True,
+    view=PodView.of,
+    tree=attrgetter("object"),
+)
 
 CONFIG_MAPS: Final = _row("v1", "configmaps", "ConfigMap")
 SECRETS: Final = _row("v1", "secrets", "Secret")
@@ -19,6 +29,7 @@ SERVICES: Final = _row("v1", "services", "Service")
 SERVICE_ACCOUNTS: Final = _row("v1", "serviceaccounts", "ServiceAccount")
 ENDPOINTS: Final = _row("v1", "endpoints", "Endpoints")
 EVENTS: Final = _row("v1", "events", "Event")
+SCHEDULING_EVENTS: Final = _row("events.k8s.io/v1", "events", "Event")
 NAMESPACES: Final = _row("v1", "namespaces", "Namespace", namespaced=False)
 NODES: Final = _row("v1", "nodes", "Node", namespaced=False)
 PERSISTENT_VOLUMES: Final = _row("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
@@ -41,3 +52,7 @@ CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=F
 CUSTOM_RESOURCE_DEFINITIONS: Final = _row(
     "apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
+
+
+def rows() -> Iterator[Resource[Any]]:
+    return (row for row in globals().values() if isinstance(row, Resource))

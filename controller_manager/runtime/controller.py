@@ -36,5 +36,11 @@ class Controller:
     reconcile: Callable[[Caches, Key, datetime], Plan]
     """Pure: reads caches and the time, returns what to do. Raises nothing; an object that is gone has an empty plan."""
     workers: int
+    speaks_as: str = ""
+    """Who its Events say they are from, where that is not its service account."""
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""
+
+    @property
+    def event_source(self) -> str:
+        return self.speaks_as or self.service_account

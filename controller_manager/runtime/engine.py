@@ -5,9 +5,30 @@ The application builds each with a context of its own account, and runs it while
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
-ContextT = TypeVar("ContextT")
+from apimachinery.chance import Chance
+from apimachinery.clock import Clock
+from controller_manager.config.command_line import Config
+from controller_manager.runtime.client import Client
+from controller_manager.runtime.events.recorder import Recorders
+from controller_manager.runtime.informers import Informers
+from controller_manager.runtime.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a controller or an engine is given to work with."""
+
+    client: Client
+    """With the credentials of its own account."""
+    informers: Informers
+    """Shared by all; they run once everything is built."""
+    clock: Clock
+    chance: Chance
+    recorder: Recorders
+    metrics: Metrics
+    options: Config
 
 
 class Running(Protocol):
@@ -17,8 +38,9 @@ class Running(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine(Generic[ContextT]):
+class Engine:
     name: str
     """As `--controllers` names it: `garbage-collector-controller`."""
     service_account: str
-    build: Callable[[ContextT], Running]
+    build: Callable[[Context], Running]
+    """Called before the informers run; an engine adds its handlers and indexes then, and asks nothing."""

@@ -26,6 +26,11 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+def whole(tree: Tree) -> Tree:
+    """The view of a resource that needs none."""
+    return tree
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resource(Generic[T_co]):
     """Compared by identity: there is one row for each resource, or one made from discovery."""
@@ -37,6 +42,8 @@ class Resource(Generic[T_co]):
     namespaced: bool
     view: Callable[[Tree], T_co] = field(repr=False)
     """Made once for each version of an object when it enters a cache; caches hold views and nothing else."""
+    tree: Callable[[Any], Tree] = field(repr=False, default=whole)
+    """The object behind a view."""
     metadata_only: bool = False
     """Listed and watched as PartialObjectMetadata."""
 
@@ -61,8 +68,3 @@ class Resource(Generic[T_co]):
 
     def __str__(self) -> str:
         return str(self.group_resource)
-
-
-def whole(tree: Tree) -> Tree:
-    """The view of a resource that needs none."""
-    return tree

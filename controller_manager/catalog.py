@@ -1,0 +1,25 @@
+"""Every controller and engine there is, a line each."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from controller_manager.runtime.controller import Controller
+from controller_manager.runtime.engine import Engine
+
+CONTROLLERS: Final[tuple[Controller, ...]] = ()
+
+ENGINES: Final[tuple[Engine, ...]] = ()
+
+OFF_BY_DEFAULT: Final[frozenset[str]] = frozenset()
+"""Run only where `--controllers` names them."""
+
+WORKERS: Final[Mapping[str, str]] = {
+    "deployment-controller": "concurrent_deployment_syncs",
+    "replicaset-controller": "concurrent_replicaset_syncs",
+    "replicationcontroller-controller": "concurrent_rc_syncs",
+    "statefulset-controller": "concurrent_statefulset_syncs",
+    "uniteddeployment-controller": "concurrent_uniteddeployment_syncs",
+    "endpoints-controller": "concurrent_endpoint_syncs",
+    "endpointslice-controller": "concurrent_service_endpoint_syncs",
+}
+"""Which flag says how many workers a controller has."""

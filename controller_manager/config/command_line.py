@@ -1,0 +1,65 @@
+"""A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from apimachinery.flags import Sections
+from controller_manager.config.settings import Controllers, Leading, Logging, Server, Serving, Simulation
+from controller_manager.config.upstream import IGNORED
+
+ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
+JITTER = 1.2
+"""How much longer than its period a wait for the next try may be, which the deadline has to leave room for."""
+
+_SECTIONS = {
+    "server": Server,
+    "controllers": Controllers,
+    "leading": Leading,
+    "serving": Serving,
+    "simulation": Simulation,
+    "logging": Logging,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    server: Server = field(default_factory=Server)
+    controllers: Controllers = field(default_factory=Controllers)
+    leading: Leading = field(default_factory=Leading)
+    serving: Serving = field(default_factory=Serving)
+    simulation: Simulation = field(default_factory=Simulation)
+    logging: Logging = field(default_factory=Logging)
+    ignored: tuple[str, ...] = ()
+    """Flags of kube-controller-manager that were given and have no effect."""
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
+    sections = Sections(
+        _SECTIONS,
+        ignored=IGNORED,
+        prog="python -m controller_manager",
+        usage="python -m controller_manager [FLAG ...]",
+        description="mockube's controller manager.",
+        epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_MASTER is --master.",
+    )
+    records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
+    config = Config(**records, ignored=tuple(ignored))
+    problem = _problem(config)
+    if problem:
+        sections.parser.error(problem)
+    return config
+
+
+def _problem(config: Config) -> str:
+    """What is wrong with flags that are each right on its own; "" if nothing is."""
+    leading, serving = config.leading, config.serving
+    if leading.leader_elect_lease_duration <= leading.leader_elect_renew_deadline:
+        return "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
+    if leading.leader_elect_renew_deadline <= JITTER * leading.leader_elect_retry_period:
+        return f"--leader-elect-renew-deadline must be longer than {JITTER} times --leader-elect-retry-period"
+    if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
+        return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
+    if not ip_address(serving.bind_address).is_loopback:
+        return "--bind-address: nobody is asked who he is, so only this machine's own addresses are possible"
+    return ""

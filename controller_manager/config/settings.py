@@ -1,0 +1,159 @@
+"""What can be set, a record for each section of the help. Names and defaults are kube-controller-manager's where it has them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from apimachinery.flags import Flag, address, boolean, choice, natural, port, positive, seconds, words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """API server"""
+
+    kubeconfig: Annotated[
+        Path | None, Flag("where the server is and what to show it ($KUBECONFIG)", Path, metavar="FILE")
+    ] = None
+    master: Annotated[
+        str, Flag("the server's address, instead of the one in the kubeconfig", metavar="URL")
+    ] = ""
+    kube_api_qps: Annotated[
+        float | None,
+        Flag("requests a second, of each controller (20; no limit to a server on this machine)", positive),
+    ] = None
+    kube_api_burst: Annotated[
+        int | None, Flag("requests at once after a rest (30; no limit to a server on this machine)", natural)
+    ] = None
+    use_service_account_credentials: Annotated[
+        bool, Flag("let each controller act as a service account of its own (false)", boolean)
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controllers:
+    """Controllers"""
+
+    controllers: Annotated[
+        tuple[str, ...],
+        Flag(
+            "those to run: * is all that run by default, NAME is one, -NAME is not that one (*)",
+            words,
+            repeats=True,
+        ),
+    ] = ("*",)
+    concurrent_deployment_syncs: Annotated[int, Flag("deployments at a time (5)", natural)] = 5
+    concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", natural)] = 5
+    concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", natural)] = 5
+    concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", natural)] = 5
+    concurrent_uniteddeployment_syncs: Annotated[int, Flag("united deployments at a time (3)", natural)] = 3
+    concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", natural)] = 20
+    concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", natural)] = 10
+    concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", natural)] = 5
+    concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", natural)] = 5
+    concurrent_serviceaccount_token_syncs: Annotated[int, Flag("service accounts at a time (5)", natural)] = 5
+    deployment_controller_sync_period: Annotated[
+        float, Flag("how often every deployment is looked at (30s)", seconds)
+    ] = 30.0
+    min_resync_period: Annotated[
+        float, Flag("how often every object is looked at, at most twice as long (12h0m0s)", seconds)
+    ] = 43200.0
+    namespace_sync_period: Annotated[
+        float, Flag("how often every namespace is looked at (5m0s)", seconds)
+    ] = 300.0
+    node_monitor_period: Annotated[float, Flag("how often nodes are looked at (5s)", seconds)] = 5.0
+    node_monitor_grace_period: Annotated[
+        float, Flag("how long a node may be silent before it is not ready (50s)", seconds)
+    ] = 50.0
+    node_eviction_rate: Annotated[float, Flag("nodes a second whose pods are evicted (0.1)", positive)] = 0.1
+    secondary_node_eviction_rate: Annotated[
+        float, Flag("the same where many nodes are not ready (0.01)", positive)
+    ] = 0.01
+    unhealthy_zone_threshold: Annotated[
+        float, Flag("the share of nodes that makes many (0.55)", positive)
+    ] = 0.55
+    large_cluster_size_threshold: Annotated[
+        int, Flag("nodes up to which none is evicted where many are not ready (50)", natural)
+    ] = 50
+    terminated_pod_gc_threshold: Annotated[
+        int, Flag("pods that have ended and are kept; 0: all (12500)", natural)
+    ] = 12500
+    pvclaimbinder_sync_period: Annotated[
+        float, Flag("how often every claim and volume is looked at (15s)", seconds)
+    ] = 15.0
+    root_ca_file: Annotated[
+        Path | None, Flag("the authority that pods are to know the server by (the kubeconfig's)", Path)
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leading:
+    """Leader election"""
+
+    leader_elect: Annotated[
+        bool,
+        Flag("work only while holding the lease that all managers of a cluster compete for (true)", boolean),
+    ] = True
+    leader_elect_lease_duration: Annotated[
+        float, Flag("how long others respect a lease that is not renewed (15s)", seconds)
+    ] = 15.0
+    leader_elect_renew_deadline: Annotated[
+        float, Flag("how long the holder tries to renew it before he stops (10s)", seconds)
+    ] = 10.0
+    leader_elect_retry_period: Annotated[float, Flag("how long to wait between tries (2s)", seconds)] = 2.0
+    leader_elect_resource_name: Annotated[str, Flag("the lease's name (kube-controller-manager)")] = (
+        "kube-controller-manager"
+    )
+    leader_elect_resource_namespace: Annotated[str, Flag("the lease's namespace (kube-system)")] = (
+        "kube-system"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Serving"""
+
+    bind_address: Annotated[
+        str,
+        Flag("the address to serve health and metrics on: one of this machine's own (127.0.0.1)", address),
+    ] = "127.0.0.1"
+    secure_port: Annotated[
+        int, Flag("the port for HTTPS; 0: none (10257, if there is a certificate)", port)
+    ] = 10257
+    metrics_port: Annotated[
+        int | None, Flag("a port for HTTP without encryption; 0 picks a free one (none)", port)
+    ] = None
+    tls_cert_file: Annotated[Path | None, Flag("the certificate, with its chain (none)", Path)] = None
+    tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Simulation"""
+
+    simulate_nodes: Annotated[
+        int, Flag("how many nodes to simulate, and their pods; 0: none (0)", natural, metavar="N")
+    ] = 0
+    stages: Annotated[
+        tuple[Path, ...],
+        Flag(
+            "how simulated nodes and pods behave, as kwok's Stage documents (built in)",
+            Path,
+            metavar="FILE",
+            repeats=True,
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logging:
+    """Logging"""
+
+    v: Annotated[
+        int,
+        Flag(
+            "how much to log: 4 and more also what is for those who look for a fault (0)", natural, short="v"
+        ),
+    ] = 0
+    logging_format: Annotated[
+        str, Flag("text, as klog writes it, or json (text)", choice("text", "json"))
+    ] = "text"

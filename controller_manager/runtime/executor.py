@@ -1,0 +1,187 @@
+"""Carry plans out: the only writer of the controllers that plan.
+
+Every write is told to the key's own `Writes`, so that no plan is made before the caches show it. Knows no controller.
+"""
+
+from collections.abc import Awaitable, Iterable
+from typing import Protocol, assert_never
+
+from apimachinery import meta
+from apimachinery.status import AlreadyExists, ApiError, Conflict, Invalid, NotFound, not_found
+from controller_manager.runtime.actions import (
+    Action,
+    Adopt,
+    AnyResource,
+    Create,
+    Delete,
+    Patch,
+    Plan,
+    Release,
+    Say,
+    Saying,
+    Update,
+    Victim,
+)
+from controller_manager.runtime.client import Client, Parsed
+from controller_manager.runtime.own_writes import Writes
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.runtime.slow_start import at_once, slow_start
+from controller_manager.runtime.wire import OutcomeUnknown
+
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""The cause in the refusal of everything new in a namespace that is being deleted."""
+
+
+class Sayer(Protocol):
+    def say(self, about: Tree, type_: str, reason: str, message: str) -> None: ...
+
+
+class Executor:
+    """Of one controller, by its account."""
+
+    def __init__(self, client: Client, recorder: Sayer) -> None:
+        self._client = client
+        self._recorder = recorder
+
+    async def carry_out(self, plan: Plan, writes: Writes) -> None:
+        """Do what a plan wants; raises the error that ended it, after what is written even so."""
+        error = await self._in_order(plan.actions, writes)
+        later = await self._in_order(plan.last(error), writes)
+        if (problem := error or later) is not None:
+            raise problem
+
+    async def _in_order(self, actions: Iterable[Action], writes: Writes) -> ApiError | None:
+        for action in actions:
+            if (error := await self._do(action, writes)) is not None:
+                return error
+        return None
+
+    async def _do(self, action: Action, writes: Writes) -> ApiError | None:
+        match action:
+            case Create():
+                return await slow_start(action.bodies, lambda body: self._create(action, body, writes))
+            case Delete():
+                return await at_once(action.victims, lambda victim: self._delete(action, victim, writes))
+            case Update():
+                return await at_once((action,), lambda update: self._update(update, writes))
+            case Patch():
+                return await at_once((action,), lambda patch: self._patch(patch, writes))
+            case Adopt():
+                return await self._adopt(action, writes)
+            case Release():
+                return await at_once(action.objects, lambda held: self._release(action, held, writes))
+            case Say():
+                self._recorder.say(action.about, action.type, action.reason, action.message)
+                return None
+            case _:
+                assert_never(action)
+
+    async def _create(self, action: Create, body: Tree, writes: Writes) -> None:
+        resource = action.resource
+        try:
+            made = await self._write(writes, resource, self._client.create(resource, body))
+        except ApiError as error:
+            if _is_terminating(error):
+                return
+            if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a chosen name is asked for again
+                self._tell_failure(action.saying, meta.name(body), error)
+            raise
+        writes.wrote(resource, made)
+        self._tell(action.saying, meta.name(made))
+
+    async def _delete(self, action: Delete, victim: Victim, writes: Writes) -> None:
+        resource, key = action.resource, victim.key
+        deletion = self._client.delete(resource, key, uid=victim.uid, propagation=action.propagation)
+        try:
+            answer = await self._write(writes, resource, deletion)
+        except (NotFound, Conflict):  # it is gone, and perhaps another one has its name
+            writes.deleted(resource, victim, None)
+            return
+        except ApiError as error:
+            self._tell_failure(action.saying, key.name, error)
+            raise
+        writes.deleted(resource, victim, answer)
+        self._tell(action.saying, key.name)
+
+    async def _update(self, action: Update, writes: Writes) -> None:
+        update = self._client.update(action.resource, action.body, subresource=action.subresource)
+        await self._change(action, meta.name(action.body), update, writes)
+
+    async def _patch(self, action: Patch, writes: Writes) -> None:
+        patch = self._client.patch(
+            action.resource, action.key, action.body, kind=action.kind, subresource=action.subresource
+        )
+        await self._change(action, action.key.name, patch, writes)
+
+    async def _change(
+        self, action: Update | Patch, name: str, change: Awaitable[Parsed], writes: Writes
+    ) -> None:
+        try:
+            writes.wrote(action.resource, await self._write(writes, action.resource, change))
+        except ApiError as error:
+            self._tell_failure(action.saying, name, error)
+            raise
+        self._tell(action.saying, name)
+
+    async def _adopt(self, action: Adopt, writes: Writes) -> ApiError | None:
+        reference = meta.controller_reference(action.owner)
+
+        async def adopt(orphan: Victim) -> None:
+            body = {"metadata": {"ownerReferences": [reference], "uid": orphan.uid}}
+            await self._claim(action.resource, orphan, body, writes, none_left=(NotFound,))
+
+        refused = await at_once((action,), self._check_owner)
+        return refused or await at_once(action.orphans, adopt)
+
+    async def _check_owner(self, action: Adopt) -> None:
+        """The caches may not know yet that the owner is gone, and nobody would give up again what it adopts."""
+        resource, owner = action.owner_resource, action.owner
+        found = await self._client.get(resource, Key(meta.namespace(owner), meta.name(owner)))
+        if meta.uid(found) != meta.uid(owner):
+            raise not_found(resource.group_resource, meta.name(owner))
+        if meta.is_deleting(found):
+            raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
+
+    async def _release(self, action: Release, held: Victim, writes: Writes) -> None:
+        reference = {"$patch": "delete", "uid": meta.uid(action.owner)}
+        body = {"metadata": {"ownerReferences": [reference], "uid": held.uid}}
+        # Invalid: the reference is not there any more.
+        await self._claim(action.resource, held, body, writes, none_left=(NotFound, Invalid))
+
+    async def _claim(
+        self,
+        resource: AnyResource,
+        object_: Victim,
+        body: Tree,
+        writes: Writes,
+        *,
+        none_left: tuple[type[ApiError], ...],
+    ) -> None:
+        """Change who owns an object; what says that there is nothing left to change is no error."""
+        patch = self._client.patch(resource, object_.key, body, kind="strategic")
+        try:
+            writes.wrote(resource, await self._write(writes, resource, patch))
+        except none_left:
+            return
+
+    async def _write(self, writes: Writes, resource: AnyResource, write: Awaitable[Parsed]) -> Parsed:
+        try:
+            return await write
+        except OutcomeUnknown:
+            writes.lost(resource)
+            raise
+
+    def _tell(self, saying: Saying | None, name: str) -> None:
+        if saying is not None and saying.done[0]:
+            reason, message = saying.done
+            self._recorder.say(saying.about, "Normal", reason, message.format(name=name))
+
+    def _tell_failure(self, saying: Saying | None, name: str, error: ApiError) -> None:
+        if saying is not None and saying.failed[0]:
+            reason, message = saying.failed
+            self._recorder.say(saying.about, "Warning", reason, message.format(name=name, error=error))
+
+
+def _is_terminating(error: ApiError) -> bool:
+    causes = error.details.causes if error.details is not None else ()
+    return any(cause.reason == NAMESPACE_TERMINATING for cause in causes)

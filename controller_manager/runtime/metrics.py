@@ -1,0 +1,187 @@
+"""How queues, reconciliations and leadership are doing, under the names that client-go and its kin gave them.
+
+Counting is on the way of every key, so it is a few additions to plain numbers; the families that Prometheus reads are
+made of them when it asks.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from apimachinery.clock import Clock
+
+QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))
+"""Seconds; upstream's."""
+
+SUCCESS: Final = "success"
+ERROR: Final = "error"
+AGAIN: Final = "requeue_after"
+
+
+class Durations:
+    """A histogram as plain numbers."""
+
+    __slots__ = ("_buckets", "_counts", "_total")
+
+    def __init__(self, buckets: Sequence[float]) -> None:
+        self._buckets = buckets
+        self._counts = [0] * (len(buckets) + 1)
+        self._total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(self._buckets, seconds)] += 1
+        self._total += seconds
+
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
+        cumulative, below = [], 0
+        for limit, count in zip((*map(str, self._buckets), "+Inf"), self._counts, strict=True):
+            below += count
+            cumulative.append((limit, float(below)))
+        family.add_metric(labels, cumulative, self._total)
+
+
+class OneQueue:
+    """The numbers of one queue; it is what `WorkQueue` tells."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._added: dict[Hashable, float] = {}
+        self._taken: dict[Hashable, float] = {}
+        self.adds = 0
+        self.retries = 0
+        self.queued = Durations(QUEUE_BUCKETS)
+        self.worked = Durations(QUEUE_BUCKETS)
+
+    def added(self, key: Hashable) -> None:
+        self.adds += 1
+        self._added.setdefault(key, self._clock.monotonic())
+
+    def taken(self, key: Hashable) -> None:
+        now = self._clock.monotonic()
+        self._taken[key] = now
+        self.queued.observe(now - self._added.pop(key, now))
+
+    def done(self, key: Hashable) -> None:
+        now = self._clock.monotonic()
+        self.worked.observe(now - self._taken.pop(key, now))
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._added and not self._taken
+
+    @property
+    def depth(self) -> int:
+        return len(self._added)
+
+    def unfinished(self) -> Sequence[float]:
+        """For how long each key that is being worked on has been."""
+        now = self._clock.monotonic()
+        return [now - began for began in self._taken.values()]
+
+
+_GAUGES: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
+    ("workqueue_depth", "Keys that wait for a worker.", lambda queue: queue.depth),
+    (
+        "workqueue_unfinished_work_seconds",
+        "Time spent so far on keys that are not done.",
+        lambda queue: sum(queue.unfinished()),
+    ),
+    (
+        "workqueue_longest_running_processor_seconds",
+        "Time spent on the key that takes longest.",
+        lambda queue: max(queue.unfinished(), default=0.0),
+    ),
+)
+_COUNTERS: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
+    ("workqueue_adds", "Keys that were added.", lambda queue: queue.adds),
+    ("workqueue_retries", "Keys that came again after a failure.", lambda queue: queue.retries),
+)
+_HISTOGRAMS: Final[Sequence[tuple[str, str, Callable[[OneQueue], Durations]]]] = (
+    ("workqueue_queue_duration_seconds", "How long keys waited.", lambda queue: queue.queued),
+    ("workqueue_work_duration_seconds", "How long keys were worked on.", lambda queue: queue.worked),
+)
+
+
+class QueueMetrics(Collector):
+    """All queues of a process, by name."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queues: dict[str, OneQueue] = {}
+
+    def of(self, name: str) -> OneQueue:
+        if name not in self._queues:
+            self._queues[name] = OneQueue(self._clock)
+        return self._queues[name]
+
+    @property
+    def is_idle(self) -> bool:
+        """No key waits for a worker and none is worked on; some may be due later."""
+        return all(queue.is_idle for queue in self._queues.values())
+
+    def collect(self) -> Iterable[Metric]:
+        for name, text, read in _GAUGES:
+            gauge = GaugeMetricFamily(name, text, labels=["name"])
+            for queue, numbers in self._queues.items():
+                gauge.add_metric([queue], read(numbers))
+            yield gauge
+        for name, text, read in _COUNTERS:
+            counter = CounterMetricFamily(name, text, labels=["name"])
+            for queue, numbers in self._queues.items():
+                counter.add_metric([queue], read(numbers))
+            yield counter
+        for name, text, durations in _HISTOGRAMS:
+            histogram = HistogramMetricFamily(name, text, labels=["name"])
+            for queue, numbers in self._queues.items():
+                durations(numbers).add_to(histogram, [queue])
+            yield histogram
+
+
+class ReconcileMetrics(Collector):
+    """How often each controller reconciled, and how that ended; the names are controller-runtime's."""
+
+    def __init__(self) -> None:
+        self._results: Counter[tuple[str, str]] = Counter()
+
+    def ended(self, controller: str, result: str) -> None:
+        self._results[controller, result] += 1
+
+    def collect(self) -> Iterable[Metric]:
+        total = CounterMetricFamily(
+            "controller_runtime_reconcile", "Reconciliations.", labels=["controller", "result"]
+        )
+        errors = CounterMetricFamily(
+            "controller_runtime_reconcile_errors", "Reconciliations that failed.", labels=["controller"]
+        )
+        for (controller, result), count in self._results.items():
+            total.add_metric([controller, result], count)
+            if result == ERROR:
+                errors.add_metric([controller], count)
+        yield total
+        yield errors
+
+
+class Reading(Collector):
+    """One number that is read when it is asked for."""
+
+    def __init__(self, family: Callable[[], Metric]) -> None:
+        self._family = family
+
+    def collect(self) -> Iterable[Metric]:
+        yield self._family()
+
+
+class Metrics:
+    """What a process counts, and the registry that shows it; whoever counts something else registers it there."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.registry = CollectorRegistry()
+        self.queues = QueueMetrics(clock)
+        self.reconciles = ReconcileMetrics()
+        for collector in (self.queues, self.reconciles):
+            self.registry.register(collector)

@@ -1,0 +1,88 @@
+"""Run a controller that plans: changes become keys, a key becomes a plan once the caches may be trusted, the plan is done.
+
+Knows no controller: it is given a `Controller`, which is a row of facts and functions.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from controller_manager.runtime.actions import AnyResource
+from controller_manager.runtime.caches import Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.deadline import within
+from controller_manager.runtime.engine import Context
+from controller_manager.runtime.executor import Executor
+from controller_manager.runtime.own_writes import EXPIRY_SECONDS, OwnWrites
+from controller_manager.runtime.resource import Key
+from controller_manager.runtime.worker import Loop
+
+
+class Planning:
+    """One controller at work. Made before the informers run, so that no change is missed."""
+
+    def __init__(self, controller: Controller, context: Context) -> None:
+        self._controller = controller
+        self._context = context
+        self._caches = context.informers.caches
+        self._informers = {
+            watch.resource: context.informers.of(watch.resource) for watch in controller.watches
+        }
+        self._executor = Executor(context.client, context.recorder.of(controller.event_source))
+        self._own_writes = OwnWrites(self._informers, self._newest, context.clock)
+        self._parked: set[Key] = set()
+        self.loop = Loop(
+            controller.queue,
+            self._reconcile,
+            workers=controller.workers,
+            clock=context.clock,
+            metrics=context.metrics,
+        )
+        self._listen()
+
+    async def run(self) -> None:
+        for informer in self._informers.values():
+            await informer.wait_synced()
+        async with asyncio.TaskGroup() as self._parking:
+            await self.loop.run()
+
+    def _listen(self) -> None:
+        for resource, indexes in self._controller.indexes.items():
+            for name, function in indexes.items():
+                self._informers[resource].add_index(name, function)
+        for watch in self._controller.watches:
+            self._informers[watch.resource].add_handler(self._handler(watch))
+
+    def _handler(self, watch: Watch) -> Callable[[Change], None]:
+        def handle(change: Change) -> None:
+            for key in watch.keys(self._caches, change):
+                self.loop.add(key)
+
+        return handle
+
+    async def _reconcile(self, key: Key) -> timedelta | None:
+        await self._own_writes.resolve(key)
+        if self._own_writes.unseen(key):
+            self._park(key)
+            return None
+        plan = self._controller.reconcile(self._caches, key, self._context.clock.now())
+        await self._executor.carry_out(plan, self._own_writes.of(key))
+        return plan.again_after
+
+    def _park(self, key: Key) -> None:
+        """Have the key come back when the caches have come further; no worker waits for that."""
+        if key not in self._parked:
+            self._parked.add(key)
+            self._parking.create_task(self._come_back(key))
+
+    async def _come_back(self, key: Key) -> None:
+        with suppress(TimeoutError):  # what nobody saw for so long has expired
+            async with within(self._context.clock, EXPIRY_SECONDS):
+                await self._own_writes.wait(key)
+        self._parked.discard(key)
+        self.loop.add(key)
+
+    async def _newest(self, resource: AnyResource) -> int:
+        found = await self._context.client.list(resource, limit=1)
+        return int(found.resource_version)

@@ -1,0 +1,83 @@
+"""The loop of a controller: keys in, one reconciliation at a time for each, again with backoff where one failed.
+
+Knows nothing of what is reconciled.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from apimachinery.clock import Clock
+from apimachinery.status import ApiError, Conflict
+from controller_manager.runtime.delaying import DelayingQueue
+from controller_manager.runtime.metrics import AGAIN, ERROR, SUCCESS, Metrics
+from controller_manager.runtime.ratelimit import RateLimiter
+from controller_manager.runtime.resource import Key
+from controller_manager.runtime.workqueue import WorkQueue
+
+LOG = logging.getLogger(__name__)
+
+Reconcile = Callable[[Key], Awaitable[timedelta | None]]
+"""Answers after which time the key is to come back, if it is to. What it raises makes the key come again with backoff."""
+
+
+class Loop:
+    def __init__(
+        self, name: str, reconcile: Reconcile, *, workers: int, clock: Clock, metrics: Metrics
+    ) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._workers = workers
+        self._results = metrics.reconciles
+        self._numbers = metrics.queues.of(name)
+        self._queue = WorkQueue[Key](self._numbers)
+        self._delaying = DelayingQueue[Key](self._queue.add, clock)
+        self._limiter = RateLimiter[Key](clock)
+
+    def add(self, key: Key) -> None:
+        self._queue.add(key)
+
+    def add_after(self, key: Key, delay: timedelta) -> None:
+        self._delaying.add_after(key, delay.total_seconds())
+
+    async def run(self) -> None:
+        """Work until cancelled; then take no more keys, and finish what is in hand. A second time cuts that off, too."""
+        workers = [
+            asyncio.create_task(self._work(), name=f"{self.name}/{number}") for number in range(self._workers)
+        ]
+        try:
+            await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._delaying.close()
+            self._queue.close()
+            await asyncio.gather(*workers)
+
+    async def _work(self) -> None:
+        while (key := await self._queue.take()) is not None:
+            try:
+                await self._handle(key)
+            finally:
+                self._queue.done(key)
+
+    async def _handle(self, key: Key) -> None:
+        try:
+            again_after = await self._reconcile(key)
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with one key is no reason to leave the others alone
+            self._fail(key, error)
+            return
+        self._limiter.forget(key)
+        self._results.ended(self.name, AGAIN if again_after else SUCCESS)
+        if again_after is not None:
+            self.add_after(key, again_after)
+
+    def _fail(self, key: Key, error: Exception) -> None:
+        self._results.ended(self.name, ERROR)
+        self._numbers.retries += 1
+        if isinstance(error, Conflict):
+            LOG.debug("%s: %s: somebody else was faster: %s", self.name, key, error)
+        elif isinstance(error, ApiError):
+            LOG.warning("%s: %s: %s", self.name, key, error)
+        else:
+            LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
+        self._delaying.add_after(key, self._limiter.when(key))

@@ -1,0 +1,89 @@
+"""What a manager does while it leads: informers, controllers, engines, events; begun and ended in the right order."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apimachinery.chance import Chance
+from apimachinery.clock import Clock
+from controller_manager.config.command_line import Config
+from controller_manager.runtime.client import Client
+from controller_manager.runtime.controller import Controller
+from controller_manager.runtime.engine import Context, Engine, Running
+from controller_manager.runtime.events.recorder import EventWriter, Recorders
+from controller_manager.runtime.informers import Informers
+from controller_manager.runtime.informers import Settings as InformerSettings
+from controller_manager.runtime.metrics import Metrics
+from controller_manager.runtime.planning import Planning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outfit:
+    """What a manager works with."""
+
+    client: Client
+    clock: Clock
+    chance: Chance
+    metrics: Metrics
+    config: Config
+    informer_settings: InformerSettings
+
+
+class Work:
+    """Everything is built first, so that handlers and indexes are there when the informers begin."""
+
+    def __init__(
+        self, outfit: Outfit, *, controllers: Iterable[Controller], engines: Iterable[Engine]
+    ) -> None:
+        self._outfit = outfit
+        self.informers = Informers(outfit.client, outfit.informer_settings)
+        self.events = EventWriter(outfit.clock, outfit.chance)
+        self.running: dict[str, Running] = {
+            controller.name: Planning(controller, self._context(controller.service_account))
+            for controller in controllers
+        }
+        self.running |= {
+            engine.name: engine.build(self._context(engine.service_account)) for engine in engines
+        }
+
+    async def run(self) -> None:
+        """Until cancelled. Then all finish what they have in hand, while the informers still run and events are written."""
+        async with asyncio.TaskGroup() as group:
+            supports = [group.create_task(self.informers.run()), group.create_task(self.events.run())]
+            try:
+                await _together(self.running)
+            finally:
+                for support in supports:
+                    support.cancel()
+
+    def _context(self, service_account: str) -> Context:
+        outfit = self._outfit
+        client = outfit.client.acting_as(service_account)
+        return Context(
+            client=client,
+            informers=self.informers,
+            clock=outfit.clock,
+            chance=outfit.chance,
+            recorder=Recorders(writer=self.events, client=client),
+            metrics=outfit.metrics,
+            options=outfit.config,
+        )
+
+
+async def _together(running: Mapping[str, Running]) -> None:
+    """Until cancelled: all are cancelled, and waited for. One that fails ends the others, and its error is raised."""
+    tasks = [asyncio.create_task(one.run(), name=name) for name, one in running.items()]
+    try:
+        await _first_failure(tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    if not tasks:
+        await asyncio.get_running_loop().create_future()
+    ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    for task in ended:
+        task.result()

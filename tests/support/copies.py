@@ -1,0 +1,68 @@
+"""A controller as small as can be, to try the runtime with: a ConfigMap has as many Secrets as its `data.copies` says."""
+
+from apimachinery import meta
+from controller_manager.indexes import BY_OWNER, owner_of
+from controller_manager.kinds import CONFIG_MAPS, SECRETS
+from controller_manager.runtime.actions import NOTHING, Create, Delete, Patch, Plan, Saying, Victim
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key
+
+
+def key_of(obj):
+    return Key(meta.namespace(obj), meta.name(obj))
+
+
+def own_key(_, change):
+    yield key_of(change.new or change.old)
+
+
+def owners_key(_, change):
+    for obj in filter(None, change):
+        reference = meta.controller_of(obj)
+        if reference:
+            yield Key(meta.namespace(obj), reference["name"])
+
+
+def reconcile(caches, key, now):
+    parent = caches.of(CONFIG_MAPS).get(*key)
+    if parent is None or "copies" not in (parent.get("data") or {}):
+        return NOTHING
+    wanted = int(parent["data"]["copies"])
+    copies = caches.of(SECRETS).by_index(BY_OWNER, meta.uid(parent))
+    have = [copy for copy in copies if not meta.is_deleting(copy)]
+    missing = wanted - len(have)
+    if missing > 0:
+        body = {
+            "metadata": {
+                "namespace": key.namespace,
+                "generateName": f"{key.name}-",
+                "ownerReferences": [meta.controller_reference(parent)],
+            }
+        }
+        saying = Saying(
+            about=parent,
+            done=("SuccessfulCreate", "Created copy: {name}"),
+            failed=("FailedCreate", "Error creating: {error}"),
+        )
+        return Plan(actions=(Create(resource=SECRETS, bodies=(body,) * missing, saying=saying),))
+    if missing < 0:
+        victims = tuple(Victim(key_of(copy), meta.uid(copy)) for copy in have[missing:])
+        return Plan(actions=(Delete(resource=SECRETS, victims=victims),))
+    if parent["data"].get("have") != str(wanted):
+        return Plan(actions=(Patch(resource=CONFIG_MAPS, key=key, body={"data": {"have": str(wanted)}}),))
+    return NOTHING
+
+
+COPIES = Controller(
+    name="copies-controller",
+    queue="copies",
+    service_account="copies-controller",
+    watches=(Watch(resource=CONFIG_MAPS, keys=own_key), Watch(resource=SECRETS, keys=owners_key)),
+    reconcile=reconcile,
+    workers=3,
+    indexes={SECRETS: {BY_OWNER: owner_of}},
+)
+
+
+def parent(name, copies):
+    return {"metadata": {"name": name, "namespace": "default"}, "data": {"copies": str(copies)}}

@@ -1,0 +1,149 @@
+"""A controller manager in the test's own loop, beside an API server, and the wait until both have come to rest."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from apimachinery.chance import SeededChance
+from apimachinery.groups import GroupResource
+from controller_manager.config.command_line import Config
+from controller_manager.runtime.client import Client
+from controller_manager.runtime.client_metrics import ClientMetrics
+from controller_manager.runtime.credentials import FixedToken
+from controller_manager.runtime.identities import SharedIdentity
+from controller_manager.runtime.informers import Settings
+from controller_manager.runtime.kubeconfig import Access
+from controller_manager.runtime.metrics import Metrics
+from controller_manager.runtime.mutation import MutationDetector
+from controller_manager.runtime.sender import Sender
+from controller_manager.runtime.transport import AiohttpTransport
+from controller_manager.work import Outfit, Work
+from tests.support.turns import PATIENCE, turn
+
+QUIET_TURNS = 25
+"""Turns of the loop in which nothing may happen before it is called rest: longer than any task needs to begin."""
+
+
+class Counting:
+    """A transport that is another, and knows how many requests have no answer yet."""
+
+    def __init__(self, transport):
+        self.transport = transport
+        self.in_flight = 0
+        self.writes = []
+        """Method and target of every write, in the order in which they were sent."""
+
+    @property
+    def host(self):
+        return self.transport.host
+
+    async def send(self, request, headers):
+        self.in_flight += 1
+        if not request.is_read:
+            self.writes.append((request.method, request.target))
+        try:
+            return await self.transport.send(request, headers)
+        finally:
+            self.in_flight -= 1
+
+    def stream(self, request, headers):
+        return self.transport.stream(request, headers)
+
+    async def close(self):
+        await self.transport.close()
+
+
+class LastChanges:
+    """Follows a shelf of the server: the newest revision at which something on it changed."""
+
+    def __init__(self, shelf):
+        self.prefix = shelf.prefix
+        self.revision = max((stored.revision for stored in shelf), default=0)
+        shelf.follow(self)
+
+    def offer(self, change):
+        self.revision = change.revision
+
+
+@dataclass
+class Manager:
+    work: Work
+    client: Client
+    transport: Counting
+    clock: object
+    metrics: Metrics
+    backend: object
+
+    def __post_init__(self):
+        self._changes = {}
+
+    async def settle(self):
+        """Let everything happen that happens without time passing."""
+        quiet = 0
+        async with asyncio.timeout(PATIENCE):
+            while quiet < QUIET_TURNS:
+                quiet = quiet + 1 if await self._is_quiet() else 0
+                await turn()
+
+    async def step(self, seconds):
+        """Let time pass, and then everything happen; what falls due in between happens at its time."""
+        until = self.clock.monotonic() + seconds
+        await self.settle()
+        while (due := self.clock.next_due()) is not None and self.clock.monotonic() + due <= until:
+            self.clock.advance(due)
+            await self.settle()
+        self.clock.advance(until - self.clock.monotonic())
+        await self.settle()
+
+    async def _is_quiet(self):
+        mirror = self.backend.mirror
+        return (
+            not self.transport.in_flight
+            and self.metrics.queues.is_idle
+            and self.work.events.is_idle
+            and mirror.revision == (await self.backend.kv.status()).revision
+            and all(map(self._has_seen_everything, self.work.informers._informers.values()))
+        )
+
+    def _has_seen_everything(self, informer):
+        name = GroupResource(informer.resource.group, informer.resource.plural)
+        if name not in self._changes:
+            shelf = self.backend.mirror.shelf(self.backend.layout.shelf(self.backend.rows[name]))
+            self._changes[name] = LastChanges(shelf)
+        return informer.is_synced and informer.revision >= self._changes[name].revision
+
+
+@contextlib.asynccontextmanager
+async def running_manager(server, clock, *, controllers=(), engines=(), config=None):
+    """`server` is what `tests.support.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache."""
+    detector, metrics, client_metrics = MutationDetector(), Metrics(clock), ClientMetrics()
+    transport = Counting(AiohttpTransport(Access(server=server.url)))
+    sender = Sender(
+        transport=transport,
+        credential=FixedToken("admin"),
+        agent="kube-controller-manager",
+        limit=None,
+        clock=clock,
+        metrics=client_metrics,
+    )
+    client = Client(sender, SharedIdentity(sender=sender, rate=None))
+    outfit = Outfit(
+        client=client,
+        clock=clock,
+        chance=SeededChance(),
+        metrics=metrics,
+        config=config or Config(),
+        informer_settings=Settings(clock=clock, chance=SeededChance(), detector=detector),
+    )
+    work = Work(outfit, controllers=controllers, engines=engines)
+    running = asyncio.create_task(work.run())
+    manager = Manager(work, client, transport, clock, metrics, server.server.backend)
+    try:
+        await manager.settle()
+        yield manager
+        assert not running.done(), "the manager ended by itself"
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await transport.close()
+    detector.check()
