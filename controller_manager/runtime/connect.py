@@ -1,19 +1,22 @@
 """The one place that makes a client: transport, credentials, limits and who controllers are."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from apimachinery.clock import Clock
 from controller_manager.runtime.client import Client
 from controller_manager.runtime.client_metrics import ClientMetrics
 from controller_manager.runtime.credentials import Credential, FileToken, FixedToken
-from controller_manager.runtime.identities import SharedIdentity
+from controller_manager.runtime.identities import OwnIdentities, SharedIdentity
 from controller_manager.runtime.kubeconfig import Access
 from controller_manager.runtime.sender import Sender
+from controller_manager.runtime.service_accounts import ServiceAccountToken
 from controller_manager.runtime.token_bucket import Rate, TokenBucket
 from controller_manager.runtime.transport import AiohttpTransport
+from controller_manager.runtime.wire import Transport
 
 AGENT: Final = "kube-controller-manager"
 """Field ownership goes by the User-Agent, so that objects look as upstream's manager would have left them."""
@@ -26,25 +29,39 @@ class Connection:
     agent: str = AGENT
     rate: Rate | None = None
     """`--kube-api-qps` and `--kube-api-burst`, of each controller by itself; None has no limit."""
+    use_service_account_credentials: bool = False
     metrics: ClientMetrics = field(default_factory=ClientMetrics)
 
 
 @asynccontextmanager
 async def connected(connection: Connection) -> AsyncIterator[Client]:
     """A client, whose connections are closed at the end."""
-    transport = AiohttpTransport(connection.access)
-    try:
-        sender = Sender(
-            transport=transport,
-            credential=_credential(connection.access, connection.clock),
-            agent=connection.agent,
-            limit=TokenBucket(connection.rate, connection.clock) if connection.rate else None,
-            clock=connection.clock,
-            metrics=connection.metrics,
-        )
-        yield Client(sender, SharedIdentity(sender=sender, rate=connection.rate))
-    finally:
-        await transport.close()
+    async with AsyncExitStack() as stack:
+        access, rate = connection.access, connection.rate
+        sender = _sender(connection, _transport(access, stack), _credential(access, connection.clock))
+        client = Client(sender, SharedIdentity(sender=sender, rate=rate))
+        if connection.use_service_account_credentials:
+            anonymous = _sender(connection, _transport(access.anonymous(), stack), FixedToken())
+            credential = partial(ServiceAccountToken, client, connection.clock)
+            client = Client(sender, OwnIdentities(anonymous=anonymous, credential=credential, rate=rate))
+        yield client
+
+
+def _transport(access: Access, stack: AsyncExitStack) -> Transport:
+    transport = AiohttpTransport(access)
+    stack.push_async_callback(transport.close)
+    return transport
+
+
+def _sender(connection: Connection, transport: Transport, credential: Credential) -> Sender:
+    return Sender(
+        transport=transport,
+        credential=credential,
+        agent=connection.agent,
+        limit=TokenBucket(connection.rate, connection.clock) if connection.rate else None,
+        clock=connection.clock,
+        metrics=connection.metrics,
+    )
 
 
 def _credential(access: Access, clock: Clock) -> Credential:
