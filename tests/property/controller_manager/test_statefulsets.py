@@ -1,0 +1,182 @@
+"""StatefulSets under anything that users and machines may do, in any order."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from apimachinery import meta
+from controller_manager.controllers.statefulset.scene import by_ordinal
+from controller_manager.controllers.statefulset.setview import SetView
+from controller_manager.kinds import PODS, STATEFUL_SETS
+from controller_manager.runtime.actions import NOTHING, Create, Delete
+from controller_manager.workloads.podview import PodView
+from tests.support.statefulsets import WEB, Sets, claim_template
+
+LIMITS = st.sampled_from([None, 1, 2, "50%"])
+
+
+@st.composite
+def specs(draw):
+    rolling = {"partition": draw(st.integers(0, 3))}
+    limit = draw(LIMITS)
+    rolling |= {} if limit is None else {"maxUnavailable": limit}
+    kept = st.sampled_from(["Delete", "Retain"])
+    return {
+        "replicas": draw(st.integers(0, 4)),
+        "ordinals": {"start": draw(st.integers(0, 2))},
+        "podManagementPolicy": draw(st.sampled_from(["OrderedReady", "Parallel"])),
+        "updateStrategy": draw(
+            st.sampled_from([{"type": "OnDelete"}, {"type": "RollingUpdate", "rollingUpdate": rolling}])
+        ),
+        "volumeClaimTemplates": [claim_template()] if draw(st.booleans()) else [],
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": draw(kept), "whenScaled": draw(kept)},
+        "minReadySeconds": draw(st.sampled_from([0, 5])),
+    }
+
+
+class Life(RuleBasedStateMachine):
+    """The controller is asked at any moment, and every plan is checked before it is carried out."""
+
+    @initialize(spec=specs())
+    def begin(self, spec):
+        self.sets = Sets(**spec)
+
+    @rule()
+    def decide(self):
+        check(self.sets)
+        _, error = self.sets.reconcile(WEB)
+        assert error is None
+
+    @rule(replicas=st.integers(0, 4))
+    def scale(self, replicas):
+        self.sets.scale(replicas)
+
+    @rule(image=st.sampled_from(["a:1", "a:2", "a:3"]))
+    def roll(self, image):
+        self.sets.roll(image)
+
+    @rule(start=st.integers(0, 2))
+    def renumber(self, start):
+        self.sets.respecify(STATEFUL_SETS, "web", ("ordinals",), {"start": start})
+
+    @rule(
+        at=st.integers(0, 6), ready=st.booleans(), phase=st.sampled_from(["Running", "Failed", "Succeeded"])
+    )
+    def live(self, at, ready, phase):
+        if self.sets.pod(at) is not None:
+            self.sets.run(at, ready=ready and phase == "Running", phase=phase)
+
+    @rule(at=st.integers(0, 6))
+    def lose(self, at):
+        if self.sets.pod(at) is not None:
+            self.sets.remove_pod(at)
+
+    @rule()
+    def finish(self):
+        self.sets.finish()
+
+    @rule()
+    def run_all(self):
+        self.sets.run_all()
+
+    @rule(rounds=st.integers(1, 12))
+    def prosper(self, rounds):
+        for _ in range(rounds):
+            self.decide()
+            self.sets.run_all()
+
+    @rule()
+    def wait(self):
+        self.sets.clock.advance(5)
+
+    @invariant()
+    def pods_have_names_of_the_set(self):
+        view = SetView.of(self.sets.set)
+        slots, condemned = by_ordinal(view, map(PodView.of, self.sets.all(PODS)))
+        assert len(self.sets.pods) == len([it for it in slots if it.pod]) + len(condemned)
+
+    def teardown(self):
+        end(self.sets)
+
+
+def check(sets):
+    """What holds of every plan: names that are free, and in order nothing beyond a pod that is not available."""
+    view = SetView.of(sets.set)
+    plan = sets.plan(WEB)
+    made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
+    gone = [victim.key.name for it in _of(plan, Delete) for victim in it.victims]
+    assert len(made) == len({*made})
+    assert len(gone) == len({*gone})
+    assert not {*made} & {*sets.pods}, "a second pod of an ordinal"
+    assert not any(meta.is_deleting(sets.get(PODS, name)) for name in gone)
+    if view.parallel:
+        return
+    assert len(made) <= 1
+    for name in made:
+        assert all(_is_available(sets, view, before) for before in range(view.start, _ordinal(name)))
+    assert len(gone) <= (1 if view.max_unavailable is None else 4)
+    assert sum(_ordinal(name) not in view.ordinals for name in gone) <= 1
+    for name in gone:
+        if _ordinal(name) not in view.ordinals:
+            assert all(_is_available(sets, view, wanted) for wanted in view.ordinals)
+            higher = [
+                it for it in map(_ordinal, sets.pods) if it > _ordinal(name) and it not in view.ordinals
+            ]
+            assert not higher
+
+
+def _of(plan, kind):
+    return [it for it in plan.actions if isinstance(it, kind) and it.resource is PODS]
+
+
+def _ordinal(name):
+    return int(name.rpartition("-")[2])
+
+
+def _is_available(sets, view, ordinal):
+    pod = sets.pod(ordinal)
+    if pod is None:
+        return False
+    seen = PodView.of(pod)
+    return not seen.deleting and seen.is_available(view.min_ready_seconds, sets.clock.now())
+
+
+def end(sets):
+    """Once everybody else rests and all pods run, the set comes to what it should be, and to quiet."""
+    for name in sets.pods:
+        if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":
+            sets.run(_ordinal(name))
+    for _ in range(3):
+        sets.settle()
+        sets.clock.advance(60)
+    sets.settle()
+    view = SetView.of(sets.set)
+    assert sets.pods == sorted(f"web-{ordinal}" for ordinal in view.ordinals)
+    assert (sets.status["replicas"], sets.status["readyReplicas"]) == (view.replicas, view.replicas)
+    plan = sets.plan(WEB)
+    assert (plan.actions, plan.last(None)) == (NOTHING.actions, ())
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+@given(spec=specs(), image=st.sampled_from(["a:1", "a:2"]), replicas=st.integers(0, 4))
+@settings(max_examples=60, deadline=None)
+def test_an_update_never_has_more_unavailable_than_allowed(spec, image, replicas):
+    sets = Sets(**{**spec, "replicas": replicas, "minReadySeconds": 0})
+    sets.settle()
+    sets.roll(image)
+    allowed = _allowed(SetView.of(sets.set))
+    for _ in range(4 * replicas + 2):
+        sets.round()
+        going = sum(meta.is_deleting(pod) for pod in sets.all(PODS))
+        assert going + replicas - len(sets.pods) <= allowed
+        sets.run_all()
+    assert sets.plan(WEB).actions == ()
+
+
+def _allowed(view):
+    if isinstance(view.max_unavailable, str):
+        return max(view.replicas // 2, 1)
+    return view.max_unavailable or 1

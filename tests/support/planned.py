@@ -1,0 +1,177 @@
+"""An API server in miniature for controllers that plan: it holds objects, shows them as caches, and carries plans out.
+
+Nothing is late and nothing is lost here; what the runtime makes of plans when something is has tests of its own.
+"""
+
+from apimachinery import meta, status
+from apimachinery.timestamps import format_time
+from controller_manager.kinds import PODS
+from controller_manager.runtime.actions import Adopt, Create, Delete, Patch, Release, Say, Update
+from tests.support.cached import Cached
+
+_GRACEFUL = (PODS,)
+"""What only goes when somebody who runs it says so: `World.remove`."""
+
+
+class World:
+    def __init__(self, controller, clock):
+        self.controller = controller
+        self.clock = clock
+        self.objects = {}
+        self.events = []
+        """(type, reason, message) of all that was said."""
+        self.done = []
+        """(verb, resource, name) of every write of the controller."""
+        self.revision = 0
+
+    # --- as a user or a machine
+
+    def add(self, resource, tree):
+        self.revision += 1
+        present = self.objects.setdefault(resource, {})
+        if _key(tree) in present:
+            raise status.already_exists(resource.group_resource, meta.name(tree))
+        defaults = {
+            "uid": f"uid-{self.revision}",
+            "resourceVersion": str(self.revision),
+            "creationTimestamp": format_time(self.clock.now()),
+        }
+        whole = {"kind": resource.kind, "apiVersion": resource.api_version, **tree}
+        present[_key(tree)] = {**whole, "metadata": {**defaults, **tree["metadata"]}}
+        return present[_key(tree)]
+
+    def get(self, resource, name, namespace="default"):
+        return self.objects.get(resource, {}).get((namespace, name))
+
+    def all(self, resource):
+        return [*self.objects.get(resource, {}).values()]
+
+    def names(self, resource):
+        return sorted(map(meta.name, self.all(resource)))
+
+    def put(self, resource, tree):
+        self.revision += 1
+        changed = {**tree, "metadata": {**tree["metadata"], "resourceVersion": str(self.revision)}}
+        self.objects[resource][_key(tree)] = changed
+        return changed
+
+    def change(self, resource, name, path, value, namespace="default"):
+        return self.put(resource, meta.with_value(self.get(resource, name, namespace), path, value))
+
+    def respecify(self, resource, name, path, value, namespace="default"):
+        """Change a spec, which is a new generation."""
+        changed = self.change(resource, name, ("spec", *path), value, namespace)
+        return self.put(resource, meta.with_metadata(changed, generation=meta.generation(changed) + 1))
+
+    def remove(self, resource, name, namespace="default"):
+        self.revision += 1
+        del self.objects[resource][(namespace, name)]
+
+    # --- as the runtime
+
+    def plan(self, key):
+        return self.controller.reconcile(self.caches(), key, self.clock.now())
+
+    def reconcile(self, key):
+        """Carry out one plan; its writes, and the error that ended it."""
+        plan, before, error = self.plan(key), len(self.done), None
+        try:
+            self._carry_out(plan.actions)
+        except status.ApiError as problem:
+            error = problem
+        self._carry_out(plan.last(error))
+        return self.done[before:], error
+
+    def caches(self):
+        trees = {resource: [*present.values()] for resource, present in self.objects.items()}
+        return Cached(trees, self.controller.indexes)
+
+    def _carry_out(self, actions):
+        for action in actions:
+            _EFFECTS[type(action)](self, action)
+
+    def _create(self, action):
+        for body in action.bodies:
+            self._effect(action.saying, "create", action.resource, body, lambda: self.add)
+
+    def _delete(self, action):
+        for victim in action.victims:
+            present = self.objects.get(action.resource, {}).get(tuple(victim.key))
+            if present is not None and meta.uid(present) == victim.uid:
+                self._effect(action.saying, "delete", action.resource, present, lambda: self._end)
+
+    def _end(self, resource, tree):
+        if resource in _GRACEFUL or meta.finalizers(tree):
+            ending = meta.metadata(tree).get("deletionTimestamp") or format_time(self.clock.now())
+            self.put(resource, meta.with_metadata(tree, deletionTimestamp=ending))
+        else:
+            self.remove(resource, meta.name(tree), meta.namespace(tree))
+
+    def _update(self, action):
+        self._effect(action.saying, "update", action.resource, action.body, lambda: self._replace(action))
+
+    def _replace(self, action):
+        def replace(resource, body):
+            present = self.objects[resource].get(_key(body))
+            if present is None:
+                raise status.not_found(resource.group_resource, meta.name(body))
+            if meta.resource_version(body) != meta.resource_version(present):
+                raise status.conflict(resource.group_resource, meta.name(body), "it was changed")
+            if action.subresource == "status":
+                body = {**present, "status": body["status"]}
+            elif "status" in present:
+                body = {**body, "status": present["status"]}
+            changed = self.put(resource, body)
+            if meta.is_deleting(changed) and not meta.finalizers(changed) and resource not in _GRACEFUL:
+                self.remove(resource, meta.name(changed), meta.namespace(changed))
+
+        return replace
+
+    def _adopt(self, action):
+        for orphan in action.orphans:
+            present = self.objects[action.resource][tuple(orphan.key)]
+            refs = [*meta.owner_references(present), meta.controller_reference(action.owner)]
+            self.put(action.resource, meta.with_metadata(present, ownerReferences=refs))
+            self.done.append(("adopt", action.resource, orphan.key.name))
+
+    def _release(self, action):
+        for held in action.objects:
+            present = self.objects[action.resource][tuple(held.key)]
+            refs = [ref for ref in meta.owner_references(present) if ref["uid"] != meta.uid(action.owner)]
+            self.put(action.resource, meta.with_metadata(present, ownerReferences=refs))
+            self.done.append(("release", action.resource, held.key.name))
+
+    def _say(self, action):
+        self.events.append((action.type, action.reason, action.message))
+
+    def _refuse(self, action):
+        raise NotImplementedError(f"nobody here needs {type(action).__name__} yet")
+
+    def _effect(self, saying, verb, resource, body, effect):
+        name = meta.name(body)
+        try:
+            effect()(resource, body)
+        except status.ApiError as problem:
+            self._tell("Warning", saying and saying.failed, name=name, error=problem)
+            raise
+        self.done.append((verb, resource, name))
+        self._tell("Normal", saying and saying.done, name=name)
+
+    def _tell(self, kind, texts, **values):
+        if texts and texts[0]:
+            self.events.append((kind, texts[0], texts[1].format(**values)))
+
+
+_EFFECTS = {
+    Create: World._create,
+    Delete: World._delete,
+    Update: World._update,
+    Adopt: World._adopt,
+    Release: World._release,
+    Say: World._say,
+    Patch: World._refuse,
+}
+
+
+def _key(tree):
+    return meta.namespace(tree), meta.name(tree)

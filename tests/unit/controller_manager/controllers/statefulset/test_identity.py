@@ -1,0 +1,141 @@
+"""What a StatefulSet's pods carry, and which pods it takes in and lets go."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.controllers.statefulset import identity
+from controller_manager.controllers.statefulset.setview import SetView
+from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from tests.support.statefulsets import Sets, claim_template
+
+
+def orphan(name, *, app="web", **labels):
+    metadata = {"name": name, "namespace": "default", "labels": {"app": app, **labels}}
+    return {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "a:0"}]}}
+
+
+@pytest.mark.parametrize(
+    ("name", "ordinal"),
+    [
+        pytest.param("web-0", 0, id="first"),
+        pytest.param("web-12", 12, id="two digits"),
+        pytest.param("web-01", None, id="another way to write 1"),
+        pytest.param("web-x", None, id="no number"),
+        pytest.param("web-", None, id="nothing"),
+        pytest.param("web-²", None, id="no digit of a name"),
+        pytest.param("web-db-0", None, id="another set's"),
+        pytest.param("web-2147483648", None, id="too high"),
+    ],
+)
+def test_an_ordinal_and_a_name_are_one(name, ordinal):
+    assert identity.ordinal_in(SetView.of(Sets().set), name) == ordinal
+
+
+def test_a_pod_carries_who_it_is():
+    sets = Sets(volumeClaimTemplates=[claim_template()])
+    sets.round()
+    pod = sets.pod(0)
+    (revision,) = sets.names(CONTROLLER_REVISIONS)
+    assert meta.labels(pod) == {
+        "app": "web",
+        "statefulset.kubernetes.io/pod-name": "web-0",
+        "apps.kubernetes.io/pod-index": "0",
+        "controller-revision-hash": revision,
+    }
+    assert meta.generate_name(pod) == "web-"
+    assert meta.owner_references(pod) == [meta.controller_reference(sets.set)]
+    assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("web-0", "svc")
+    assert pod["spec"]["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]
+    assert "$patch" not in pod["spec"]
+
+
+def test_a_claim_takes_the_place_of_a_volume_of_its_name():
+    volumes = [{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
+    spec = {"containers": [{"name": "c", "image": "a:1"}], "volumes": volumes}
+    sets = Sets(
+        template={"metadata": {"labels": {"app": "web"}}, "spec": spec},
+        volumeClaimTemplates=[claim_template()],
+    )
+    sets.round()
+    assert [volume["name"] for volume in sets.pod(0)["spec"]["volumes"]] == ["data", "tmp"]
+    assert "persistentVolumeClaim" in sets.pod(0)["spec"]["volumes"][0]
+
+
+def test_labels_that_were_taken_away_are_put_back():
+    sets = Sets(replicas=1)
+    sets.settle()
+    sets.put(PODS, meta.with_labels(sets.pod(0), {"statefulset.kubernetes.io/pod-name": None}))
+    assert sets.round() == [("update", "web-0")]
+    assert sets.events[-1] == (
+        "Normal",
+        "SuccessfulUpdate",
+        "update Pod web-0 in StatefulSet web successful",
+    )
+    assert sets.round() == []
+
+
+def test_an_orphan_of_the_right_name_and_labels_is_adopted():
+    sets = Sets(replicas=1)
+    sets.add(PODS, orphan("web-0"))
+    assert sets.round()[0] == ("adopt", "web-0")
+    assert meta.is_controlled_by(sets.pod(0), sets.set)
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        pytest.param(orphan("other-0"), id="another name"),
+        pytest.param(orphan("web-0", app="other"), id="other labels"),
+    ],
+)
+def test_a_stranger_is_left_alone(stranger):
+    sets = Sets(replicas=0)
+    sets.add(PODS, stranger)
+    sets.round()
+    assert meta.owner_references(sets.all(PODS)[0]) == ()
+
+
+def test_a_pod_that_no_longer_matches_is_released():
+    sets = Sets(replicas=1)
+    sets.settle()
+    sets.put(PODS, meta.with_labels(sets.pod(0), {"app": "debug"}))
+    writes, error = sets.reconcile(("default", "web"))
+    assert ("release", PODS, "web-0") in writes
+    # The name is taken until the stranger goes.
+    assert "already exists" in str(error)
+
+
+def test_orphaned_revisions_are_adopted_with_what_they_tell():
+    sets = Sets(replicas=1)
+    sets.settle()
+    (revision,) = sets.all(CONTROLLER_REVISIONS)
+    sets.put(CONTROLLER_REVISIONS, meta.with_metadata(revision, ownerReferences=None))
+    sets.round()
+    (adopted,) = sets.all(CONTROLLER_REVISIONS)
+    assert meta.is_controlled_by(adopted, sets.set)
+    assert sets.round() == []
+
+
+def test_a_deleted_set_takes_nobody_in():
+    sets = Sets(replicas=1)
+    sets.settle()
+    sets.delete_set()
+    sets.add(PODS, orphan("web-7"))
+    sets.round()
+    assert meta.owner_references(sets.pod(7)) == ()
+
+
+def test_old_revisions_are_forgotten_and_a_rollback_finds_its_own():
+    sets = Sets(replicas=1, revisionHistoryLimit=1)
+    for image in ("a:1", "a:2", "a:3", "a:4"):
+        sets.roll(image)
+        sets.settle()
+    assert len(sets.all(CONTROLLER_REVISIONS)) == 2
+    sets.roll("a:3")
+    sets.settle()
+    assert sets.image(0) == "a:3"
+    assert len(sets.all(CONTROLLER_REVISIONS)) == 2
+    assert (
+        sets.get(STATEFUL_SETS, "web")["status"]["updateRevision"]
+        == meta.labels(sets.pod(0))["controller-revision-hash"]
+    )

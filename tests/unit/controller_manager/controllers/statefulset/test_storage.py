@@ -1,0 +1,151 @@
+"""The claims of a StatefulSet's pods: made before them, kept or gone with them as the policy says."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
+from tests.support.statefulsets import Sets, claim_template
+
+PVC = PERSISTENT_VOLUME_CLAIMS
+
+
+def stored(deleted="Retain", scaled="Retain", **spec):
+    retention = {"whenDeleted": deleted, "whenScaled": scaled}
+    return Sets(
+        volumeClaimTemplates=[claim_template()], persistentVolumeClaimRetentionPolicy=retention, **spec
+    )
+
+
+def owners(sets, name):
+    return [ref["kind"] for ref in meta.owner_references(sets.get(PVC, name))]
+
+
+def test_claims_are_made_before_their_pod():
+    sets = Sets(volumeClaimTemplates=[claim_template("data"), claim_template("logs")])
+    sets.round()
+    made = [name for verb, _, name in sets.done if verb == "create"]
+    assert made[-3:] == ["data-web-0", "logs-web-0", "web-0"]
+
+
+def test_a_claim_carries_the_templates_labels_and_the_selectors():
+    template = claim_template()
+    template["metadata"]["labels"] = {"tier": "x", "app": "other"}
+    sets = Sets(volumeClaimTemplates=[template], replicas=1)
+    sets.round()
+    claim = sets.get(PVC, "data-web-0")
+    assert meta.labels(claim) == {"tier": "x", "app": "web"}
+    assert claim["spec"] == template["spec"]
+
+
+def test_a_claim_is_kept_and_found_again():
+    sets = stored(replicas=2)
+    sets.settle()
+    sets.scale(1)
+    sets.settle()
+    assert sets.claims == ["data-web-0", "data-web-1"]
+    sets.scale(2)
+    sets.settle()
+    assert sets.pods == ["web-0", "web-1"]
+    assert [name for verb, _, name in sets.done if verb == "create"].count("data-web-1") == 1
+
+
+@pytest.mark.parametrize(
+    ("deleted", "scaled", "wanted", "condemned"),
+    [
+        pytest.param("Retain", "Retain", [], [], id="kept always"),
+        pytest.param("Delete", "Retain", ["StatefulSet"], ["StatefulSet"], id="with the set"),
+        pytest.param("Retain", "Delete", [], ["Pod"], id="with the pod that is too many"),
+        pytest.param("Delete", "Delete", ["StatefulSet"], ["Pod"], id="with whichever goes first"),
+    ],
+)
+def test_whom_a_claim_goes_with(deleted, scaled, wanted, condemned):
+    sets = stored(deleted, scaled, replicas=2)
+    sets.settle()
+    assert owners(sets, "data-web-1") == wanted
+    sets.scale(1)
+    sets.round()
+    assert owners(sets, "data-web-0") == wanted
+    assert owners(sets, "data-web-1") == condemned
+
+
+def test_a_claim_that_went_with_its_pod_is_made_anew():
+    sets = stored(scaled="Delete", replicas=2)
+    sets.settle()
+    sets.scale(1)
+    sets.settle()
+    assert sets.claims == ["data-web-0"]
+    sets.scale(2)
+    sets.settle()
+    assert sets.claims == ["data-web-0", "data-web-1"]
+    assert owners(sets, "data-web-1") == []
+
+
+def test_a_pod_waits_for_its_predecessors_claim_to_go():
+    sets = stored(scaled="Delete", replicas=2)
+    sets.settle()
+    sets.scale(1)
+    sets.round()
+    sets.remove_pod(1)  # and the garbage collector has not come yet
+    sets.scale(2)
+    assert sets.round() == []
+    sets.finish()
+    assert sets.round() == [("create", "web-1")]
+
+
+def test_a_pod_waits_for_a_claim_that_is_being_deleted():
+    sets = stored(replicas=1)
+    sets.settle()
+    claim = meta.with_finalizer(sets.get(PVC, "data-web-0"), "kubernetes.io/pvc-protection")
+    sets.put(PVC, meta.with_metadata(claim, deletionTimestamp="2030-01-01T00:00:00Z"))
+    sets.remove_pod(0)
+    assert sets.round() == []
+    assert sets.events[-1] == (
+        "Warning",
+        "FailedCreate",
+        "create Pod web-0 in StatefulSet web failed error: pvc data-web-0 is being deleted",
+    )
+    sets.remove(PVC, "data-web-0")
+    assert sets.round() == [("create", "web-0")]
+
+
+def test_a_lost_claim_of_a_pending_pod_is_made_again():
+    sets = stored(replicas=1)
+    sets.round()
+    sets.remove(PVC, "data-web-0")
+    sets.round()
+    assert sets.claims == ["data-web-0"]
+
+
+def test_another_controllers_claim_is_left_to_it():
+    sets = stored(deleted="Delete", replicas=1)
+    sets.settle()
+    other = {"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "o", "controller": True}
+    claim = sets.get(PVC, "data-web-0")
+    refs = [*meta.owner_references(claim), other]
+    sets.put(PVC, meta.with_metadata(claim, ownerReferences=refs))
+    sets.round()
+    assert owners(sets, "data-web-0") == ["Other"]
+    assert sets.events[-1][:2] == ("Warning", "ConflictingController")
+    said = len(sets.events)
+    sets.round()
+    assert len(sets.events) == said
+
+
+def test_a_claim_of_an_earlier_set_of_the_name_is_left_alone():
+    sets = stored(deleted="Delete", replicas=1)
+    sets.settle()
+    claim = sets.get(PVC, "data-web-0")
+    (ref,) = meta.owner_references(claim)
+    sets.put(PVC, meta.with_metadata(claim, ownerReferences=[{**ref, "uid": "before"}]))
+    before = sets.revision
+    sets.round()
+    assert sets.revision == before
+
+
+def test_a_changed_policy_is_followed():
+    sets = stored(replicas=1)
+    sets.settle()
+    path = ("persistentVolumeClaimRetentionPolicy", "whenDeleted")
+    sets.respecify(STATEFUL_SETS, "web", path, "Delete")
+    sets.settle()
+    assert owners(sets, "data-web-0") == ["StatefulSet"]

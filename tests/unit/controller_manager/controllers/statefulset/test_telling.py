@@ -1,0 +1,186 @@
+"""What a StatefulSet tells: its status, how often it is written, its events, and which changes concern it."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.controllers.statefulset import keys
+from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from controller_manager.runtime.caches import Change
+from controller_manager.workloads.podview import PodView
+from tests.support.statefulsets import WEB, Sets, claim_template
+
+
+def status_writes(sets):
+    return sum((verb, resource) == ("update", STATEFUL_SETS) for verb, resource, _ in sets.done)
+
+
+def stepwise(sets):
+    """Show the controller every step of every pod."""
+    for _ in range(60):
+        before = sets.revision
+        sets.round()
+        sets.round()
+        for ordinal in _ordinals(sets):
+            if meta.is_deleting(sets.pod(ordinal)):
+                sets.remove_pod(ordinal)
+                break
+            if "status" not in sets.pod(ordinal):
+                sets.run(ordinal)
+                break
+        if sets.revision == before:
+            return
+    raise AssertionError("not quiet")
+
+
+def _ordinals(sets):
+    return [int(name.rpartition("-")[2]) for name in sets.pods]
+
+
+def counts(sets):
+    fields = ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas")
+    return [sets.status[field] for field in fields]
+
+
+def test_the_whole_status():
+    sets = Sets(replicas=1)
+    sets.settle()
+    (revision,) = sets.names(CONTROLLER_REVISIONS)
+    assert sets.status == {
+        "observedGeneration": 1,
+        "replicas": 1,
+        "readyReplicas": 1,
+        "availableReplicas": 1,
+        "currentReplicas": 1,
+        "updatedReplicas": 1,
+        "currentRevision": revision,
+        "updateRevision": revision,
+        "collisionCount": 0,
+    }
+
+
+def test_status_counts_what_is_seen_not_what_was_done():
+    sets = Sets()
+    sets.round()
+    assert counts(sets) == [0, 0, 0, 0, 0]
+    sets.round()
+    assert counts(sets) == [1, 0, 0, 1, 1]
+
+
+def test_revisions_are_counted_apart_until_the_update_is_complete():
+    sets = Sets()
+    sets.settle()
+    sets.roll("a:2")
+    sets.round()
+    assert counts(sets) == [3, 3, 3, 2, 0]
+    assert sets.status["currentRevision"] != sets.status["updateRevision"]
+    sets.finish()
+    sets.round()
+    sets.round()
+    assert counts(sets) == [3, 2, 2, 2, 1]
+    sets.settle()
+    assert counts(sets) == [3, 3, 3, 3, 3]
+    assert sets.status["currentRevision"] == sets.status["updateRevision"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "change", "most"),
+    [
+        pytest.param({}, None, 7, id="three in order"),
+        pytest.param({}, lambda sets: sets.scale(1), 5, id="two go in order"),
+        pytest.param(
+            {"replicas": 4, "podManagementPolicy": "Parallel"},
+            lambda sets: sets.roll("a:2"),
+            13,
+            id="four are replaced",
+        ),
+        pytest.param({"replicas": 2, "updateStrategy": {"type": "OnDelete"}}, None, 5, id="two on delete"),
+        pytest.param(
+            {"replicas": 2, "updateStrategy": {"type": "OnDelete"}},
+            lambda sets: sets.roll("a:2"),
+            1,
+            id="a new template on delete",
+        ),
+    ],
+)
+def test_how_often_the_status_is_written(spec, change, most):
+    sets = Sets(**spec)
+    stepwise(sets)
+    if change is not None:
+        sets.done.clear()
+        change(sets)
+        stepwise(sets)
+    assert status_writes(sets) == most
+
+
+def test_events():
+    sets = Sets(replicas=1, volumeClaimTemplates=[claim_template()])
+    sets.settle()
+    sets.scale(0)
+    sets.settle()
+    assert sets.events == [
+        ("Normal", "SuccessfulCreate", "create Claim data-web-0 Pod web-0 in StatefulSet web success"),
+        ("Normal", "SuccessfulCreate", "create Pod web-0 in StatefulSet web successful"),
+        ("Normal", "SuccessfulDelete", "delete Pod web-0 in StatefulSet web successful"),
+    ]
+
+
+def test_a_failed_round_still_tells_its_status():
+    sets = Sets(replicas=1)
+    sets.settle()
+    sets.scale(2)
+    sets.add(PODS, {"metadata": {"name": "web-1", "namespace": "default"}, "spec": {}})
+    _, error = sets.reconcile(WEB)
+    assert error is not None
+    assert sets.status["observedGeneration"] == 2
+
+
+# --- which changes concern it
+
+
+def pod(name="web-0", labels=None, owner=None):
+    refs = [meta.controller_reference(owner)] if owner else []
+    metadata = {"name": name, "namespace": "default", "labels": labels or {}, "ownerReferences": refs}
+    return PodView.of({"metadata": metadata})
+
+
+def test_a_pod_concerns_the_set_that_has_it_and_the_one_that_had_it():
+    sets = Sets()
+    mine, orphan = pod(owner=sets.set), pod()
+    for change in (Change(None, mine), Change(mine, orphan), Change(mine, None)):
+        assert set(keys.of_pod(sets.caches(), change)) == {WEB}
+    assert set(keys.of_pod(sets.caches(), Change(None, orphan))) == set()
+
+
+def test_an_orphan_concerns_the_sets_that_may_adopt_it():
+    sets = Sets()
+    assert set(keys.of_pod(sets.caches(), Change(None, pod(labels={"app": "web"})))) == {WEB}
+    assert set(keys.of_pod(sets.caches(), Change(None, pod(labels={"app": "other"})))) == set()
+
+
+def test_another_set_of_the_name_does_not_have_the_pod():
+    sets = Sets()
+    before = meta.with_metadata(sets.set, uid="before")
+    assert set(keys.of_pod(sets.caches(), Change(None, pod(owner=before)))) == set()
+
+
+def test_a_claim_concerns_the_set_whose_name_it_has():
+    sets = Sets(volumeClaimTemplates=[claim_template()])
+    for name, expected in (("data-web-0", {WEB}), ("data-other-0", set()), ("data-web-x", set())):
+        claim = {"metadata": {"name": name, "namespace": "default"}}
+        assert set(keys.of_claim(sets.caches(), Change(claim, None))) == expected
+
+
+def test_a_revision_concerns_its_set():
+    sets = Sets()
+    sets.round()
+    (revision,) = sets.all(CONTROLLER_REVISIONS)
+    assert set(keys.of_revision(sets.caches(), Change(revision, None))) == {WEB}
+
+
+def test_what_the_caches_hold_is_never_changed():
+    sets = Sets(volumeClaimTemplates=[claim_template()])
+    sets.settle()
+    sets.roll("a:2")
+    before = repr(sets.objects)
+    sets.plan(WEB)
+    assert repr(sets.objects) == before
