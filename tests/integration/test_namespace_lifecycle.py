@@ -1,0 +1,115 @@
+"""A namespace from its first account to its end, by a manager beside a real server."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.controllers.rootca import root_ca
+from controller_manager.controllers.serviceaccount import SERVICE_ACCOUNT
+from controller_manager.engines.namespaces.engine import namespaces
+from tests.support.apiserver import running
+from tests.support.manager import running_manager
+
+NAMESPACE = "/api/v1/namespaces/web"
+ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"
+BUNDLE = f"{NAMESPACE}/configmaps/kube-root-ca.crt"
+
+
+@pytest.fixture
+async def cluster():
+    clock = SteppedClock()
+    controllers, engines = [SERVICE_ACCOUNT, root_ca("PEM")], [namespaces()]
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, controllers=controllers, engines=engines) as manager,
+    ):
+        assert (await server.post("/api/v1/namespaces", {"metadata": {"name": "web"}})).status == 201
+        await manager.settle()
+        yield server, manager
+
+
+async def status_of(server, path):
+    return (await server.get(path)).status
+
+
+async def condition(server, name):
+    conditions = (await server.get(NAMESPACE)).body["status"]["conditions"]
+    return next((one["status"], one["message"]) for one in conditions if one["type"] == name)
+
+
+async def test_a_new_namespace_has_an_account_and_the_server_certificate(cluster):
+    server, _ = cluster
+    assert await status_of(server, ACCOUNT) == 200
+    assert (await server.get(BUNDLE)).body["data"] == {"ca.crt": "PEM"}
+
+
+async def test_what_every_namespace_has_comes_back(cluster):
+    server, manager = cluster
+    await server.delete(ACCOUNT)
+    await server.delete(BUNDLE)
+    await server.delete("/api/v1/namespaces/default/configmaps/kube-root-ca.crt")
+    await manager.settle()
+    assert await status_of(server, ACCOUNT) == await status_of(server, BUNDLE) == 200
+
+
+async def test_a_changed_bundle_is_put_right(cluster):
+    server, manager = cluster
+    await server.patch(BUNDLE, {"data": {"ca.crt": "other"}})
+    await manager.settle()
+    assert (await server.get(BUNDLE)).body["data"] == {"ca.crt": "PEM"}
+
+
+async def test_a_namespace_goes_with_all_that_is_in_it(cluster):
+    server, manager = cluster
+    await server.post(f"{NAMESPACE}/secrets", {"metadata": {"name": "a"}})
+    await server.delete(NAMESPACE)
+    await manager.step(1)
+    assert await status_of(server, NAMESPACE) == 404
+    assert await status_of(server, "/api/v1/namespaces/default") == 200
+    await server.post("/api/v1/namespaces", {"metadata": {"name": "web"}})
+    assert (await server.get(f"{NAMESPACE}/secrets")).body["items"] == []
+
+
+async def test_what_holds_a_namespace_is_told(cluster):
+    server, manager = cluster
+    metadata = {"name": "held", "finalizers": ["example.com/held"]}
+    await server.post(f"{NAMESPACE}/configmaps", {"metadata": metadata})
+    await server.delete(NAMESPACE)
+    await manager.step(1)
+    assert await condition(server, "NamespaceContentRemaining") == (
+        "True",
+        "Some resources are remaining: configmaps. has 1 resource instances",
+    )
+    assert await condition(server, "NamespaceFinalizersRemaining") == (
+        "True",
+        "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances",
+    )
+    await server.patch(f"{NAMESPACE}/configmaps/held", {"metadata": {"finalizers": None}})
+    await manager.step(10)
+    assert await status_of(server, NAMESPACE) == 404
+
+
+async def test_pods_go_before_what_they_use(cluster):
+    server, manager = cluster
+    pod = {
+        "metadata": {"name": "a", "finalizers": ["example.com/held"]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    assert (await server.post(f"{NAMESPACE}/pods", pod)).status == 201
+    await server.post(f"{NAMESPACE}/secrets", {"metadata": {"name": "a"}})
+    await server.delete(NAMESPACE)
+    await manager.step(1)
+    assert await status_of(server, f"{NAMESPACE}/secrets/a") == 200
+    await server.patch(f"{NAMESPACE}/pods/a", {"metadata": {"finalizers": None}})
+    await manager.step(20)
+    assert await status_of(server, NAMESPACE) == 404
+
+
+async def test_a_finalizer_of_somebody_else_keeps_the_empty_namespace(cluster):
+    server, manager = cluster
+    namespace = {"metadata": {"name": "kept"}, "spec": {"finalizers": ["example.com/keeper"]}}
+    await server.post("/api/v1/namespaces", namespace)
+    await server.delete("/api/v1/namespaces/kept")
+    await manager.step(5)
+    body = (await server.get("/api/v1/namespaces/kept")).body
+    assert body["spec"]["finalizers"] == ["example.com/keeper"]
+    assert body["status"]["phase"] == "Terminating"
