@@ -1,14 +1,14 @@
 """What a request shows of its sender, before anybody has looked whether it is true."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
 """The subject of a certificate, as `ssl` tells it: attributes and their values, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Presented:
+class Presented(Struct, frozen=True):
     authorization: str = ""
     """The header of that name."""
     certificate: DistinguishedName = ()

@@ -1,6 +1,6 @@
 """A request as authorization sees it, and how it is told that it may not be made."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from apimachinery import gotext, status
 from apimachinery.groups import GroupResource
@@ -8,8 +8,7 @@ from apimachinery.status import Forbidden
 from apiserver.rest.call import User
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
+class Attributes(Struct, frozen=True, kw_only=True):
     """Of a request for a resource, or for a path if there is no resource."""
 
     user: User

@@ -5,11 +5,11 @@ here, as they are many. Everything else is made from trees.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import orjson
 
+from apimachinery.clock import Clock
 from apiserver.resources.spec import Resource
 from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
 from apiserver.storage.stored import Stored, Tree
@@ -21,10 +21,11 @@ from apiserver.wire.write import write
 class Renderer:
     """Knows the time, for tables show ages."""
 
-    def __init__(self, printers: table.Printers) -> None:
+    def __init__(self, printers: table.Printers, clock: Clock) -> None:
         self._printers = printers
+        self._clock = clock
 
-    def object(self, call: Call, answer: ObjectAnswer, wanted: Wanted, now: datetime) -> bytes:
+    def object(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
         if wanted.view is View.OBJECT:
             if wanted.format is Format.JSON and answer.stored is not None:
                 return answer.stored.text
@@ -35,19 +36,19 @@ class Renderer:
         if wanted.view is View.PARTIAL:
             return write(partial.of(tree, wanted.version), wanted.format)
         version = tree["metadata"].get("resourceVersion")  # what was only tried has none
-        made = self._table(call, [tree], {"resourceVersion": version} if version else {}, wanted, now)
+        made = self._table(call, [tree], {"resourceVersion": version} if version else {}, wanted)
         return write(made, wanted.format)
 
-    def collection(self, call: Call, answer: ListAnswer, wanted: Wanted, now: datetime) -> Sequence[bytes]:
+    def collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
         """In parts that follow one another."""
         if wanted.view is View.OBJECT and wanted.format is Format.JSON:
             return _parts(answer)
-        return [self._collection(call, answer, wanted, now)]
+        return [self._collection(call, answer, wanted)]
 
-    def _collection(self, call: Call, answer: ListAnswer, wanted: Wanted, now: datetime) -> bytes:
+    def _collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> bytes:
         trees = [stored.tree() for stored in answer.items]
         if wanted.view is View.TABLE:
-            return write(self._table(call, trees, answer.metadata, wanted, now), wanted.format)
+            return write(self._table(call, trees, answer.metadata, wanted), wanted.format)
         if wanted.view is View.PARTIAL:
             return write(partial.list_of(trees, answer.metadata, wanted.version), wanted.format)
         items = [{name: value for name, value in tree.items() if name not in _TYPE_META} for tree in trees]
@@ -60,7 +61,7 @@ class Renderer:
         return write(whole, wanted.format)
 
     def event_object(
-        self, resource: Resource, include: str, stored: Stored, wanted: Wanted, now: datetime, *, header: bool
+        self, resource: Resource, include: str, stored: Stored, wanted: Wanted, *, header: bool
     ) -> Tree:
         """An object as a watch's event carries it; a table has its columns in the first event only."""
         tree = stored.tree()
@@ -69,14 +70,12 @@ class Renderer:
         if wanted.view is View.TABLE:
             metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
             asked = table.Asked(version=wanted.version, include=table.included(include), header=header)
-            return table.make(self._printers(resource), [tree], metadata, now=now, asked=asked)
+            return table.make(self._printers(resource), [tree], metadata, now=self._clock.now(), asked=asked)
         return tree
 
-    def _table(
-        self, call: Call, trees: list[Tree], metadata: Mapping[str, Any], wanted: Wanted, now: datetime
-    ) -> Tree:
+    def _table(self, call: Call, trees: list[Tree], metadata: Mapping[str, Any], wanted: Wanted) -> Tree:
         asked = table.Asked(version=wanted.version, include=table.included(call.parameter("includeObject")))
-        return table.make(self._printers(call.resource), trees, metadata, now=now, asked=asked)
+        return table.make(self._printers(call.resource), trees, metadata, now=self._clock.now(), asked=asked)
 
 
 _TYPE_META = frozenset({"kind", "apiVersion"})

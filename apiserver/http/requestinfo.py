@@ -8,10 +8,12 @@
 /healthz, /version, /openapi/v2, …                 no resource at all
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 _VERBS: Mapping[str, str] = {
     "POST": "create",
@@ -23,10 +25,10 @@ _VERBS: Mapping[str, str] = {
 }
 _OF_NAMESPACES = frozenset({"status", "finalize"})
 """Subresources of a namespace itself: /namespaces/NS/status is not a resource `status` in NS."""
+_ODD = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestInfo:
+class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
     """`verb` is the resource's for resources and the method in lower case for all else."""
 
     path: str
@@ -40,6 +42,8 @@ class RequestInfo:
     name: str = ""
     rest: tuple[str, ...] = ()
     """What follows the subresource, which only proxies understand."""
+    is_plain: bool = True
+    """Whether the path is one that a resource may be found by: no empty segment in it, none that leads elsewhere."""
 
 
 def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
@@ -75,6 +79,7 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
         subresource=subresource,
         name=name,
         rest=tuple(rest),
+        is_plain=_ODD.search(path) is None,
     )
 
 

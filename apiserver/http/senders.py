@@ -1,6 +1,6 @@
 """Who sends a request: what its connection and headers show, looked at by the authenticators; or whom he acts as."""
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from apiserver.authn import impersonation
 from apiserver.authn.chain import Authentication
@@ -21,7 +21,7 @@ class Senders:
 
     async def sender(self, request: web.BaseRequest) -> User:
         """The user who counts, or Unauthorized, or Forbidden."""
-        presented = Presented(header(request, "Authorization"), _certificate(request))
+        presented = Presented(header(request, hdrs.AUTHORIZATION), _certificate(request))
         user = await self._authentication.authenticate(presented, request.path)
         headers = [
             (name.decode("latin-1").lower(), value.decode("utf-8", "replace"))

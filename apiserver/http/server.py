@@ -5,17 +5,18 @@
 Errors anywhere on the way are raised as what they are and become responses here.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 from urllib.parse import parse_qs
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from apimachinery import status
 from apimachinery.status import ApiError, Details, MethodNotSupported, NotFound
 from apiserver.http import respond
+from apiserver.http.asked import Asked
 from apiserver.http.budget import Budget, InFlight, allotted, is_long_running, within
 from apiserver.http.connections import Server
 from apiserver.http.headers import header
@@ -24,10 +25,10 @@ from apiserver.http.render import Renderer
 from apiserver.http.requestinfo import RequestInfo, parse
 from apiserver.http.senders import Senders
 from apiserver.http.watching import Watching
-from apiserver.observe.observer import Arrival, Observer
+from apiserver.observe.observer import Observer
 from apiserver.resources.spec import Resource
 from apiserver.rest.backend import Backend
-from apiserver.rest.call import Body, Call, ListAnswer, User
+from apiserver.rest.call import NO_BODY, Body, Call, ListAnswer
 from apiserver.rest.convert import shown
 from apiserver.rest.verbs import Verbs
 from apiserver.wire import negotiate
@@ -36,7 +37,6 @@ from apiserver.wire.negotiate import FORMATS, Wanted
 MAX_BODY = 3 * 1024 * 1024
 _LIMITS: Mapping[str, Any] = {"max_line_size": 1 << 20, "max_field_size": 1 << 20, "auto_decompress": False}
 """As upstream: a body that was compressed is not read, so that none can be a bomb."""
-_BAD_PATH = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,17 +79,14 @@ class Handler:
             return respond.error_response(error)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        query_string = request.query_string
-        query: Mapping[str, Sequence[str]] = (
-            parse_qs(query_string, keep_blank_values=True) if query_string else {}
-        )
+        query = _parameters(request.query_string)
         watch = query.get("watch", ("",))[0] not in ("", "0", "false")
         info = parse(request.method, request.path, watch=watch)
-        user = await self._senders.sender(request)
-        noted = self._observer.begin(_arrival(request, info, query, user))
+        asked = Asked(request, info, query, await self._senders.sender(request))
+        noted = self._observer.begin(asked)
         code = 0
         try:
-            response = await self._bounded(request, info, query, user)
+            response = await self._bounded(asked)
             code = response.status
         except Exception as error:  # noqa: BLE001 - as in _handle; here the request is known, and noted with its end
             response = respond.error_response(error)
@@ -98,27 +95,25 @@ class Handler:
             self._observer.end(noted, code)
         return response
 
-    async def _bounded(
-        self, request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
-    ) -> web.StreamResponse:
+    async def _bounded(self, asked: Asked) -> web.StreamResponse:
+        info, user = asked.info, asked.user
         if is_long_running(info):
-            return await self._serve(request, info, query, user)
-        seconds = allotted(query.get("timeout", ()), self._seconds)
+            return await self._serve(asked)
+        seconds = allotted(asked.query.get("timeout", ()), self._seconds)
         if not self._in_flight.enter(info.verb, user):
             return respond.too_many_requests()
         try:
-            return await within(self._backend.clock, seconds, self._serve(request, info, query, user))
+            return await within(self._backend.clock, seconds, self._serve(asked))
         finally:
             self._in_flight.leave(info.verb)
 
-    async def _serve(
-        self, request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
-    ) -> web.StreamResponse:
-        await self._senders.require(user, info)
+    async def _serve(self, asked: Asked) -> web.StreamResponse:
+        request, info = asked.http, asked.info
+        await self._senders.require(asked.user, info)
         if not info.is_resource:
             return await self._page(request, info.path)
-        call = await self._call(request, info, query, user)
-        wanted = negotiate.wanted(header(request, "Accept"))
+        call = await self._call(asked)
+        wanted = negotiate.wanted(header(request, hdrs.ACCEPT))
         if wanted is None:
             raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
         if call.verb == "watch":
@@ -128,30 +123,28 @@ class Handler:
         except ApiError as error:
             return respond.error_response(error, call.warnings)
 
-    async def _call(
-        self, request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
-    ) -> Call:
+    async def _call(self, asked: Asked) -> Call:
+        request, info = asked.http, asked.info
         resource = self._find(info)
-        body = Body(data=b"")
+        body = NO_BODY
         if request.can_read_body:
-            data = await _read(request)
-            body = Body(data=data, media_type=header(request, "Content-Type"))
+            body = Body(data=await _read(request), media_type=header(request, hdrs.CONTENT_TYPE))
         return Call(
             verb=info.verb,
             resource=resource,
             subresource=resource.subresource(info.subresource) if info.subresource else None,
             namespace=info.namespace if resource.namespaced else "",
             name=info.name,
-            query=query,
+            query=asked.query,
             body=body,
-            user=user,
-            user_agent=header(request, "User-Agent"),
+            user=asked.user,
+            user_agent=asked.user_agent,
             warnings=[resource.deprecated] if resource.deprecated else [],
         )
 
     def _find(self, info: RequestInfo) -> Resource:
         resource = self._routes.resources(info.group, info.version, info.resource)
-        if resource is None or _BAD_PATH.search(info.path):
+        if resource is None or not info.is_plain:
             raise _no_such_resource()
         if info.namespace and not resource.namespaced and info.resource != "namespaces":
             raise _no_such_resource()
@@ -178,11 +171,10 @@ class Handler:
             raise MethodNotSupported(f"{call.verb} of {wanted_of} is not built into mockube yet", Details())
         answer = await carry_out(self._backend, call)
         answer = shown(self._backend, call.resource, answer)
-        now = self._backend.clock.now()
         if isinstance(answer, ListAnswer):
-            body, code = self._renderer.collection(call, answer, wanted, now), 200
+            body, code = self._renderer.collection(call, answer, wanted), 200
         else:
-            body, code = [self._renderer.object(call, answer, wanted, now)], answer.code
+            body, code = [self._renderer.object(call, answer, wanted)], answer.code
         return respond.response(
             request, body, code=code, content_type=wanted.format.value, warnings=call.warnings
         )
@@ -206,18 +198,20 @@ def _no_such_resource() -> NotFound:
     return NotFound("the server could not find the requested resource", Details())
 
 
-def _arrival(
-    request: web.BaseRequest, info: RequestInfo, query: Mapping[str, Sequence[str]], user: User
-) -> Arrival:
-    return Arrival(
-        info=info,
-        user=user,
-        uri=request.path_qs,
-        source=request.remote or "",
-        user_agent=header(request, "User-Agent"),
-        dry_run="dryRun" in query,
-        applies=header(request, "Content-Type").startswith("application/apply-patch"),
-    )
+def _parameters(query: str) -> Mapping[str, Sequence[str]]:
+    if not query:
+        return _NO_PARAMETERS
+    return (_parse_usual_query if len(query) <= _USUAL_LENGTH else _parse_query)(query)
+
+
+def _parse_query(query: str) -> Mapping[str, Sequence[str]]:
+    return parse_qs(query, keep_blank_values=True)
+
+
+_NO_PARAMETERS: Mapping[str, Sequence[str]] = {}
+# Clients ask in the same few ways again and again; a long one is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 255
+_parse_usual_query = lru_cache(maxsize=1024)(_parse_query)
 
 
 async def _read(request: web.BaseRequest) -> bytes:

@@ -100,10 +100,10 @@ class Watching:
     def _make_encoder(self, resource: Resource, include: str, wanted: Wanted, *, header: bool) -> Encode:
         if wanted.view is View.OBJECT and wanted.format is Format.JSON:
             return _encode_json
-        frame, clock, render = FRAMES[wanted.format], self._backend.clock, self._renderer.event_object
+        frame, render = FRAMES[wanted.format], self._renderer.event_object
 
         def encode(kind: str, stored: Stored) -> bytes:
-            return frame(kind, render(resource, include, stored, wanted, clock.now(), header=header))
+            return frame(kind, render(resource, include, stored, wanted, header=header))
 
         return encode
 

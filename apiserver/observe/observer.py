@@ -1,6 +1,7 @@
 """What is noted of every request: a number or two for the metrics, and a line or two if there is an audit log."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -12,16 +13,30 @@ from apiserver.resources.spec import Resource
 from apiserver.rest.call import User
 
 
-class Arrival(Struct, frozen=True, kw_only=True):
-    """A request as it came in."""
+class Arrival(Protocol):
+    """A request as it came in. What the metrics do not need is looked at only if there is an audit log."""
 
-    info: RequestInfo
-    user: User
-    uri: str
-    source: str
-    user_agent: str
-    dry_run: bool
-    applies: bool
+    @property
+    def info(self) -> RequestInfo: ...
+
+    @property
+    def user(self) -> User: ...
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def user_agent(self) -> str: ...
+
+    @property
+    def is_dry_run(self) -> bool: ...
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is a patch by server-side apply."""
 
 
 class Noted(Struct, frozen=True, kw_only=True):
@@ -49,7 +64,7 @@ class Observer:
     def begin(self, arrival: Arrival) -> Noted:
         info = arrival.info
         resource = self._resources(info.group, info.version, info.resource) if info.is_resource else None
-        under = labels(info, resource, dry_run=arrival.dry_run, applies=arrival.applies)
+        under = labels(info, resource, dry_run=arrival.is_dry_run, applies=arrival.applies)
         if under.verb == "WATCH":
             self._metrics.watch_begins(under)
         else:

@@ -8,7 +8,8 @@ sent, so that no client can make them many.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -43,6 +44,10 @@ class Labels(NamedTuple):
 
 def labels(info: RequestInfo, resource: Resource | None, *, dry_run: bool, applies: bool) -> Labels:
     """What a request is counted under; for what is no resource of this server, by its verb alone."""
+    return (_labels_usual if len(info.path) <= _USUAL_LENGTH else _labels)(info, resource, dry_run, applies)
+
+
+def _labels(info: RequestInfo, resource: Resource | None, dry_run: bool, applies: bool) -> Labels:  # noqa: FBT001 - remembered by position
     verb = "APPLY" if applies else _VERBS.get(info.verb, info.verb.upper())
     if resource is None:
         return Labels(verb=verb if verb in _KNOWN_VERBS else "OTHER")
@@ -56,6 +61,11 @@ def labels(info: RequestInfo, resource: Resource | None, *, dry_run: bool, appli
         subresource=subresource,
         scope="resource" if info.name else "namespace" if info.namespace else "cluster",
     )
+
+
+# The same few paths are asked for again and again; a long one is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 255
+_labels_usual = lru_cache(maxsize=4096)(_labels)
 
 
 class _Durations:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from apiserver.resources.spec import Resource, Subresource
 from apiserver.storage.stored import Stored, Tree
 
@@ -18,16 +20,17 @@ class User:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class Body(Struct, frozen=True, kw_only=True):
     """What was sent, as it was sent."""
 
     data: bytes
     media_type: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class Call:
+NO_BODY = Body(data=b"")
+
+
+class Call(Struct, kw_only=True):
     """One request. `warnings` collects what the client should be told besides the answer."""
 
     verb: str
@@ -35,11 +38,11 @@ class Call:
     subresource: Subresource | None = None
     namespace: str = ""
     name: str = ""
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    body: Body = field(default_factory=lambda: Body(data=b""))
+    query: Mapping[str, Sequence[str]] = {}
+    body: Body = NO_BODY
     user: User
     user_agent: str = ""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
 
     def parameter(self, name: str) -> str:
         """A parameter of the query; "" if it was not given."""
@@ -52,8 +55,7 @@ class Call:
             self.warnings.append(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectAnswer:
+class ObjectAnswer(Struct, frozen=True, kw_only=True):
     """One object: as stored, or as a tree where it is not stored as it is shown."""
 
     code: int = 200
@@ -67,8 +69,7 @@ class ObjectAnswer:
         return self.stored.tree()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListAnswer:
+class ListAnswer(Struct, frozen=True, kw_only=True):
     """A list: its items as stored, and what its metadata says."""
 
     api_version: str

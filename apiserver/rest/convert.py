@@ -5,7 +5,8 @@ stored in the stored one.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from apiserver.resources.spec import Resource
 from apiserver.rest.backend import Backend

@@ -1,7 +1,9 @@
 """How a subresource shows an object as something else, and what becomes of the object when that is written."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from apiserver.rest.call import ObjectAnswer
 from apiserver.storage.stored import Tree

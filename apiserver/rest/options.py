@@ -5,7 +5,8 @@ Numbers that are no numbers are a bad request; values that are not allowed make 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from apimachinery import errors, gotext, status
 from apimachinery.errors import FieldError
@@ -20,8 +21,7 @@ MAX_FIELD_MANAGER = 128
 EXACT, NOT_OLDER_THAN = "Exact", "NotOlderThan"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
+class WriteOptions(Struct, frozen=True, kw_only=True):
     """Of a create, update or patch."""
 
     dry_run: bool = False
@@ -33,8 +33,7 @@ class WriteOptions:
 _NO_OPTIONS = WriteOptions()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOptions:
+class ListOptions(Struct, frozen=True, kw_only=True):
     """Of a list, a watch or a deletecollection."""
 
     label_selector: str = ""
