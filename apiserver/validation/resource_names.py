@@ -66,8 +66,10 @@ _check_format: Final = valid(names.check_label_key)
 
 
 def check_name(name: str, path: Path) -> list[FieldError]:
+    if name in _STANDARD:
+        return []
     found = [*_check_format(name, path)]
-    if not found and "/" not in name and not (name in _STANDARD or _is_huge_page_of_quota(name)):
+    if not found and "/" not in name and not _is_huge_page_of_quota(name):
         return [errors.invalid(path, name, "must be a standard resource type or fully qualified")]
     return found
 

@@ -13,11 +13,12 @@ than most of the checks. Knows no type and no field by name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from apimachinery import errors
 from apimachinery.errors import FieldError
-from apimachinery.paths import Path
+from apimachinery.paths import ROOT, Path
 
 Tree: TypeAlias = Mapping[str, Any]
 
@@ -31,18 +32,43 @@ NOT_POSITIVE: Final = "must be greater than zero"
 IMMUTABLE: Final = "field is immutable"
 
 
+class _Row(NamedTuple):
+    """A check of a value, or of one of its fields; a tuple, as `every` takes it apart for every value."""
+
+    inner: Check
+    name: str = ""
+    """Of the field that is checked if it is there; "": the value itself is."""
+    step: str = ""
+    skips_empty: bool = False
+    """It is not checked either if it is empty."""
+
+
+class _Every:
+    """Checks of one value. Most fields are not there, and then nothing is called."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, *rows: _Row) -> None:
+        self.rows = rows
+
+    def __call__(self, value: Any, path: Path) -> Iterable[FieldError]:
+        found: list[FieldError] = []
+        for inner, name, step, skips_empty in self.rows:
+            if not name:
+                found += inner(value, path)
+                continue
+            item = value.get(name)
+            if item if skips_empty else item is not None:
+                found += inner(item, Path(path, step))
+        return found
+
+
 def every(*checks: Check) -> Check:
     """All of them, in this order."""
     if len(checks) == 1:
         return checks[0]
-
-    def check(value: Any, path: Path) -> Iterable[FieldError]:
-        found: list[FieldError] = []
-        for each_check in checks:
-            found += each_check(value, path)
-        return found
-
-    return check
+    rows = (check.rows if isinstance(check, _Every) else (_Row(check),) for check in checks)
+    return _Every(*chain.from_iterable(rows))
 
 
 # --- into a field of a struct
@@ -51,6 +77,9 @@ def every(*checks: Check) -> Check:
 def field(name: str, *checks: Check, absent: Any = None) -> Check:
     """Check a field whatever it holds; `absent` is what it means that it is not there."""
     inner, step = every(*checks), f".{name}"
+    if not [*inner(absent, ROOT)]:
+        # Nothing is wrong with what is not there, and need not be looked for each time.
+        return pointer(name, inner)
 
     def check(tree: Tree, path: Path) -> Iterable[FieldError]:
         value = tree.get(name)
@@ -61,24 +90,12 @@ def field(name: str, *checks: Check, absent: Any = None) -> Check:
 
 def pointer(name: str, *checks: Check) -> Check:
     """Check a field that is there, even if it is empty."""
-    inner, step = every(*checks), f".{name}"
-
-    def check(tree: Tree, path: Path) -> Iterable[FieldError]:
-        value = tree.get(name)
-        return () if value is None else inner(value, Path(path, step))
-
-    return check
+    return _Every(_Row(every(*checks), name, f".{name}"))
 
 
 def optional(name: str, *checks: Check) -> Check:
     """Check a field that is not empty."""
-    inner, step = every(*checks), f".{name}"
-
-    def check(tree: Tree, path: Path) -> Iterable[FieldError]:
-        value = tree.get(name)
-        return inner(value, Path(path, step)) if value else ()
-
-    return check
+    return _Every(_Row(every(*checks), name, f".{name}", skips_empty=True))
 
 
 def required(name: str, *checks: Check, detail: str = "") -> Check:
@@ -171,7 +188,8 @@ def valid(problems: Problems) -> Check:
     """Refuse a value of which there is something to say."""
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
-        return [errors.invalid(path, value, problem) for problem in problems(value)]
+        wrong = [*problems(value)]
+        return [errors.invalid(path, value, problem) for problem in wrong] if wrong else ()
 
     return check
 

@@ -33,10 +33,12 @@ _SOURCES: Final[Mapping[str, Check]] = {
 _TOO_MANY: Final = "may not have more than one field specified at a time"
 
 
-def _check_value_from(variable: Tree, path: Path) -> Iterator[FieldError]:
-    source, path = variable.get("valueFrom"), path.child("valueFrom")
-    if source is None:
-        return
+def _check_value_from(variable: Tree, path: Path) -> Iterable[FieldError]:
+    source = variable.get("valueFrom")
+    return () if source is None else _check_source(variable, source, path.child("valueFrom"))
+
+
+def _check_source(variable: Tree, source: Tree, path: Path) -> Iterator[FieldError]:
     present = [name for name in _SOURCES if source.get(name) is not None]
     for name in present:
         yield from _SOURCES[name](source[name], path.child(name))
@@ -80,8 +82,8 @@ def check_file_volumes(
     """Variables may be read of files in empty directories only."""
     volumes = {volume.get("name"): volume for volume in spec_volumes}
     for index, variable in enumerate(variables):
-        reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
-        if reference is None:
+        source = variable.get("valueFrom")
+        if source is None or (reference := source.get("fileKeyRef")) is None:
             continue
         name = reference.get("volumeName", "")
         at = path.index(index).child("valueFrom", "fileKeyRef", "volumeName")

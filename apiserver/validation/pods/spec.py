@@ -81,8 +81,8 @@ def _check_tolerations(around: Surroundings, path: Path) -> Iterable[FieldError]
 
 def _check_overhead(around: Surroundings, path: Path) -> Iterable[FieldError]:
     """What running a pod costs by itself is checked as if it were limits."""
-    limits = {"limits": around.spec.get("overhead", {})}
-    return check_requirements(limits, path.child("overhead"), around)
+    overhead = around.spec.get("overhead")
+    return check_requirements({"limits": overhead}, path.child("overhead"), around) if overhead else ()
 
 
 def _check_gates(gates: Iterable[Tree] | None, path: Path) -> Iterator[FieldError]:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from apimachinery import errors, gotext, names
 from apimachinery.errors import FieldError
 from apimachinery.paths import Path
 from apiserver.validation.labels import check_label_name
-from apiserver.validation.rules import Tree, each, every, one_of, optional
+from apiserver.validation.rules import Tree, each, one_of, optional
 
 EQUAL, EXISTS = "Equal", "Exists"
 COMPARISONS: Final = ("Lt", "Gt")
@@ -63,19 +64,27 @@ _OPERATORS: Final[Mapping[str, Callable[[str, Path], Iterator[FieldError]]]] = {
 }
 
 
+def _check_operator(toleration: Tree, path: Path, *, compared: bool) -> Iterable[FieldError]:
+    operator = toleration.get("operator", "")
+    if operator in COMPARISONS and not compared:
+        supported = (EQUAL, EXISTS, *COMPARISONS)
+        return (errors.not_supported(path.child("operator"), operator, supported),)
+    if operator not in _OPERATORS:
+        return (errors.not_supported(path.child("operator"), operator, (EQUAL, EXISTS)),)
+    return _OPERATORS[operator](toleration.get("value", ""), path)
+
+
+_CHECKS: Final = {
+    compared: each(
+        optional("key", check_label_name),
+        _check_needs,
+        partial(_check_operator, compared=compared),
+        optional("effect", check_effect),
+    )
+    for compared in (False, True)
+}
+
+
 def check_tolerations(tolerations: Sequence[Tree], path: Path, *, compared: bool) -> Iterable[FieldError]:
     """`compared`: values may be compared as numbers, which no new pod may do yet."""
-
-    def check_operator(toleration: Tree, at: Path) -> Iterable[FieldError]:
-        operator = toleration.get("operator", "")
-        if operator in COMPARISONS and not compared:
-            supported = (EQUAL, EXISTS, *COMPARISONS)
-            return (errors.not_supported(at.child("operator"), operator, supported),)
-        if operator not in _OPERATORS:
-            return (errors.not_supported(at.child("operator"), operator, (EQUAL, EXISTS)),)
-        return _OPERATORS[operator](toleration.get("value", ""), at)
-
-    check = every(
-        optional("key", check_label_name), _check_needs, check_operator, optional("effect", check_effect)
-    )
-    return each(check)(tolerations, path)
+    return _CHECKS[compared](tolerations, path)
