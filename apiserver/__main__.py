@@ -25,6 +25,8 @@ def main(arguments: Sequence[str], *, once_ready: Callable[[], None] = lambda: N
     klog.attach(logging.getLogger(), verbosity=config.logging.v, form=config.logging.logging_format)
     for name in config.ignored:
         LOG.warning("--%s is not built yet, and ignored", name)
+    for setting in config.unhonoured():
+        LOG.warning("%s cannot be honoured, and is ignored", setting)
 
     def ready() -> None:
         # What is there by now stays as long as the process: no collection needs to look at it again.

@@ -18,6 +18,7 @@ from apiserver.bootstrap.cluster import Facts, cluster
 from apiserver.bootstrap.ensure import ensure
 from apiserver.bootstrap.identity import keep_alive, server_name
 from apiserver.config.command_line import Config
+from apiserver.config.feature_gates import is_on
 from apiserver.config.settings import Serving
 from apiserver.credentials import Credentials, gather
 from apiserver.http.budget import Budget
@@ -78,9 +79,8 @@ def _chores(config: Config, server: ApiServer, port: int) -> Sequence[Coroutine[
     """What goes on as long as the server runs."""
     backend, host = server.backend, socket.gethostname()
     name = server_name(host, port)
-    return (
+    chores = [
         Compactor(backend.kv, clock=backend.clock, interval=config.store.etcd_compaction_interval).run(),
-        server.self_check.run(),
         keep_alive(
             backend,
             server.resources.__getitem__,
@@ -89,7 +89,10 @@ def _chores(config: Config, server: ApiServer, port: int) -> Sequence[Coroutine[
             holder=f"{name}_{chance.uid(backend.chance)}",
             clock=backend.clock,
         ),
-    )
+    ]
+    if is_on("DetectCacheInconsistency", config.features.feature_gates):
+        chores.append(server.self_check.run())
+    return chores
 
 
 @asynccontextmanager
@@ -157,6 +160,8 @@ def _settings(config: Config, address: str) -> Settings:
             seconds=serving.request_timeout,
         ),
         event_ttl=config.store.event_ttl,
+        disabled_plugins=config.admission.disable_admission_plugins,
+        allow_privileged=config.admission.allow_privileged,
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
     )

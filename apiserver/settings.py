@@ -1,6 +1,6 @@
 """What the wiring of a server is told, besides its store and whom it trusts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -20,5 +20,9 @@ class Settings:
     budget: Budget = field(default_factory=Budget)
     event_ttl: float = 3600.0
     """Seconds for which events are kept."""
+    disabled_plugins: Collection[str] = ()
+    """Of admission, by name."""
+    allow_privileged: bool = True
+    """Whether containers may be privileged."""
     audit_log: Path | None = None
     audit_policy: Path | None = None

@@ -37,6 +37,11 @@ class Plugin:
         """Let pass what is written, or raise why not."""
 
 
+def name_of(plugin: Plugin) -> str:
+    """What upstream and its flags call it."""
+    return type(plugin).__name__
+
+
 def forbidden(attributes: Attributes, problem: str, causes: Sequence[Cause] = ()) -> Forbidden:
     return status.forbidden(attributes.resource.group_resource, _name(attributes), problem, causes)
 

@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apimachinery.flags import Sections
+from apiserver.config import admission_plugins
+from apiserver.config.feature_gates import unhonoured
 from apiserver.config.settings import (
+    Admission,
     Auditing,
     Authentication,
     Authorization,
+    Features,
     Logging,
     Services,
     Serving,
@@ -23,8 +27,10 @@ _SECTIONS = {
     "store": Store,
     "authentication": Authentication,
     "authorization": Authorization,
+    "admission": Admission,
     "services": Services,
     "auditing": Auditing,
+    "features": Features,
     "logging": Logging,
 }
 
@@ -35,11 +41,23 @@ class Config:
     store: Store
     authentication: Authentication
     authorization: Authorization
+    admission: Admission
     services: Services
     auditing: Auditing
+    features: Features
     logging: Logging
     ignored: tuple[str, ...] = ()
     """Flags of kube-apiserver that were given and have no effect."""
+
+    def unhonoured(self) -> Sequence[str]:
+        """Flags that are known, with values that would have another effect on kube-apiserver than they have here."""
+        store = self.store
+        return (
+            *(f"--feature-gates={gate}" for gate in unhonoured(self.features.feature_gates)),
+            *(() if store.watch_cache else ("--watch-cache=false",)),
+            *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),
+            *(f"--watch-cache-sizes={name}#0" for name, size in store.watch_cache_sizes if not size),
+        )
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
@@ -77,7 +95,10 @@ def _problem(config: Config) -> str:
         and not config.authentication.service_account_signing_key_file
     ):
         return "--service-account-key-file needs --service-account-signing-key-file, to sign tokens with"
-    return _mode_problem(config.authorization.authorization_mode)
+    admission = config.admission
+    return _mode_problem(config.authorization.authorization_mode) or admission_plugins.problem(
+        admission.enable_admission_plugins, admission.disable_admission_plugins
+    )
 
 
 def _mode_problem(modes: Sequence[str]) -> str:

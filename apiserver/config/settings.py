@@ -16,6 +16,8 @@ from apimachinery.flags import (
     seconds,
     words,
 )
+from apiserver.config.feature_gates import read_gates
+from apiserver.config.watch_cache import cache_sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,16 @@ class Store:
     etcd_compaction_interval: Annotated[
         float, Flag("how often old versions are forgotten; 0s: never (5m0s)", seconds)
     ] = 300.0
+    watch_cache: Annotated[bool, Flag("keep all objects at hand; it is always so (true)", boolean)] = True
+    default_watch_cache_size: Annotated[
+        int, Flag("a cache has the size that it needs, whatever is said here (100)", natural)
+    ] = 100
+    watch_cache_sizes: Annotated[
+        tuple[tuple[str, int], ...],
+        Flag(
+            "the same for some resources, as pods#100,leases.coordination.k8s.io#0", cache_sizes, repeats=True
+        ),
+    ] = ()
     event_ttl: Annotated[float, Flag("how long events are kept (1h0m0s)", seconds)] = 3600.0
     data_dir: Annotated[
         Path | None, Flag("keep the store in this process on disk there (memory only)", Path)
@@ -136,6 +148,29 @@ class Authorization:
         tuple[str, ...],
         Flag("who may do what; only AlwaysAllow is built so far (AlwaysAllow)", words, repeats=True),
     ] = ("AlwaysAllow",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """Admission"""
+
+    enable_admission_plugins: Annotated[
+        tuple[str, ...], Flag("plugins that are to be on; all that are built are", words, repeats=True)
+    ] = ()
+    disable_admission_plugins: Annotated[
+        tuple[str, ...], Flag("plugins that are to be off (none)", words, repeats=True)
+    ] = ()
+    allow_privileged: Annotated[bool, Flag("let containers be privileged (true)", boolean)] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """Features"""
+
+    feature_gates: Annotated[
+        tuple[tuple[str, bool], ...],
+        Flag("what to switch of kube-apiserver's features, as A=true,B=false", read_gates, repeats=True),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 _NAMES = """
     admission-control admission-control-config-file aggregator-reject-forwarding-redirect allow-metric-labels
-    allow-metric-labels-manifest allow-privileged apiserver-count audit-log-batch-buffer-size
+    allow-metric-labels-manifest apiserver-count audit-log-batch-buffer-size
     audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
     audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress audit-log-format
     audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode
@@ -18,13 +18,13 @@ _NAMES = """
     authorization-webhook-config-file authorization-webhook-version contention-profiling
     coordinated-leadership-lease-duration coordinated-leadership-renew-deadline
     coordinated-leadership-retry-period cors-allowed-origins debug-socket-path default-not-ready-toleration-seconds
-    default-unreachable-toleration-seconds default-watch-cache-size delete-collection-workers
-    disable-admission-plugins disable-http2-serving disabled-metrics egress-selector-config-file emulated-version
-    emulation-forward-compatible enable-admission-plugins enable-aggregator-routing enable-bootstrap-token-auth
+    default-unreachable-toleration-seconds delete-collection-workers
+    disable-http2-serving disabled-metrics egress-selector-config-file emulated-version
+    emulation-forward-compatible enable-aggregator-routing enable-bootstrap-token-auth
     enable-garbage-collector enable-logs-handler enable-priority-and-fairness encryption-provider-config
     encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-count-metric-poll-period
     etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout etcd-servers-overrides
-    external-hostname feature-gates goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
+    external-hostname goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
     kubelet-client-certificate kubelet-client-key kubelet-port kubelet-preferred-address-types
     kubelet-read-only-port kubelet-timeout kubernetes-service-node-port lease-reuse-duration-seconds
     livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream
@@ -39,8 +39,7 @@ _NAMES = """
     service-account-max-token-expiration service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
     storage-backend storage-initialization-timeout storage-media-type strict-transport-security-directives
-    tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule watch-cache
-    watch-cache-sizes
+    tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule
 """
 IGNORED = tuple(_NAMES.split())
 

@@ -78,6 +78,46 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(["--authorization-mode=RBCA"], '"RBCA" is not a valid mode', id="no mode"),
         pytest.param(["--tls-cert-file=a"], "--tls-cert-file and --tls-private-key-file", id="half a pair"),
         pytest.param(["--etcd-servers=a", "--data-dir=b"], "exclude each other", id="two stores"),
+        pytest.param(["--feature-gates=A=true"], "unrecognized feature gate: A", id="no gate"),
+        pytest.param(["--feature-gates=WatchList"], "missing bool value for WatchList", id="half a gate"),
+        pytest.param(
+            ["--feature-gates=WatchList=on"],
+            'invalid value of WatchList=on, err: strconv.ParseBool: parsing "on": invalid syntax',
+            id="a gate ajar",
+        ),
+        pytest.param(
+            ["--feature-gates=ServerSideApply=false"],
+            "unrecognized feature gate: ServerSideApply",
+            id="old gate",
+        ),
+        pytest.param(
+            ["--feature-gates=JobSuccessPolicy=false"],
+            "cannot set feature gate JobSuccessPolicy to false, feature is locked to true",
+            id="locked gate",
+        ),
+        pytest.param(["--watch-cache-sizes=pods"], "invalid value of watch cache size: pods", id="no size"),
+        pytest.param(
+            ["--watch-cache-sizes=pods#x"], "invalid size of watch cache size: pods#x", id="odd size"
+        ),
+        pytest.param(
+            ["--watch-cache-sizes=pods#-1"], "watch cache size cannot be negative: pods#-1", id="size below 0"
+        ),
+        pytest.param(
+            ["--enable-admission-plugins=A"], 'enable-admission-plugins plugin "A" is unknown', id="no plugin"
+        ),
+        pytest.param(
+            ["--disable-admission-plugins=A"],
+            'disable-admission-plugins plugin "A" is unknown',
+            id="off, no plugin",
+        ),
+        pytest.param(
+            ["--enable-admission-plugins=Priority", "--disable-admission-plugins=Priority"],
+            "[Priority] in enable-admission-plugins and disable-admission-plugins overlapped",
+            id="on and off",
+        ),
+        pytest.param(
+            ["--enable-admission-plugins=PodSecurity"], "PodSecurity is not built yet", id="plugin not built"
+        ),
         pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="a slip of the finger"),
         pytest.param(["--secure=1"], "unrecognized arguments: --secure=1", id="no abbreviations"),
         pytest.param(["now"], "unrecognized arguments: now", id="too much"),
@@ -91,9 +131,30 @@ def test_what_is_wrong_is_refused_by_name(arguments, says, capsys):
 
 
 def test_flags_of_kube_apiserver_that_have_no_effect_are_told_of():
-    config = read("--feature-gates=A=true", "--profiling", "--watch-cache", "true", "--secure-port=1")
-    assert config.ignored == ("feature-gates", "profiling", "watch-cache")
+    config = read("--vmodule=A=1", "--profiling", "--goaway-chance", "0.1", "--secure-port=1")
+    assert config.ignored == ("goaway-chance", "profiling", "vmodule")
     assert config.serving.secure_port == 1
+
+
+def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_told_of():
+    config = read(
+        "--feature-gates=WatchList=false,APIServerTracing=true,DetectCacheInconsistency=false",
+        "--feature-gates=kube:AllAlpha=true,WatchListClient=true",
+        "--watch-cache=false",
+        "--default-watch-cache-size=0",
+        "--watch-cache-sizes=pods#0,nodes#100",
+        "--disable-admission-plugins=Priority,AlwaysAdmit",
+        "--enable-admission-plugins=LimitRanger",
+        "--allow-privileged=false",
+    )
+    assert config.unhonoured() == (
+        "--feature-gates=WatchList=false",
+        "--feature-gates=AllAlpha=true",
+        "--watch-cache=false",
+        "--default-watch-cache-size=0",
+        "--watch-cache-sizes=pods#0",
+    )
+    assert (config.ignored, read().unhonoured()) == ((), ())
 
 
 def test_no_flag_is_both_built_and_ignored():

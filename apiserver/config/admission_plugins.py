@@ -1,0 +1,36 @@
+"""Admission plugins of kube-apiserver 1.36: which there are, and what is wrong with switching them."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from apimachinery.gotext import quote
+from apiserver.admission.chain import PLUGINS
+from apiserver.admission.plugin import name_of
+
+_NAMES: Final = """
+    AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology LimitRanger
+    ServiceAccount NodeRestriction TaintNodesByCondition AlwaysPullImages ImagePolicyWebhook PodSecurity PodNodeSelector
+    Priority DefaultTolerationSeconds PodTolerationRestriction EventRateLimit ExtendedResourceToleration
+    DefaultStorageClass StorageObjectInUseProtection PodGroupProtection OwnerReferencesPermissionEnforcement
+    PersistentVolumeClaimResize RuntimeClass CertificateApproval CertificateSigning ClusterTrustBundleAttest
+    CertificateSubjectRestriction DefaultIngressClass DenyServiceExternalIPs PodTopologyLabels PodGroupWorkloadExists
+    NodeDeclaredFeatureValidator JobValidation PodResizeValidator MutatingAdmissionPolicy MutatingAdmissionWebhook
+    ValidatingAdmissionPolicy ValidatingAdmissionWebhook ResourceQuota AlwaysDeny
+"""
+UPSTREAM: Final = tuple(_NAMES.split())
+"""In the order in which they run."""
+BUILT: Final = frozenset(name_of(plugin) for plugin in PLUGINS)
+
+
+def problem(enabled: Sequence[str], disabled: Collection[str]) -> str:
+    """What is wrong with switching plugins so; "" if nothing is. All that are built are on by default."""
+    for flag, names in (("enable", enabled), ("disable", disabled)):
+        for name in names:
+            if name not in UPSTREAM:
+                return f"{flag}-admission-plugins plugin {quote(name)} is unknown"
+    both = sorted(set(enabled) & set(disabled))
+    if both:
+        shown = " ".join(both)
+        return f"[{shown}] in enable-admission-plugins and disable-admission-plugins overlapped"
+    lacking = [name for name in enabled if name not in BUILT]
+    return f"--enable-admission-plugins: {lacking[0]} is not built yet" if lacking else ""

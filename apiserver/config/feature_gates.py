@@ -1,0 +1,158 @@
+"""Feature gates of kube-apiserver 1.36: which there are, what they are by default, and what setting one means here."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from apimachinery.flags import boolean
+from apimachinery.gotext import plain, quote
+
+HONOURED: Final = frozenset({"DetectCacheInconsistency"})
+"""Gates that switch something of this server. All others are as they are by default."""
+
+
+class Gate(NamedTuple):
+    stage: str
+    default: bool
+    locked: bool = False
+    """It cannot be set to anything else."""
+
+
+_NAMES: Final[Mapping[Gate, str]] = {
+    Gate("ALPHA", default=False): """
+        APIServingWithRoutine AllAlpha AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
+        CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR ClientsPreferCBOR
+        CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
+        ContainerStopSignals CrossNamespaceVolumeDataSource DRAListTypeAttributes
+        DRANodeAllocatableResources DRAResourcePoolStatus DRAWorkloadResourceClaims EventedPLEG
+        GangScheduling GenericWorkload HPAScaleToZero ImageVolumeWithDigest
+        InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+        KubeletInUserNamespace ManifestBasedAdmissionControlConfig MemoryQoS MutablePVNodeAffinity
+        PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
+        PodLogsQuerySplitStreams PodsAPI QOSReserved ReduceDefaultCrashLoopBackOffDecay
+        RuntimeClassInImageCriApi ShardedListAndWatch StorageCapacityScoring StorageVersionAPI
+        TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling TopologyManagerPolicyAlphaOptions
+        UserNamespacesHostNetworkSupport VolumeLimitScaling WindowsCPUAndMemoryAffinity
+        WorkloadAwarePreemption WorkloadWithJob
+    """,
+    Gate("BETA", default=False): """
+        AllBeta ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode
+        CoordinatedLeaderElection DRADeviceTaintRules LocalStorageCapacityIsolationFSQuotaMonitoring
+        MaxUnavailableStatefulSet PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls
+        StorageVersionMigrator
+    """,
+    Gate("BETA", default=True): """
+        APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AtomicFIFO
+        AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions
+        CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation
+        ClientsAllowTLSCacheGC ComponentFlagz ComponentStatusz ConstrainedImpersonation ContainerCheckpoint
+        ContainerRestartRules DRAConsumableCapacity DRADeviceBindingConditions DRADeviceTaints
+        DRAExtendedResource DRAPartitionableDevices DRAResourceClaimDeviceStatus
+        DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidationBeta
+        DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency EnvFiles ExtendWebSocketsToKubelet
+        GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HPAConfigurableTolerance
+        HostnameOverride InOrderInformersBatchProcess InPlacePodLevelResourcesVerticalScaling
+        InPlacePodVerticalScalingInitContainers KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages
+        KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot
+        MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
+        MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs NodeDeclaredFeatures
+        NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching PLEGOnDemandRelist
+        PodDeletionCost PodLevelResources PodReadyToStartContainersCondition PodTopologyLabelsAdmission
+        PortForwardWebsockets PreventStaticPodAPIReferences RelaxedServiceNameValidation
+        ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile RemoteRequestHeaderUID
+        ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
+        RotateKubeletServerCertificate SchedulerAsyncPreemption SchedulerPopFromBackoffQ
+        ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet
+        StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet
+        StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison StorageVersionHash
+        StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector
+        StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
+        TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
+        UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO
+        WatchCacheInitializationPostStartHook WatchList WatchListClient WindowsGracefulNodeShutdown
+    """,
+    Gate("GA", default=True): """
+        AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList InformerResourceVersion
+        MutatingAdmissionPolicy
+    """,
+    Gate("GA", default=True, locked=True): """
+        APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
+        AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions CRDValidationRatcheting
+        CSIServiceAccountTokenSecrets ConsistentListFromCache CustomResourceFieldSelectors DRAAdminAccess
+        DeclarativeValidation DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
+        ExternalServiceAccountTokenSigner ImageMaximumGCAge ImageVolume InOrderInformers
+        InPlacePodVerticalScaling JobBackoffLimitPerIndex JobManagedBy JobPodReplacementPolicy
+        JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz KubeletPSI
+        KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing LogarithmicScaleDown
+        MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator MutableCSINodeAllocatableCount
+        NFTablesProxyMode NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap
+        OrderedNamespaceDeletion PodLifecycleSleepAction PodLifecycleSleepActionAllowZero
+        PodObservedGenerationTracking PodSchedulingReadiness PreferSameTrafficDistribution ProcMountType
+        RecoverVolumeExpansionFailure RecursiveReadOnlyMounts RelaxedDNSSearchValidation
+        RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization RetryGenerateName
+        SELinuxChangePolicy SELinuxMountReadWriteOncePod SchedulerQueueingHints
+        SeparateTaintEvictionController ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
+        ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo SidecarContainers
+        StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
+        StructuredAuthenticationConfiguration SupplementalGroupsPolicy SystemdWatchdog
+        TopologyManagerPolicyOptions UserNamespacesSupport VolumeAttributesClass WinDSR WinOverlay
+    """,
+    Gate("DEPRECATED", default=False): """
+        AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
+        ChangeContainerStatusOnKubeletRestart DeclarativeValidationTakeover KMSv1
+        KubeletRegistrationGetOnExistsOnly WindowsHostNetwork
+    """,
+    Gate("DEPRECATED", default=False, locked=True): """
+        AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC
+    """,
+    Gate("DEPRECATED", default=True): """
+        DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping
+        StorageNamespaceIndex
+    """,
+    Gate("DEPRECATED", default=True, locked=True): """
+        AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion
+    """,
+}  # fmt: skip
+
+GATES: Final[Mapping[str, Gate]] = MappingProxyType(
+    {name: gate for gate, names in _NAMES.items() for name in names.split()}
+)
+
+
+def read_gates(text: str) -> tuple[tuple[str, bool], ...]:
+    """`A=true,B=false`, or `kube:A=true` as kube-apiserver takes it too."""
+    return tuple(_gate(one) for one in text.split(",") if one)
+
+
+def _gate(text: str) -> tuple[str, bool]:
+    name, equals, value = text.partition("=")
+    name, value = name.strip().removeprefix("kube:"), value.strip()
+    if not equals:
+        raise ArgumentTypeError(f"missing bool value for {name}")
+    try:
+        wanted = boolean(value)
+    except ArgumentTypeError as error:
+        problem = f"strconv.ParseBool: parsing {quote(value)}: invalid syntax"
+        raise ArgumentTypeError(f"invalid value of {name}={value}, err: {problem}") from error
+    gate = GATES.get(name)
+    if gate is None:
+        raise ArgumentTypeError(f"unrecognized feature gate: {name}")
+    if gate.locked and wanted != gate.default:
+        shown, only = plain(wanted), plain(gate.default)
+        raise ArgumentTypeError(f"cannot set feature gate {name} to {shown}, feature is locked to {only}")
+    return name, wanted
+
+
+def is_on(name: str, given: Iterable[tuple[str, bool]]) -> bool:
+    return dict(given).get(name, GATES[name].default)
+
+
+def unhonoured(given: Iterable[tuple[str, bool]]) -> list[str]:
+    """Settings that change what kube-apiserver does, and nothing here; of one that comes twice the last counts."""
+    wanted = dict(given)
+    return [
+        f"{name}={plain(flag)}"
+        for name, flag in wanted.items()
+        if name not in HONOURED and flag != GATES[name].default
+    ]
