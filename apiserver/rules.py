@@ -7,6 +7,7 @@ from apiserver.resources.spec import Resource
 from apiserver.storage.stored import Tree
 from apiserver.validation import registry
 from apiserver.validation.pods.privileged import SUBRESOURCES, check_unprivileged
+from apiserver.validation.rules import Tree as View
 
 
 class KindRules:
@@ -29,11 +30,11 @@ class UnprivilegedRules(KindRules):
         self.check_update = _check_update
 
 
-def _check_create(resource: Resource, tree: Tree) -> list[FieldError]:
+def _check_create(resource: Resource, tree: View) -> list[FieldError]:
     return [*registry.check_create(resource, tree), *check_unprivileged(resource.group_kind, tree)]
 
 
-def _check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> list[FieldError]:
+def _check_update(resource: Resource, subresource: str, new: View, old: View) -> list[FieldError]:
     found = registry.check_update(resource, subresource, new, old)
     if subresource in SUBRESOURCES:
         found += check_unprivileged(resource.group_kind, new)
