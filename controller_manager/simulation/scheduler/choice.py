@@ -8,6 +8,7 @@ from controller_manager.simulation.scheduler.filters import Check, Refusal
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.profile import FILTERS, SCORES
+from controller_manager.simulation.scheduler.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +18,12 @@ class Found:
     """By node."""
 
 
-def find_able(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Found:
-    checks = [check for check in (one(pod, nodes) for one in FILTERS) if check is not None]
-    refusals = {node.name: refusal for node in nodes if (refusal := first_refusal(checks, node)) is not None}
-    return Found([node for node in nodes if node.name not in refusals], refusals)
+def find_able(pod: PodInfo, world: World) -> Found:
+    checks = [check for check in (one(pod, world) for one in FILTERS) if check is not None]
+    refusals = {
+        node.name: refusal for node in world.nodes if (refusal := first_refusal(checks, node)) is not None
+    }
+    return Found([node for node in world.nodes if node.name not in refusals], refusals)
 
 
 def first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
@@ -31,13 +34,13 @@ def first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
     return None
 
 
-def best_of(pod: PodInfo, able: Sequence[NodeInfo]) -> list[NodeInfo]:
+def best_of(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> list[NodeInfo]:
     """Those that are equally good."""
     if len(able) == 1:
         return [*able]
     totals = [0.0] * len(able)
     for score, weight in SCORES:
-        points = score(pod, able)
+        points = score(pod, world, able)
         if points is not None:
             totals = [total + weight * int(one) for total, one in zip(totals, points, strict=True)]
     highest = max(totals)

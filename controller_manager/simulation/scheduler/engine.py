@@ -6,11 +6,13 @@ goes on beside: its pod is taken to be on its node from the decision on.
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Final
 
+from apimachinery import meta
 from apimachinery.chance import fraction
 from apimachinery.status import ApiError, Conflict, NotFound
-from controller_manager.kinds import NODES, PODS
+from controller_manager.kinds import NAMESPACES, NODES, PODS
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.engine import Context, Engine
 from controller_manager.runtime.resource import Key
@@ -26,6 +28,7 @@ from controller_manager.simulation.scheduler.gates import (
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.queue import SchedulingQueue
+from controller_manager.simulation.scheduler.world import World
 from controller_manager.workloads.podview import PodView
 
 LOG: Final = logging.getLogger(__name__)
@@ -41,6 +44,7 @@ class Scheduler:
         self._events = context.recorder.series_of(SCHEDULER, SCHEDULER)
         self._pods = context.informers.of(PODS)
         self._nodes = context.informers.of(NODES)
+        self._namespaces = context.informers.of(NAMESPACES)
         self._cluster = Cluster()
         self._queue = SchedulingQueue(context.clock)
         self._assumed: set[str] = set()
@@ -49,8 +53,8 @@ class Scheduler:
         self._pods.add_handler(self._pod_changed)
 
     async def run(self) -> None:
-        await self._nodes.wait_synced()
-        await self._pods.wait_synced()
+        for informer in (self._namespaces, self._nodes, self._pods):
+            await informer.wait_synced()
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._room.acquire()
@@ -103,20 +107,24 @@ class Scheduler:
             self._room.release()
             return
         pod = PodInfo.of(view)
-        nodes = self._cluster.nodes()
-        found = find_able(pod, nodes)
+        world = World(nodes=self._cluster.nodes(), labels_of_namespace=self._labels_of_namespace)
+        found = find_able(pod, world)
         if found.able:
-            node = self._pick(best_of(pod, found.able))
+            node = self._pick(best_of(pod, world, found.able))
             self._assumed.add(view.uid)
             self._cluster.place(pod, node.name)
             self._queue.drop(key)
             group.create_task(self._bind(pod, node.name), name=f"scheduler/bind {key}")
             return
         try:
-            await self._refuse(pod, found, len(nodes))
+            await self._refuse(pod, found, len(world.nodes))
         finally:
             self._queue.stick(key)
             self._room.release()
+
+    def _labels_of_namespace(self, name: str) -> Mapping[str, str]:
+        namespace = self._namespaces.lister.get("", name)
+        return meta.labels(namespace) if namespace else {}
 
     def _pick(self, best: list[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._chance) * len(best))]

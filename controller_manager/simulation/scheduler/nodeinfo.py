@@ -17,31 +17,41 @@ _EMPTY: Tree = {}
 class NodeInfo:
     """The node itself may be unknown still, while pods on it are known."""
 
-    __slots__ = ("allocatable", "name", "node", "pods", "requested", "weighed")
+    __slots__ = (
+        "allocatable",
+        "by_owner",
+        "labels",
+        "name",
+        "node",
+        "pods",
+        "requested",
+        "weighed",
+        "with_terms",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Tree = _EMPTY
+        self.labels: Mapping[str, str] = {}
         self.allocatable: Amounts = Counter()
         self.pods: dict[str, PodInfo] = {}
+        self.with_terms: dict[str, PodInfo] = {}
+        """Those of the pods that wish to be with others or apart from them."""
+        self.by_owner: Counter[str] = Counter()
         self.requested: Amounts = Counter()
         self.weighed: Amounts = Counter()
 
     def set_node(self, node: Tree) -> None:
-        self.node = node
+        self.node, self.labels = node, meta.labels(node)
         status = node.get("status") or {}
         self.allocatable = amounts(status.get("allocatable") or status.get("capacity"))
 
     def forget_node(self) -> None:
-        self.node, self.allocatable = _EMPTY, Counter()
+        self.set_node(_EMPTY)
 
     @property
     def is_known(self) -> bool:
         return self.node is not _EMPTY
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return meta.labels(self.node)
 
     @property
     def taints(self) -> Sequence[Tree]:
@@ -58,17 +68,24 @@ class NodeInfo:
     def add(self, pod: PodInfo) -> None:
         self.remove(pod.view.uid)
         self.pods[pod.view.uid] = pod
+        if pod.terms:
+            self.with_terms[pod.view.uid] = pod
+        self.by_owner[pod.view.owner_uid] += 1
         self.requested.update(pod.requested)
         self.weighed.update(pod.weighed)
 
     def remove(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
         if pod is not None:
+            self.with_terms.pop(uid, None)
+            self.by_owner[pod.view.owner_uid] -= 1
             self.requested.subtract(pod.requested)
             self.weighed.subtract(pod.weighed)
 
     def copy(self) -> "NodeInfo":
         other = NodeInfo(self.name)
-        other.node, other.allocatable, other.pods = self.node, self.allocatable, dict(self.pods)
+        other.node, other.labels, other.allocatable = self.node, self.labels, self.allocatable
+        other.pods, other.with_terms = dict(self.pods), dict(self.with_terms)
+        other.by_owner = self.by_owner.copy()
         other.requested, other.weighed = self.requested.copy(), self.weighed.copy()
         return other

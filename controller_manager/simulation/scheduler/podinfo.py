@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from controller_manager.runtime.resource import Tree
+from controller_manager.simulation.scheduler.affinity_terms import NO_TERMS, Terms, terms_of
 from controller_manager.simulation.scheduler.amounts import Amounts, requested, weighed
 from controller_manager.workloads.podview import PodView
 
@@ -29,6 +30,7 @@ class PodInfo:
     requested: Amounts
     weighed: Amounts
     host_ports: tuple[HostPort, ...] = field(default=())
+    terms: Terms = NO_TERMS
 
     @classmethod
     def of(cls, view: PodView) -> "PodInfo":
@@ -39,6 +41,7 @@ class PodInfo:
             requested=requested(spec),
             weighed=weighed(spec),
             host_ports=tuple(_host_ports(spec)),
+            terms=terms_of(view),
         )
 
     @property

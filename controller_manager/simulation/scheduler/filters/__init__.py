@@ -1,14 +1,15 @@
 """Which nodes can take a pod: a file for each reason why one cannot.
 
-A filter is asked once for a pod, with all nodes, and answers a check for single nodes, or None if it has nothing
+A filter is asked once for a pod, with the whole world, and answers a check for single nodes, or None if it has nothing
 against any. The first filter that refuses a node gives the reasons. The order is upstream's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.world import World
 
 
 class Refusal(NamedTuple):
@@ -18,4 +19,4 @@ class Refusal(NamedTuple):
 
 
 Check = Callable[[NodeInfo], Refusal | None]
-Filter = Callable[[PodInfo, Sequence[NodeInfo]], Check | None]
+Filter = Callable[[PodInfo, World], Check | None]

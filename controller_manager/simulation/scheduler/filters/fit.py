@@ -1,13 +1,12 @@
 """What the node has left is too little. Upstream: plugins/noderesources, fit."""
 
-from collections.abc import Sequence
-
 from controller_manager.simulation.scheduler.filters import Check, Refusal
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.world import World
 
 
-def resources_fit(pod: PodInfo, _: Sequence[NodeInfo]) -> Check:
+def resources_fit(pod: PodInfo, _: World) -> Check:
     wanted = {name: amount for name, amount in pod.requested.items() if amount > 0}
 
     def check(node: NodeInfo) -> Refusal | None:

@@ -1,23 +1,22 @@
 """A node that is closed, or not the one that the pod names."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from controller_manager.simulation.scheduler.filters import Check, Refusal
-from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.world import World
 from controller_manager.workloads.tolerations import UNSCHEDULABLE, tolerates
 
 _CLOSED: Final = Refusal(("node(s) were unschedulable",), is_final=True)
 _ANOTHER: Final = Refusal(("node(s) didn't match the requested node name",), is_final=True)
 
 
-def node_unschedulable(pod: PodInfo, _: Sequence[NodeInfo]) -> Check | None:
+def node_unschedulable(pod: PodInfo, _: World) -> Check | None:
     if tolerates(pod.spec, UNSCHEDULABLE):
         return None
     return lambda node: _CLOSED if node.is_unschedulable else None
 
 
-def node_name(pod: PodInfo, _: Sequence[NodeInfo]) -> Check | None:
+def node_name(pod: PodInfo, _: World) -> Check | None:
     wanted = pod.spec.get("nodeName")
     return (lambda node: None if node.name == wanted else _ANOTHER) if wanted else None

@@ -1,16 +1,16 @@
 """Host ports that are taken. Upstream: plugins/nodeports."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from controller_manager.simulation.scheduler.filters import Check, Refusal
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.world import World
 
 _TAKEN: Final = Refusal(("node(s) didn't have free ports for the requested pod ports",))
 
 
-def node_ports(pod: PodInfo, _: Sequence[NodeInfo]) -> Check | None:
+def node_ports(pod: PodInfo, _: World) -> Check | None:
     if not pod.host_ports:
         return None
 

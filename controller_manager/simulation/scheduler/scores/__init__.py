@@ -8,10 +8,11 @@ from typing import Final
 
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.world import World
 
 BEST: Final = 100
 
-Score = Callable[[PodInfo, Sequence[NodeInfo]], Sequence[float] | None]
+Score = Callable[[PodInfo, World, Sequence[NodeInfo]], Sequence[float] | None]
 
 
 def normalized(raw: Sequence[float], *, less_is_better: bool = False) -> list[float]:

@@ -10,6 +10,7 @@ from controller_manager.runtime.resource import Tree
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.scores import BEST, normalized
+from controller_manager.simulation.scheduler.world import World
 from controller_manager.workloads.node_selectors import term_holds
 from controller_manager.workloads.tolerations import tolerates
 
@@ -18,7 +19,7 @@ _LEAST_IMAGE: Final = 23 * _MEGABYTE
 _MOST_IMAGE: Final = 1000 * _MEGABYTE
 
 
-def preferred_affinity(pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def preferred_affinity(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
     affinity = pod.affinity.get("nodeAffinity") or {}
     preferred: Sequence[Tree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     if not preferred:
@@ -33,7 +34,7 @@ def _prefers(preference: Tree, node: NodeInfo) -> bool:
     return is_empty or term_holds(term, node.node)
 
 
-def tolerated_taints(pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def tolerated_taints(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
     raw = [sum(_is_in_the_way(pod, taint) for taint in node.taints) for node in nodes]
     return normalized(raw, less_is_better=True) if any(raw) else None
 
@@ -42,7 +43,7 @@ def _is_in_the_way(pod: PodInfo, taint: Tree) -> bool:
     return taint["effect"] == "PreferNoSchedule" and not tolerates(pod.spec, taint)
 
 
-def image_locality(pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def image_locality(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
     """Where the images are; one that few nodes have counts for less, or pods would all go there."""
     images = [container.get("image", "") for container in pod.spec.get("containers") or ()]
     sizes = [_sizes(node) for node in nodes]

@@ -8,11 +8,12 @@ from controller_manager.simulation.scheduler.amounts import CPU, MEMORY
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.scores import BEST
+from controller_manager.simulation.scheduler.world import World
 
 _WEIGHED: Final = (CPU, MEMORY)
 
 
-def least_allocated(pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[float]:
+def least_allocated(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float]:
     return [_left(pod, node) for node in nodes]
 
 
@@ -25,7 +26,7 @@ def _used(pod: PodInfo, node: NodeInfo, name: str) -> float:
     return (node.weighed[name] + pod.weighed[name]) / node.allocatable[name]
 
 
-def balanced_allocation(pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def balanced_allocation(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
     if not any(pod.requested[name] for name in _WEIGHED):
         return None
     return [_balance(pod, node) for node in nodes]

@@ -1,0 +1,50 @@
+"""Stage documents in files: those of the user, and those that come with mockube.
+
+Reads files; what the documents mean stands in `document`.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from controller_manager.simulation.stages.document import SIMULATED, Stage, stage_of
+from controller_manager.simulation.stages.errors import StageError
+
+DEFAULTS: Final = Path(__file__).parent / "defaults"
+
+
+def load_stages(files: Iterable[Path]) -> tuple[Stage, ...]:
+    """The stages of the files, and for a kind that has none there those that come with mockube, if it has some."""
+    given = [stage for file in files for stage in _read(file)]
+    told = {stage.kind for stage in given}
+    defaults = [stage for file in sorted(DEFAULTS.glob("*.yaml")) for stage in _read(file)]
+    return (*given, *(stage for stage in defaults if stage.kind not in told))
+
+
+def by_kind(stages: Iterable[Stage]) -> dict[str, Sequence[Stage]]:
+    listed = list(stages)
+    return {kind: [stage for stage in listed if stage.kind == kind] for kind in SIMULATED}
+
+
+def _read(file: Path) -> list[Stage]:
+    try:
+        documents = [tree for tree in _documents(file) if tree is not None]
+        stages = [stage_of(tree) for tree in documents]
+    except OSError as error:
+        raise StageError(f"{file}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise StageError(f"{file}: {error}") from error
+    except StageError as error:
+        raise StageError(f"{file}: {error}") from error
+    return [stage for stage in stages if stage is not None]
+
+
+def _documents(file: Path) -> list[Any]:
+    """Every document of the file; those of a List are in its items."""
+    documents: list[Any] = []
+    for tree in yaml.safe_load_all(file.read_text("utf-8")):
+        is_list = isinstance(tree, dict) and isinstance(tree.get("items"), list)
+        documents += tree["items"] if is_list else [tree]
+    return documents
