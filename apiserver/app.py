@@ -12,7 +12,8 @@ from apimachinery.clock import Clock, RealClock
 from apimachinery.groups import GroupResource
 from apimachinery.schema import builtin
 from apimachinery.schema.decode import Decoder
-from apiserver.admission.chain import Admission
+from apiserver.admission.chain import PLUGINS, Admission
+from apiserver.admission.plugin import name_of
 from apiserver.aggregation.availability import Availability
 from apiserver.allocation.services import SERVICES, ServiceAllocator
 from apiserver.authn.wiring import Trust, authenticators
@@ -40,7 +41,7 @@ from apiserver.resources.spec import Resource
 from apiserver.resources.strategies.lookup import STRATEGIES
 from apiserver.rest.backend import Backend
 from apiserver.rest.reviews.lookup import with_reviews
-from apiserver.rules import KindRules
+from apiserver.rules import KindRules, UnprivilegedRules
 from apiserver.settings import Settings
 from apiserver.storage.expiry import Expiry
 from apiserver.storage.keys import Layout
@@ -83,6 +84,7 @@ def _backend(
     kv: KV, resources: Mapping[Name, Resource], settings: Settings, *, clock: Clock, chance: Chance
 ) -> Backend:
     schemas, layout = builtin.load(), Layout(settings.prefix)
+    rules = KindRules if settings.allow_privileged else UnprivilegedRules
     mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
     for row in resources.values():
         mirror.shelf(layout.shelf(row))
@@ -97,8 +99,8 @@ def _backend(
         decoder=Decoder(),
         clock=clock,
         chance=chance,
-        admission=Admission(),
-        rules=KindRules(Defaulter(schemas, clock=clock)),
+        admission=Admission([one for one in PLUGINS if name_of(one) not in settings.disabled_plugins]),
+        rules=rules(Defaulter(schemas, clock=clock)),
         read_value=read_value,
         rows=_stored_rows(resources.values()),
         strategies=STRATEGIES,
