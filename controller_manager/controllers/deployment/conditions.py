@@ -1,0 +1,94 @@
+"""The conditions of a Deployment: how one is set, and all that they may say."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from apimachinery.timestamps import format_time
+from apimachinery.wellknown import (
+    CONDITION_AVAILABLE,
+    CONDITION_PROGRESSING,
+    CONDITION_REPLICA_FAILURE,
+)
+from controller_manager.controllers.deployment.views import SetView
+from controller_manager.runtime.resource import Tree
+
+NEW_REPLICA_SET_CREATED: Final = "NewReplicaSetCreated"
+FOUND_NEW_REPLICA_SET: Final = "FoundNewReplicaSet"
+REPLICA_SET_CREATE_ERROR: Final = "ReplicaSetCreateError"
+REPLICA_SET_UPDATED: Final = "ReplicaSetUpdated"
+NEW_REPLICA_SET_AVAILABLE: Final = "NewReplicaSetAvailable"
+PROGRESS_DEADLINE_EXCEEDED: Final = "ProgressDeadlineExceeded"
+DEPLOYMENT_PAUSED: Final = "DeploymentPaused"
+DEPLOYMENT_RESUMED: Final = "DeploymentResumed"
+_AVAILABLE: Final = (
+    "True",
+    "MinimumReplicasAvailable",
+    "Deployment has minimum availability.",
+)
+_UNAVAILABLE: Final = (
+    "False",
+    "MinimumReplicasUnavailable",
+    "Deployment does not have minimum availability.",
+)
+
+Conditions = Sequence[Tree]
+
+
+def find(conditions: Conditions, condition_type: str) -> Tree | None:
+    return next((it for it in conditions if it.get("type") == condition_type), None)
+
+
+def reason_of(conditions: Conditions, condition_type: str) -> str:
+    found = find(conditions, condition_type)
+    return (found or {}).get("reason") or ""
+
+
+def without(conditions: Conditions, condition_type: str) -> Conditions:
+    return [it for it in conditions if it.get("type") != condition_type]
+
+
+def with_condition(conditions: Conditions, condition: Tree) -> Conditions:
+    """The same status for the same reason is not told again; a status that stays keeps its time."""
+    old = find(conditions, condition["type"])
+    if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition["reason"]):
+        return conditions
+    return replaced(conditions, condition)
+
+
+def replaced(conditions: Conditions, condition: Tree) -> Conditions:
+    """The condition told anew, whatever was told before."""
+    old = find(conditions, condition["type"])
+    if old is not None and old["status"] == condition["status"]:
+        since = old.get("lastTransitionTime") or condition["lastTransitionTime"]
+        condition = {**condition, "lastTransitionTime": since}
+    return [*without(conditions, condition["type"]), condition]
+
+
+def progressing(status: str, reason: str, message: str, now: datetime) -> Tree:
+    return _condition(CONDITION_PROGRESSING, status, reason, message, now)
+
+
+def available(*, is_available: bool, now: datetime) -> Tree:
+    return _condition(CONDITION_AVAILABLE, *(_AVAILABLE if is_available else _UNAVAILABLE), now)
+
+
+def _condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> Tree:
+    time = format_time(now)
+    return {
+        "type": condition_type,
+        "status": status,
+        "lastUpdateTime": time,
+        "lastTransitionTime": time,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def replica_failure(sets: Sequence[SetView]) -> Tree | None:
+    """What the first set that cannot make or delete its pods says; the new set is asked first."""
+    for it in sets:
+        failure = find((it.object.get("status") or {}).get("conditions") or (), CONDITION_REPLICA_FAILURE)
+        if failure is not None:
+            return {**failure, "lastUpdateTime": failure.get("lastTransitionTime")}
+    return None

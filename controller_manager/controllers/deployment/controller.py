@@ -1,0 +1,83 @@
+"""The controller of Deployments: what it watches, and how one reconciliation is put together."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from apimachinery import meta
+from apimachinery.labels import SelectorError
+from controller_manager.controllers.deployment import status
+from controller_manager.controllers.deployment.observe import scene_of, selector_of
+from controller_manager.controllers.deployment.plan import plan
+from controller_manager.controllers.deployment.views import DeploymentView
+from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
+from controller_manager.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from controller_manager.runtime.actions import NOTHING, Plan, Say
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads.claims import claims_of, key_of, keys_of_owners, settled
+from controller_manager.workloads.podview import PodView
+
+
+def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
+    deployment = caches.of(DEPLOYMENTS).get(*key)
+    if deployment is None:
+        return NOTHING
+    try:
+        selector = selector_of(deployment)
+    except SelectorError:
+        return NOTHING  # no server accepts such a selector, and trying again would not mend it
+    if selector.empty:
+        return _selecting_all(deployment)
+    claims = claims_of(caches, REPLICA_SETS, deployment, selector)
+    # Whose the sets are is settled alone: their changes bring the key back, and only then they are counted.
+    if first := settled(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
+        return Plan(actions=first)
+    return plan(scene_of(caches, deployment, claims.owned), now)
+
+
+def _selecting_all(deployment: Tree) -> Plan:
+    """Nothing is done for a Deployment that would take every pod there is."""
+    view = DeploymentView(deployment)
+    text = "This deployment is selecting all pods. A non-empty selector is required."
+    warning = Say(about=deployment, type="Warning", reason="SelectingAll", message=text)
+    seen = {**view.status, "observedGeneration": meta.generation(deployment)}
+    return Plan(actions=(warning, *status.written(view, seen)))
+
+
+# --- which Deployments a change concerns
+
+
+def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
+    return (key_of(change.latest),)
+
+
+def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """A Deployment that recreates waits for its last old pod to end; of a pod that is still there its sets tell."""
+    pod: PodView = change.latest
+    if change.new is not None and not pod.is_terminal:
+        return
+    owner = meta.controller_of(pod.object)
+    replica_set = caches.of(REPLICA_SETS).get(pod.key.namespace, owner["name"]) if owner else None
+    if replica_set is None or meta.uid(replica_set) != pod.owner_uid:
+        return
+    reference = meta.controller_of(replica_set)
+    deployment = caches.of(DEPLOYMENTS).get(pod.key.namespace, reference["name"]) if reference else None
+    if deployment is not None and not DeploymentView(deployment).rolls:
+        yield key_of(deployment)
+
+
+def deployment(workers: int = 5) -> Controller:
+    return Controller(
+        name="deployment-controller",
+        queue="deployment",
+        service_account="deployment-controller",
+        watches=(
+            Watch(resource=DEPLOYMENTS, keys=_of_itself),
+            Watch(resource=REPLICA_SETS, keys=keys_of_owners(REPLICA_SETS, DEPLOYMENTS, selector_of)),
+            Watch(resource=PODS, keys=_of_old_pod),
+        ),
+        reconcile=reconcile,
+        workers=workers,
+        indexes={REPLICA_SETS: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
+    )

@@ -1,0 +1,128 @@
+"""Whether a rollout gets on: the condition Progressing, and the deadline by which something must have changed."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from apimachinery.timestamps import parse_time
+from apimachinery.wellknown import CONDITION_PROGRESSING
+from controller_manager.controllers.deployment import conditions
+from controller_manager.controllers.deployment.conditions import Conditions
+from controller_manager.controllers.deployment.views import DeploymentView, SetView
+from controller_manager.runtime.resource import Tree
+
+_LATENESS: Final = timedelta(seconds=1)
+"""Conditions tell whole seconds; so much later the deadline has passed for certain."""
+
+
+def is_complete(deployment: DeploymentView, status: Tree) -> bool:
+    """All pods are there, available and of the template, and no old ones beside them."""
+    counts = ("updatedReplicas", "replicas", "availableReplicas")
+    generation = deployment.object["metadata"].get("generation") or 0
+    return all(_count(status, field) == deployment.replicas for field in counts) and (
+        _count(status, "observedGeneration") >= generation
+    )
+
+
+def paused_or_resumed(deployment: DeploymentView, told: Conditions, now: datetime) -> Conditions:
+    """A pause stops the time, and its end begins it anew. That the time was over already stays said."""
+    reason = conditions.reason_of(told, CONDITION_PROGRESSING)
+    if deployment.progress_deadline is None or reason == conditions.PROGRESS_DEADLINE_EXCEEDED:
+        return told
+    if deployment.paused == (reason == conditions.DEPLOYMENT_PAUSED):
+        return told
+    reason, message = (
+        (conditions.DEPLOYMENT_PAUSED, "Deployment is paused")
+        if deployment.paused
+        else (conditions.DEPLOYMENT_RESUMED, "Deployment is resumed")
+    )
+    return conditions.with_condition(told, conditions.progressing("Unknown", reason, message, now))
+
+
+def found(deployment: DeploymentView, new: SetView, told: Conditions, now: datetime) -> Conditions:
+    """Of a rollout that nothing was said of yet, its set being there already."""
+    if deployment.progress_deadline is None or conditions.find(told, CONDITION_PROGRESSING) is not None:
+        return told
+    message = f'Found new replica set "{new.name}"'
+    condition = conditions.progressing("True", conditions.FOUND_NEW_REPLICA_SET, message, now)
+    return conditions.with_condition(told, condition)
+
+
+def created(deployment: DeploymentView, name: str, told: Conditions, now: datetime) -> Conditions:
+    if deployment.progress_deadline is None:
+        return told
+    message = f'Created new replica set "{name}"'
+    condition = conditions.progressing("True", conditions.NEW_REPLICA_SET_CREATED, message, now)
+    return conditions.with_condition(told, condition)
+
+
+def not_created(deployment: DeploymentView, name: str, error: object, now: datetime) -> Conditions:
+    told: Conditions = deployment.status.get("conditions") or ()
+    if deployment.progress_deadline is None:
+        return told
+    message = f'Failed to create new replica set "{name}": {error}'
+    condition = conditions.progressing("False", conditions.REPLICA_SET_CREATE_ERROR, message, now)
+    return conditions.with_condition(told, condition)
+
+
+def judged(
+    deployment: DeploymentView, new: SetView | None, status: Tree, told: Conditions, now: datetime
+) -> Conditions:
+    """The conditions with what the counts of the status say of the rollout."""
+    if deployment.progress_deadline is None:
+        return conditions.without(told, CONDITION_PROGRESSING)
+    was_done = conditions.reason_of(told, CONDITION_PROGRESSING) == conditions.NEW_REPLICA_SET_AVAILABLE
+    if was_done and _count(status, "replicas") == _count(status, "updatedReplicas"):
+        return told
+    subject = f'Deployment "{deployment.name}"' if new is None else f'ReplicaSet "{new.name}"'
+    if is_complete(deployment, status):
+        reason, message = conditions.NEW_REPLICA_SET_AVAILABLE, f"{subject} has successfully progressed."
+        return conditions.with_condition(told, conditions.progressing("True", reason, message, now))
+    if _gets_on(deployment.status, status):
+        reason, message = conditions.REPLICA_SET_UPDATED, f"{subject} is progressing."
+        # Told anew each time: its time is what the deadline is counted from.
+        return conditions.replaced(told, conditions.progressing("True", reason, message, now))
+    if _is_late(deployment, told, now):
+        reason, message = conditions.PROGRESS_DEADLINE_EXCEEDED, f"{subject} has timed out progressing."
+        return conditions.with_condition(told, conditions.progressing("False", reason, message, now))
+    return told
+
+
+def _gets_on(old: Tree, new: Tree) -> bool:
+    return (
+        _count(new, "updatedReplicas") > _count(old, "updatedReplicas")
+        or _outdated(new) < _outdated(old)
+        or _count(new, "readyReplicas") > _count(old, "readyReplicas")
+        or _count(new, "availableReplicas") > _count(old, "availableReplicas")
+    )
+
+
+def _outdated(status: Tree) -> int:
+    return _count(status, "replicas") - _count(status, "updatedReplicas")
+
+
+def _count(status: Tree, field: str) -> int:
+    return status.get(field) or 0
+
+
+def _is_late(deployment: DeploymentView, told: Conditions, now: datetime) -> bool:
+    condition, deadline = conditions.find(told, CONDITION_PROGRESSING), deployment.progress_deadline
+    if condition is None or deadline is None:
+        return False
+    if condition.get("reason") == conditions.NEW_REPLICA_SET_AVAILABLE:
+        return False  # of a rollout that had come to its end, before this one has begun
+    return condition.get("reason") == conditions.PROGRESS_DEADLINE_EXCEEDED or now > _due(condition, deadline)
+
+
+def _due(condition: Tree, deadline: timedelta) -> datetime:
+    return parse_time(condition["lastUpdateTime"]) + deadline
+
+
+def next_check(deployment: DeploymentView, status: Tree, now: datetime) -> timedelta | None:
+    """When to look again whether the time is over: nothing in the cluster changes then."""
+    deadline = deployment.progress_deadline
+    condition = conditions.find(status.get("conditions") or (), CONDITION_PROGRESSING)
+    if deadline is None or condition is None or is_complete(deployment, status):
+        return None
+    if condition.get("reason") == conditions.PROGRESS_DEADLINE_EXCEEDED:
+        return None
+    return max(_due(condition, deadline) - now, timedelta()) + _LATENESS

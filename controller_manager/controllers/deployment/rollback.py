@@ -1,0 +1,67 @@
+"""Go back to a former version on request of an old client: by an annotation, which names the revision.
+
+Today's kubectl writes the former template into the Deployment itself, and needs none of this.
+"""
+
+import re
+from typing import Final
+
+from apimachinery import meta
+from controller_manager.controllers.deployment.observe import Scene
+from controller_manager.controllers.deployment.revision import ANNOTATION_ROLLBACK_TO, OWN_ANNOTATIONS
+from controller_manager.controllers.deployment.views import DeploymentView, SetView
+from controller_manager.kinds import DEPLOYMENTS
+from controller_manager.runtime.actions import Action, Say, Saying, Update
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.templates import equal_ignoring_hash, without_hash
+
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+
+_NOT_FOUND: Final = "DeploymentRollbackRevisionNotFound"
+_UNCHANGED: Final = "DeploymentRollbackTemplateUnchanged"
+_DONE: Final = "DeploymentRollback"
+
+
+def wanted(deployment: DeploymentView) -> int | None:
+    """The revision to go back to, 0 for the last one; None if nobody asks for any."""
+    text = meta.annotations(deployment.object).get(ANNOTATION_ROLLBACK_TO, "")
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def rolled_back(scene: Scene, revision: int) -> tuple[Action, ...]:
+    """The Deployment with the template and the annotations of that revision; the request is taken away in any case."""
+    deployment = scene.deployment
+    revision = revision or _last(scene)
+    if revision == 0:
+        return _given_up(deployment, _NOT_FOUND, "Unable to find last revision.")
+    target = next((it for it in scene.sets if it.revision == revision), None)
+    if target is None:
+        return _given_up(deployment, _NOT_FOUND, "Unable to find the revision to rollback to.")
+    if equal_ignoring_hash(deployment.template, target.object["spec"]["template"]):
+        text = f'The rollback revision contains the same template as current deployment "{deployment.name}"'
+        return _given_up(deployment, _UNCHANGED, text)
+    text = f'Rolled back deployment "{deployment.name}" to revision {revision}'
+    saying = Saying(about=deployment.object, done=(_DONE, text))
+    return (Update(resource=DEPLOYMENTS, body=_with_version(deployment, target), saying=saying),)
+
+
+def _last(scene: Scene) -> int:
+    """The newest revision but one."""
+    revisions = sorted((it.revision for it in scene.sets), reverse=True)
+    return revisions[1] if len(revisions) > 1 else 0
+
+
+def _given_up(deployment: DeploymentView, reason: str, text: str) -> tuple[Action, ...]:
+    body = meta.with_annotations(deployment.object, {ANNOTATION_ROLLBACK_TO: None})
+    say = Say(about=deployment.object, type="Warning", reason=reason, message=text)
+    return (say, Update(resource=DEPLOYMENTS, body=body))
+
+
+def _with_version(deployment: DeploymentView, target: SetView) -> Tree:
+    own = {key: it for key, it in meta.annotations(deployment.object).items() if key in OWN_ANNOTATIONS}
+    passed_on = {key: it for key, it in meta.annotations(target.object).items() if key not in OWN_ANNOTATIONS}
+    annotations = {**own, **passed_on}
+    del annotations[ANNOTATION_ROLLBACK_TO]
+    body = meta.with_metadata(deployment.object, annotations=annotations)
+    template = without_hash(target.object["spec"]["template"])
+    return {**body, "spec": {**deployment.spec, "template": template}}

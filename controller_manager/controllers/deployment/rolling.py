@@ -1,0 +1,54 @@
+"""Roll a Deployment: how large its new ReplicaSet may be now, and how small its old ones.
+
+Pure arithmetic on what the sets want and what their controllers reported. Pods that a set is about to lose count as
+lost already: a set that was just made smaller reports them until its controller has acted.
+"""
+
+from collections.abc import Sequence
+
+from controller_manager.controllers.deployment.observe import Scene
+from controller_manager.controllers.deployment.scaling import Sizes
+from controller_manager.controllers.deployment.views import DeploymentView, SetView
+
+
+def size_of_new(deployment: DeploymentView, current: int, olds: Sequence[SetView]) -> int:
+    """Of the new set: as many as are wanted, so far as all pods together stay within the surge."""
+    if not deployment.rolls:
+        return deployment.replicas
+    room = deployment.max_replicas - current - sum(old.replicas for old in olds)
+    return min(current + max(room, 0), deployment.replicas)
+
+
+def sizes_of_old(scene: Scene) -> Sizes:
+    """Of the old sets, when the new one is as large as it may be.
+
+    Pods that are not available go first: nobody misses them, and they would hold the rollout up for ever. Then go
+    others, the oldest set's first, so far as enough available ones stay.
+    """
+    new = scene.new
+    assert new is not None
+    unavailable = new.replicas - new.lasting
+    removable = sum(it.replicas for it in scene.sets) - scene.deployment.min_available - unavailable
+    if removable <= 0:
+        return {}
+    healthier = _without_unhealthy(scene.olds, removable)
+    lasting = new.lasting + sum(min(old.available, healthier[old.name]) for old in scene.olds)
+    return _fewer(healthier, lasting - scene.deployment.min_available)
+
+
+def _without_unhealthy(olds: Sequence[SetView], count: int) -> dict[str, int]:
+    sizes = {}
+    for old in olds:
+        going = min(old.replicas - old.lasting, count)
+        sizes[old.name] = old.replicas - going
+        count -= going
+    return sizes
+
+
+def _fewer(sizes: Sizes, count: int) -> Sizes:
+    smaller = {}
+    for name, size in sizes.items():
+        going = min(size, max(count, 0))
+        smaller[name] = size - going
+        count -= going
+    return smaller

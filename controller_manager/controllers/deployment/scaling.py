@@ -1,0 +1,115 @@
+"""Give a Deployment's ReplicaSets other sizes because it was scaled, not because it rolls.
+
+In mid-rollout each set grows or shrinks by its share, so that scaling neither speeds the rollout up nor turns it back.
+Pure arithmetic: sizes by name of set; what is not named keeps its size.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import copysign
+
+from apimachinery import meta
+from apimachinery.wellknown import REASON_SCALING_REPLICA_SET
+from controller_manager.controllers.deployment.observe import Scene
+from controller_manager.controllers.deployment.revision import size_annotations
+from controller_manager.controllers.deployment.views import DeploymentView, SetView
+from controller_manager.kinds import REPLICA_SETS
+from controller_manager.runtime.actions import Saying, Update
+
+Sizes = Mapping[str, int]
+
+
+def is_scaled(scene: Scene) -> bool:
+    """A set was sized for another number of replicas than the Deployment wants now."""
+    wanted = scene.deployment.replicas
+    return any(it.desired_annotation not in (None, wanted) for it in active(scene.sets))
+
+
+def active(sets: Iterable[SetView]) -> list[SetView]:
+    return [it for it in sets if it.replicas > 0]
+
+
+def sizes(scene: Scene) -> Sizes:
+    """Of a Deployment that was scaled, or is paused."""
+    deployment, running = scene.deployment, active(scene.sets)
+    if not scene.sets:
+        return {}
+    if len(running) <= 1:
+        only = running[0] if running else scene.new or scene.olds[-1]
+        return {only.name: deployment.replicas}
+    if scene.new is not None and is_saturated(deployment, scene.new):
+        return {old.name: 0 for old in active(scene.olds)}
+    return _in_proportion(deployment, running) if deployment.rolls else {}
+
+
+def is_saturated(deployment: DeploymentView, new: SetView) -> bool:
+    """It is all that the Deployment wants, and known to be so."""
+    return new.replicas == new.desired_annotation == new.available == deployment.replicas
+
+
+def _in_proportion(deployment: DeploymentView, running: Sequence[SetView]) -> Sizes:
+    """The largest set goes first, takes or gives what is left over by rounding, and so no more than all is given."""
+    allowed = deployment.max_replicas if deployment.replicas > 0 else 0
+    to_add = allowed - sum(it.replicas for it in running)
+    by_age = sorted(running, key=lambda it: it.age, reverse=to_add > 0)
+    largest_first = sorted(by_age, key=lambda it: -it.replicas)
+    found: dict[str, int] = {}
+    added = 0
+    for it in largest_first:
+        share = _share(deployment, it, to_add, added)
+        found[it.name] = it.replicas + share
+        added += share
+    largest = largest_first[0].name
+    return {**found, largest: max(found[largest] + to_add - added, 0)}
+
+
+def _share(deployment: DeploymentView, of: SetView, to_add: int, added: int) -> int:
+    if to_add == added:
+        return 0
+    limit = min if to_add > 0 else max
+    return limit(_fraction(deployment, of), to_add - added)
+
+
+def _fraction(deployment: DeploymentView, of: SetView) -> int:
+    """By how much the set would change if it kept its part of all pods."""
+    if deployment.replicas == 0:
+        return -of.replicas
+    before = of.max_annotation or deployment.status.get("replicas") or 0
+    if before == 0:
+        return 0
+    return _rounded(of.replicas * deployment.max_replicas / before) - of.replicas
+
+
+def _rounded(number: float) -> int:
+    """A half goes away from zero."""
+    return int(number + copysign(0.5, number))
+
+
+# --- sizes as writes
+
+
+def resized(deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes) -> tuple[Update, ...]:
+    """The writes that give sets their sizes, and tell the Deployment's events of each."""
+    chosen = [it for it in sets if wanted.get(it.name, it.replicas) != it.replicas]
+    return tuple(_resize(deployment, it, wanted[it.name]) for it in chosen)
+
+
+def remembered(deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes) -> tuple[Update, ...]:
+    """The writes for sets that keep their size, so that it counts as one for what the Deployment wants now."""
+    outdated = (it for it in sets if it.desired_annotation not in (None, deployment.replicas))
+    return tuple(
+        _resize(deployment, it, it.replicas) for it in outdated if wanted.get(it.name) == it.replicas
+    )
+
+
+def _resize(deployment: DeploymentView, it: SetView, size: int) -> Update:
+    body = meta.with_annotations(it.object, size_annotations(deployment))
+    body["spec"] = {**it.object["spec"], "replicas": size}
+    return Update(resource=REPLICA_SETS, body=body, saying=_saying(deployment, it, size))
+
+
+def _saying(deployment: DeploymentView, it: SetView, size: int) -> Saying | None:
+    if size == it.replicas:
+        return None
+    way = "up" if size > it.replicas else "down"
+    text = f"Scaled {way} replica set {it.name} from {it.replicas} to {size}"
+    return Saying(about=deployment.object, done=(REASON_SCALING_REPLICA_SET, text))

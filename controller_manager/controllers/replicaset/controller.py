@@ -1,0 +1,83 @@
+"""The controllers of ReplicaSets and ReplicationControllers: what they watch, and how a reconciliation is put together."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+
+from apimachinery import meta
+from apimachinery.labels import SelectorError
+from controller_manager.controllers.replicaset.family import (
+    REPLICA_SET_FAMILY,
+    REPLICATION_CONTROLLER_FAMILY,
+    Family,
+)
+from controller_manager.controllers.replicaset.observe import kin_of, pods_of, scene_of
+from controller_manager.controllers.replicaset.plan import plan
+from controller_manager.controllers.replicaset.status import next_check, status_update
+from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
+from controller_manager.kinds import PODS
+from controller_manager.runtime.actions import NOTHING, Plan
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key
+from controller_manager.workloads.claims import key_of, keys_of_owners, settled
+
+
+def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
+    owner = caches.of(family.resource).get(*key)
+    if owner is None:
+        return NOTHING
+    try:
+        claims = pods_of(caches, family, owner)
+    except SelectorError:
+        return NOTHING  # no server accepts such a selector, and trying again would not mend it
+    # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
+    if first := settled(claims, PODS, owner, family.resource):
+        return Plan(actions=first)
+    scene = scene_of(owner, claims.owned)
+    kin = partial(kin_of, caches, family, owner)
+    return Plan(
+        actions=() if meta.is_deleting(owner) else plan(scene, kin, now),
+        last=lambda error: status_update(scene, family, error, now),
+        again_after=next_check(scene, now),
+    )
+
+
+def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
+    return (key_of(change.latest),)
+
+
+def _controller(family: Family, *, name: str, queue: str, service_account: str, workers: int) -> Controller:
+    resource = family.resource
+    return Controller(
+        name=name,
+        queue=queue,
+        service_account=service_account,
+        watches=(
+            Watch(resource=resource, keys=_of_itself),
+            Watch(resource=PODS, keys=keys_of_owners(PODS, resource, family.selector)),
+        ),
+        reconcile=partial(reconcile, family),
+        workers=workers,
+        indexes={resource: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
+    )
+
+
+def replica_set(workers: int = 5) -> Controller:
+    return _controller(
+        REPLICA_SET_FAMILY,
+        name="replicaset-controller",
+        queue="replicaset",
+        service_account="replicaset-controller",
+        workers=workers,
+    )
+
+
+def replication_controller(workers: int = 5) -> Controller:
+    return _controller(
+        REPLICATION_CONTROLLER_FAMILY,
+        name="replicationcontroller-controller",
+        queue="replicationmanager",
+        service_account="replication-controller",
+        workers=workers,
+    )

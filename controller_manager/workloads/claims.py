@@ -1,0 +1,115 @@
+"""Whose an object is: what an owner has, what it may take in, and what it must let go.
+
+Pure, and the same for every owner that selects by labels. An object belongs to the one owner that its controller
+reference names; the selector only decides whether an owner keeps what it has, and adopts what nobody has.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from apimachinery import meta
+from apimachinery.labels import Selector, SelectorError
+from controller_manager.indexes import BY_OWNER, orphans_of
+from controller_manager.runtime.actions import Action, Adopt, Release, Victim
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import ToKeys
+from controller_manager.runtime.resource import Key, Resource, T, Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims(Generic[T]):
+    owned: tuple[T, ...]
+    orphans: tuple[T, ...]
+    """Nobody's, and selected: to be adopted."""
+    strays: tuple[T, ...]
+    """Owned, and no longer selected: to be released."""
+
+
+def claims_of(caches: Caches, resource: Resource[T], owner: Tree, selector: Selector) -> Claims[T]:
+    """An owner that is being deleted takes in nothing and lets go of nothing: that is the garbage collector's."""
+    lister = caches.of(resource)
+    controlled = lister.by_index(BY_OWNER, meta.uid(owner))
+    owned = tuple(view for view in controlled if selector.matches(meta.labels(resource.tree(view))))
+    if meta.is_deleting(owner):
+        return Claims(owned=owned, orphans=(), strays=())
+    unowned = lister.by_index(BY_OWNER, orphans_of(meta.namespace(owner)))
+    return Claims(
+        owned=owned,
+        orphans=tuple(view for view in unowned if _is_adoptable(resource.tree(view), selector)),
+        strays=tuple(view for view in controlled if not selector.matches(meta.labels(resource.tree(view)))),
+    )
+
+
+def _is_adoptable(obj: Tree, selector: Selector) -> bool:
+    return not meta.is_deleting(obj) and selector.matches(meta.labels(obj))
+
+
+def settled(
+    claims: Claims[T], resource: Resource[T], owner: Tree, owner_resource: Resource[Any]
+) -> tuple[Action, ...]:
+    """What makes ownership as it should be; nothing, if it is."""
+    actions: list[Action] = []
+    if claims.strays:
+        strays = tuple(victim(resource, view) for view in claims.strays)
+        actions.append(Release(resource=resource, objects=strays, owner=owner))
+    if claims.orphans:
+        orphans = tuple(victim(resource, view) for view in claims.orphans)
+        adopt = Adopt(resource=resource, orphans=orphans, owner_resource=owner_resource, owner=owner)
+        actions.append(adopt)
+    return tuple(actions)
+
+
+def victim(resource: Resource[T], view: T) -> Victim:
+    obj = resource.tree(view)
+    return Victim(key_of(obj), meta.uid(obj))
+
+
+def key_of(obj: Tree) -> Key:
+    return Key(meta.namespace(obj), meta.name(obj))
+
+
+# --- which owners a change concerns
+
+
+def keys_of_owners(
+    resource: Resource[Any], owner_resource: Resource[Any], selector_of: Callable[[Tree], Selector]
+) -> ToKeys:
+    """For changes of the resource: the owner that has the object, the one that had it, and those that may adopt it."""
+
+    def keys(caches: Caches, change: Change) -> Iterable[Key]:
+        seen = [resource.tree(view) for view in change if view is not None]
+        owned = {key for obj in seen for key in _owner(caches, owner_resource, obj)}
+        return owned | {key for obj in seen if _is_news(obj, seen) for key in _suitors(caches, obj)}
+
+    def _suitors(caches: Caches, orphan: Tree) -> Iterable[Key]:
+        for owner in caches.of(owner_resource).in_namespace(meta.namespace(orphan)):
+            if _selects(selector_of, owner, orphan):
+                yield key_of(owner)
+
+    return keys
+
+
+def _owner(caches: Caches, owner_resource: Resource[Any], obj: Tree) -> Iterable[Key]:
+    reference = meta.controller_of(obj)
+    if reference is None or reference["kind"] != owner_resource.kind:
+        return
+    owner = caches.of(owner_resource).get(meta.namespace(obj), reference["name"])
+    if owner is not None and meta.uid(owner) == reference["uid"]:
+        yield key_of(owner)
+
+
+def _is_news(obj: Tree, seen: list[Tree]) -> bool:
+    """An orphan that came, went, or changed in what adoption depends on. One that went may have been counted on."""
+    if meta.controller_of(obj) is not None:
+        return False
+    return len(seen) == 1 or any(
+        meta.labels(obj) != meta.labels(other) or meta.controller_of(other) is not None for other in seen
+    )
+
+
+def _selects(selector_of: Callable[[Tree], Selector], owner: Tree, orphan: Tree) -> bool:
+    try:
+        return selector_of(owner).matches(meta.labels(orphan))
+    except SelectorError:
+        return False  # no server accepts such a selector

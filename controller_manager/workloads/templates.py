@@ -1,0 +1,103 @@
+"""Pod templates: when two of them mean the same, and the pod that one makes.
+
+Pure. The hash that tells templates apart in names is `workloads.hashing`'s business; it is never asked whether they
+are equal, since hashes collide and change with the types of a newer Kubernetes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from apimachinery import meta, names, quantity
+from apimachinery.wellknown import LABEL_POD_TEMPLATE_HASH
+from controller_manager.kinds import PODS
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.gotypes import POD_TEMPLATE, Field, GoType, Shape, go_type
+
+
+def pod_of(template: Tree, owner: Tree) -> Tree:
+    """The pod that the owner's controller makes of the template; the server gives it its name."""
+    template_metadata = meta.metadata(template)
+    metadata = {
+        "generateName": _prefix(meta.name(owner)),
+        "namespace": meta.namespace(owner),
+        "labels": template_metadata.get("labels"),
+        "annotations": template_metadata.get("annotations"),
+        "ownerReferences": [meta.controller_reference(owner)],
+        "finalizers": template_metadata.get("finalizers"),
+    }
+    return {
+        "kind": PODS.kind,
+        "apiVersion": PODS.api_version,
+        "metadata": {field: value for field, value in metadata.items() if value},
+        "spec": template.get("spec") or {},
+    }
+
+
+def _prefix(owner: str) -> str:
+    """The owner's name and a dash, if that is not too long."""
+    dashed = f"{owner}-"
+    return owner if names.check_dns1123_subdomain(names.mask_trailing_dash(dashed)) else dashed
+
+
+def without_hash(template: Tree) -> Tree:
+    """The template as a Deployment has it."""
+    if LABEL_POD_TEMPLATE_HASH not in meta.labels(template):
+        return template
+    return meta.with_labels(template, {LABEL_POD_TEMPLATE_HASH: None})
+
+
+def equal_ignoring_hash(one: Tree, other: Tree) -> bool:
+    """Whether they mean the same to Go: what is empty is absent, and quantities are numbers."""
+    one, other = without_hash(one), without_hash(other)
+    return one == other or meaning(one) == meaning(other)
+
+
+def meaning(template: Tree) -> Any:
+    """What is equal for templates that mean the same, and for no others."""
+    return _meaning(template, go_type(POD_TEMPLATE))
+
+
+def _meaning(value: Any, kind: GoType) -> Any:
+    return _MEANINGS[kind.shape](value, kind)
+
+
+def _struct(value: Any, kind: GoType) -> Any:
+    tree = value or {}
+    found = {field.name: _field(tree, field) for field in kind.fields if field.json in tree or not field.json}
+    return {name: what for name, what in found.items() if what} or None
+
+
+def _field(tree: Mapping[str, Any], field: Field) -> Any:
+    return _meaning(tree[field.json] if field.json else tree, go_type(field.type))
+
+
+def _pointer(value: Any, kind: GoType) -> Any:
+    # To point at nothing and to point at a zero are two things: `emptyDir: {}` is a volume.
+    return None if value is None else (_meaning(value, go_type(kind.element)),)
+
+
+def _list(value: Any, kind: GoType) -> Any:
+    return [_meaning(item, go_type(kind.element)) for item in value or ()]
+
+
+def _map(value: Any, kind: GoType) -> Any:
+    return {key: _meaning(item, go_type(kind.element)) for key, item in (value or {}).items()}
+
+
+def _plain(value: Any, _: GoType) -> Any:
+    return value
+
+
+_MEANINGS: Final[Mapping[Shape, Callable[[Any, GoType], Any]]] = {
+    Shape.STRUCT: _struct,
+    Shape.POINTER: _pointer,
+    Shape.LIST: _list,
+    Shape.MAP: _map,
+    Shape.QUANTITY: lambda value, _: quantity.from_json(value),
+    Shape.BOOLEAN: _plain,
+    Shape.NUMBER: _plain,
+    Shape.TEXT: _plain,
+    Shape.TIME: _plain,
+    Shape.INT_OR_STRING: _plain,
+    Shape.RAW: _plain,
+}
