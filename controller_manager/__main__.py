@@ -1,9 +1,37 @@
-"""`python -m controller_manager`: cannot be started yet, and says so."""
+"""`python -m controller_manager`: the controller manager as a process. `--help` says what can be set."""
 
+import logging
 import os
 import sys
+from collections.abc import Sequence
 
-sys.stderr.write(
-    "controller_manager: the controller manager cannot be started yet; `mockube up` shows what is.\n"
-)
-sys.exit(os.EX_UNAVAILABLE)
+import uvloop
+
+from apimachinery import klog
+from controller_manager import catalog
+from controller_manager.config.command_line import parse
+from controller_manager.config.selection import missing
+from controller_manager.runtime.kubeconfig import KubeconfigError
+from controller_manager.runtime.leader import LeaseLost
+from controller_manager.serve import serve
+
+LOG = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str]) -> int:
+    config = parse(arguments, os.environ, catalog.NAMES)
+    klog.attach(logging.getLogger(), verbosity=config.logging.v, form=config.logging.logging_format)
+    for name in config.ignored:
+        LOG.warning("--%s is not built yet, and ignored", name)
+    for name in missing(config.controllers.controllers, catalog.NAMES):
+        LOG.warning("--controllers: %s is not built yet, and does not run", name)
+    try:
+        uvloop.run(serve(config))
+    except (OSError, KubeconfigError, LeaseLost) as error:
+        LOG.critical("%s", error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -13,6 +13,9 @@ ENGINES: Final[tuple[Engine, ...]] = ()
 OFF_BY_DEFAULT: Final[frozenset[str]] = frozenset()
 """Run only where `--controllers` names them."""
 
+WITH_SIMULATED_NODES: Final[frozenset[str]] = frozenset()
+"""Run by default only with `--simulate-nodes`: elsewhere others do their work."""
+
 WORKERS: Final[Mapping[str, str]] = {
     "deployment-controller": "concurrent_deployment_syncs",
     "replicaset-controller": "concurrent_replicaset_syncs",
@@ -23,3 +26,5 @@ WORKERS: Final[Mapping[str, str]] = {
     "endpointslice-controller": "concurrent_service_endpoint_syncs",
 }
 """Which flag says how many workers a controller has."""
+
+NAMES: Final = frozenset([*(one.name for one in CONTROLLERS), *(one.name for one in ENGINES)])

@@ -1,10 +1,12 @@
 """A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from pathlib import Path
 
 from apimachinery.flags import Sections
+from controller_manager.config.selection import unknown
 from controller_manager.config.settings import Controllers, Leading, Logging, Server, Serving, Simulation
 from controller_manager.config.upstream import IGNORED
 
@@ -34,7 +36,8 @@ class Config:
     """Flags of kube-controller-manager that were given and have no effect."""
 
 
-def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
+def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Collection[str]) -> Config:
+    """`known` are the names of the controllers that there are."""
     sections = Sections(
         _SECTIONS,
         ignored=IGNORED,
@@ -45,15 +48,23 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
     )
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     config = Config(**records, ignored=tuple(ignored))
-    problem = _problem(config)
+    if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
+        server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
+        config = replace(config, server=server)
+    problem = _problem(config, known)
     if problem:
         sections.parser.error(problem)
     return config
 
 
-def _problem(config: Config) -> str:
+def _problem(config: Config, known: Collection[str]) -> str:
     """What is wrong with flags that are each right on its own; "" if nothing is."""
     leading, serving = config.leading, config.serving
+    strangers = unknown(config.controllers.controllers, known)
+    if strangers:
+        return f"--controllers: there is no {', '.join(strangers)}"
+    if config.server.kubeconfig is None and not config.server.master:
+        return "where is the API server? Give --kubeconfig or --master"
     if leading.leader_elect_lease_duration <= leading.leader_elect_renew_deadline:
         return "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
     if leading.leader_elect_renew_deadline <= JITTER * leading.leader_elect_retry_period:

@@ -80,6 +80,9 @@ class Controllers:
     pvclaimbinder_sync_period: Annotated[
         float, Flag("how often every claim and volume is looked at (15s)", seconds)
     ] = 15.0
+    controller_shutdown_timeout: Annotated[
+        float, Flag("how long controllers may finish what they have in hand at the end (10s)", seconds)
+    ] = 10.0
     root_ca_file: Annotated[
         Path | None, Flag("the authority that pods are to know the server by (the kubeconfig's)", Path)
     ] = None
@@ -116,13 +119,13 @@ class Serving:
         str,
         Flag("the address to serve health and metrics on: one of this machine's own (127.0.0.1)", address),
     ] = "127.0.0.1"
-    secure_port: Annotated[
-        int, Flag("the port for HTTPS; 0: none (10257, if there is a certificate)", port)
-    ] = 10257
+    secure_port: Annotated[int, Flag("the port for HTTPS; 0: none (10257)", port)] = 10257
     metrics_port: Annotated[
         int | None, Flag("a port for HTTP without encryption; 0 picks a free one (none)", port)
     ] = None
-    tls_cert_file: Annotated[Path | None, Flag("the certificate, with its chain (none)", Path)] = None
+    tls_cert_file: Annotated[
+        Path | None, Flag("the certificate, with its chain (one made for this run)", Path)
+    ] = None
     tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
 
 

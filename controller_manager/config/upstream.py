@@ -15,7 +15,7 @@ _NAMES = """
     concurrent-ephemeralvolume-syncs concurrent-horizontal-pod-autoscaler-syncs concurrent-job-syncs
     concurrent-resource-claim-syncs concurrent-resource-quota-syncs concurrent-service-syncs
     concurrent-ttl-after-finished-syncs concurrent-validating-admission-policy-status-syncs configure-cloud-routes
-    contention-profiling controller-shutdown-timeout controller-start-interval disable-attach-detach-reconcile-sync
+    contention-profiling controller-start-interval disable-attach-detach-reconcile-sync
     disable-force-detach-on-timeout disable-http2-serving disabled-metrics emulated-version
     emulation-forward-compatible enable-dynamic-provisioning enable-garbage-collector enable-hostpath-provisioner
     enable-leader-migration endpoint-updates-batch-period endpointslice-updates-batch-period

@@ -1,6 +1,6 @@
 """The one place that makes a client: transport, credentials, limits and who controllers are."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,6 +10,7 @@ from apimachinery.clock import Clock
 from controller_manager.runtime.client import Client
 from controller_manager.runtime.client_metrics import ClientMetrics
 from controller_manager.runtime.credentials import Credential, FileToken, FixedToken
+from controller_manager.runtime.fence import Fenced
 from controller_manager.runtime.identities import OwnIdentities, SharedIdentity
 from controller_manager.runtime.kubeconfig import Access
 from controller_manager.runtime.sender import Sender
@@ -30,6 +31,8 @@ class Connection:
     rate: Rate | None = None
     """`--kube-api-qps` and `--kube-api-burst`, of each controller by itself; None has no limit."""
     use_service_account_credentials: bool = False
+    may_write: Callable[[], bool] | None = None
+    """Asked before each write, which is not sent if the answer is no; None is always yes."""
     metrics: ClientMetrics = field(default_factory=ClientMetrics)
 
 
@@ -38,19 +41,21 @@ async def connected(connection: Connection) -> AsyncIterator[Client]:
     """A client, whose connections are closed at the end."""
     async with AsyncExitStack() as stack:
         access, rate = connection.access, connection.rate
-        sender = _sender(connection, _transport(access, stack), _credential(access, connection.clock))
+        sender = _sender(
+            connection, _transport(connection, access, stack), _credential(access, connection.clock)
+        )
         client = Client(sender, SharedIdentity(sender=sender, rate=rate))
         if connection.use_service_account_credentials:
-            anonymous = _sender(connection, _transport(access.anonymous(), stack), FixedToken())
+            anonymous = _sender(connection, _transport(connection, access.anonymous(), stack), FixedToken())
             credential = partial(ServiceAccountToken, client, connection.clock)
             client = Client(sender, OwnIdentities(anonymous=anonymous, credential=credential, rate=rate))
         yield client
 
 
-def _transport(access: Access, stack: AsyncExitStack) -> Transport:
+def _transport(connection: Connection, access: Access, stack: AsyncExitStack) -> Transport:
     transport = AiohttpTransport(access)
     stack.push_async_callback(transport.close)
-    return transport
+    return transport if connection.may_write is None else Fenced(transport, connection.may_write)
 
 
 def _sender(connection: Connection, transport: Transport, credential: Credential) -> Sender:

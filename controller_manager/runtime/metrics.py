@@ -166,14 +166,21 @@ class ReconcileMetrics(Collector):
         yield errors
 
 
-class Reading(Collector):
-    """One number that is read when it is asked for."""
+class LeaderMetrics(Collector):
+    """Whether this process is the one that works."""
 
-    def __init__(self, family: Callable[[], Metric]) -> None:
-        self._family = family
+    def __init__(self, lease: str, is_leading: Callable[[], bool]) -> None:
+        self._lease = lease
+        self._is_leading = is_leading
 
     def collect(self) -> Iterable[Metric]:
-        yield self._family()
+        gauge = GaugeMetricFamily(
+            "leader_election_master_status",
+            "1 for the one that works, 0 for those who wait.",
+            labels=["name"],
+        )
+        gauge.add_metric([self._lease], float(self._is_leading()))
+        yield gauge
 
 
 class Metrics:

@@ -144,6 +144,7 @@ def test_suppressions(code, expected):
         ),
         pytest.param("apiserver/storage/planted.py", "import etcd3", [1], id="the client library of etcd"),
         pytest.param("controller_manager/runtime/transport.py", "import aiohttp", [], id="transport"),
+        pytest.param("controller_manager/runtime/serving.py", "from aiohttp import web", [], id="its health"),
         pytest.param("apiserver/http/server.py", "from aiohttp import web", [], id="the HTTP server"),
         pytest.param("etcd/remote/watch.py", "import aiohttp, etcd3", [], id="the client of a real etcd"),
         pytest.param("apiserver/rest/planted.py", "from etcd.kv import KV", [], id="our own etcd"),

@@ -1,0 +1,30 @@
+"""The settings as `/configz` shows them."""
+
+from dataclasses import asdict
+from pathlib import PurePath
+from typing import Any
+
+from controller_manager.config.command_line import Config
+
+GROUP = "kubecontrollermanager.config.k8s.io"
+
+
+def configz(config: Config) -> dict[str, Any]:
+    return {GROUP: _shown(asdict(config))}
+
+
+def _shown(value: Any) -> Any:
+    match value:
+        case dict():
+            return {_camel(name): _shown(item) for name, item in value.items()}
+        case tuple():
+            return [_shown(item) for item in value]
+        case PurePath():
+            return str(value)
+        case _:
+            return value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
