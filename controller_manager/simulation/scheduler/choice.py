@@ -16,17 +16,43 @@ class Found:
     able: Sequence[NodeInfo]
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """By node."""
+    rejection: Refusal | None = None
+    """Of all nodes alike."""
 
 
-def find_able(pod: PodInfo, world: World) -> Found:
-    checks = [check for check in (one(pod, world) for one in FILTERS) if check is not None]
+def find_able(pod: PodInfo, world: World, *, only: NodeInfo | None = None) -> Found:
+    """Of all nodes, or to see about a single one."""
+    checks: list[Check] = []
+    for one in FILTERS:
+        check = one(pod, world)
+        if isinstance(check, Refusal):
+            return Found((), {node.name: check for node in world.nodes}, check)
+        checks += [] if check is None else [check]
+    nodes = world.nodes if only is None else [only]
     refusals = {
-        node.name: refusal for node in world.nodes if (refusal := first_refusal(checks, node)) is not None
+        node.name: refusal
+        for node in nodes
+        if (refusal := _first_refusal(checks, _with_nominees(pod, node, world))) is not None
     }
-    return Found([node for node in world.nodes if node.name not in refusals], refusals)
+    return Found([node for node in nodes if node.name not in refusals], refusals)
 
 
-def first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
+def _with_nominees(pod: PodInfo, node: NodeInfo, world: World) -> NodeInfo:
+    """The room that is being made for others of the same priority or more is theirs."""
+    others = [
+        one
+        for one in world.nominees(node.name)
+        if one.priority >= pod.priority and one.view.uid != pod.view.uid
+    ]
+    if not others:
+        return node
+    fuller = node.copy()
+    for one in others:
+        fuller.add(one)
+    return fuller
+
+
+def _first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
     for check in checks:
         refusal = check(node)
         if refusal is not None:
@@ -50,7 +76,13 @@ def best_of(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> list[NodeIn
 def explained(refusals: Iterable[Refusal], nodes: int) -> str:
     """As upstream puts it: `0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.`"""
     counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
-    if not nodes:
-        return "no nodes available to schedule pods"
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {reasons}."
+
+
+def diagnosis(found: Found, nodes: int) -> str:
+    if not nodes:
+        return "no nodes available to schedule pods"
+    if found.rejection is not None:
+        return f"0/{nodes} nodes are available: {', '.join(found.rejection.reasons)}."
+    return explained(found.refusals.values(), nodes)

@@ -1,24 +1,35 @@
 """Take pods that wait, one after the other; decide on what is known; tell the server.
 
-Deciding is immediate and for one pod at a time, so that two never get the same room. Binding takes a while, so that it
-goes on beside: its pod is taken to be on its node from the decision on.
+Deciding is immediate and for one pod at a time, so that two never get the same room. Binding takes a while and goes on
+beside: its pod is taken to be on its node from the decision on.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from apimachinery import meta
 from apimachinery.chance import fraction
 from apimachinery.status import ApiError, Conflict, NotFound
-from controller_manager.kinds import NAMESPACES, NODES, PODS
+from controller_manager.kinds import (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    STORAGE_CLASSES,
+)
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.engine import Context, Engine
-from controller_manager.runtime.resource import Key
+from controller_manager.runtime.informer import Informer
+from controller_manager.runtime.resource import Key, Resource, Tree
 from controller_manager.runtime.wire import NoAnswer
-from controller_manager.simulation.scheduler.choice import Found, best_of, explained, find_able
+from controller_manager.simulation.scheduler.binder import Binder
+from controller_manager.simulation.scheduler.choice import Found, best_of, diagnosis, find_able
 from controller_manager.simulation.scheduler.cluster import Cluster
+from controller_manager.simulation.scheduler.evictor import evict
 from controller_manager.simulation.scheduler.gates import (
     SCHEDULER,
     takes_room,
@@ -27,11 +38,23 @@ from controller_manager.simulation.scheduler.gates import (
 )
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.preemption import Candidate, preempt
 from controller_manager.simulation.scheduler.queue import SchedulingQueue
+from controller_manager.simulation.scheduler.volumes import Binding, Storage, claims_of
 from controller_manager.simulation.scheduler.world import World
 from controller_manager.workloads.podview import PodView
 
 LOG: Final = logging.getLogger(__name__)
+_WATCHED: Final = (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    POD_DISRUPTION_BUDGETS,
+    STORAGE_CLASSES,
+)
+_NO_CLAIMS: Final = "no new claims to deallocate"
+"""What the allocator of devices has to say, for pods that claim none."""
 _BINDINGS: Final = 32
 """How many are under way at most; deciding waits for the oldest then."""
 
@@ -42,36 +65,48 @@ class Scheduler:
         self._clock = context.clock
         self._chance = context.chance
         self._events = context.recorder.series_of(SCHEDULER, SCHEDULER)
+        self._binder = Binder(context)
+        self._informers: dict[Resource[Tree], Informer[Tree]] = {
+            resource: context.informers.of(resource) for resource in _WATCHED
+        }
         self._pods = context.informers.of(PODS)
-        self._nodes = context.informers.of(NODES)
-        self._namespaces = context.informers.of(NAMESPACES)
         self._cluster = Cluster()
         self._queue = SchedulingQueue(context.clock)
         self._assumed: set[str] = set()
+        self._nominees: dict[str, tuple[str, PodInfo]] = {}
+        """By uid: the pods that wait for victims to go, and on which node."""
         self._room = asyncio.Semaphore(_BINDINGS)
-        self._nodes.add_handler(self._node_changed)
+        self._informers[NODES].add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
+        for resource in (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES):
+            self._informers[resource].add_handler(lambda _: self._queue.move_all())
 
     async def run(self) -> None:
-        for informer in (self._namespaces, self._nodes, self._pods):
+        """Until it is cancelled; bindings that are under way then are ended first."""
+        await self._pods.wait_synced()
+        for informer in self._informers.values():
             await informer.wait_synced()
-        async with asyncio.TaskGroup() as group:
+        bindings: set[asyncio.Task[None]] = set()
+        try:
             while True:
                 await self._room.acquire()
                 key = await self._queue.take()
                 try:
-                    await self._schedule(key, group)
+                    await self._schedule(key, bindings)
                 finally:
                     self._queue.done()
+        finally:
+            await asyncio.gather(*bindings)
 
     # --- what the caches tell
 
     def _node_changed(self, change: Change) -> None:
         if change.new is None:
-            self._cluster.remove_node(change.latest["metadata"]["name"])
+            self._cluster.remove_node(meta.name(change.latest))
         else:
             self._cluster.set_node(change.new)
-        self._queue.move_all()
+        if change.new is None or change.old is None or _matters(change.old, change.new):
+            self._queue.move_all()
 
     def _pod_changed(self, change: Change) -> None:
         old, new = change
@@ -82,10 +117,14 @@ class Scheduler:
 
     def _came(self, pod: PodView) -> None:
         if takes_room(pod):
+            is_news = pod.uid not in self._assumed and not self._cluster.is_placed(pod.uid)
             self._assumed.discard(pod.uid)
+            self._nominees.pop(pod.uid, None)
             self._cluster.place(PodInfo.of(pod), pod.node)
             self._queue.drop(pod.key)
-        elif pod.node or not waits_for_node(pod):
+            if is_news:
+                self._queue.move_all()  # Somebody may want to be near it.
+        elif not waits_for_node(pod):
             self._gone(pod)
         elif pod.uid not in self._assumed:
             self._queue.put(pod.key, pod.object["spec"].get("priority") or 0)
@@ -93,71 +132,93 @@ class Scheduler:
     def _gone(self, pod: PodView) -> None:
         self._queue.drop(pod.key)
         self._assumed.discard(pod.uid)
-        if self._cluster.is_placed(pod.uid):
+        was_nominated = self._nominees.pop(pod.uid, None) is not None
+        if was_nominated or self._cluster.is_placed(pod.uid):
             self._cluster.remove_pod(pod.uid)
             self._queue.move_all()
 
     # --- deciding
 
-    async def _schedule(self, key: Key, group: asyncio.TaskGroup) -> None:
+    def _world(self) -> World:
+        namespaces = self._informers[NAMESPACES].lister
+
+        def labels_of(name: str) -> Mapping[str, str]:
+            namespace = namespaces.get("", name)
+            return meta.labels(namespace) if namespace else {}
+
+        return World(
+            nodes=self._cluster.nodes(),
+            labels_of_namespace=labels_of,
+            storage=Storage(
+                claims=self._informers[PERSISTENT_VOLUME_CLAIMS].lister,
+                volumes=self._informers[PERSISTENT_VOLUMES].lister,
+                classes=self._informers[STORAGE_CLASSES].lister,
+            ),
+            nominees=lambda node: [pod for at, pod in self._nominees.values() if at == node],
+        )
+
+    async def _schedule(self, key: Key, bindings: set[asyncio.Task[None]]) -> None:
         """Gives the place among the bindings back, now or when the binding is done."""
         view = self._pods.lister.get(*key)
         if view is None or not waits_for_node(view):
             self._queue.drop(key)
             self._room.release()
             return
-        pod = PodInfo.of(view)
-        world = World(nodes=self._cluster.nodes(), labels_of_namespace=self._labels_of_namespace)
+        pod, world = PodInfo.of(view), self._world()
         found = find_able(pod, world)
-        if found.able:
-            node = self._pick(best_of(pod, world, found.able))
-            self._assumed.add(view.uid)
-            self._cluster.place(pod, node.name)
-            self._queue.drop(key)
-            group.create_task(self._bind(pod, node.name), name=f"scheduler/bind {key}")
+        if not found.able:
+            try:
+                await self._refuse(pod, world, found)
+            finally:
+                self._queue.stick(key)
+                self._room.release()
             return
-        try:
-            await self._refuse(pod, found, len(world.nodes))
-        finally:
-            self._queue.stick(key)
-            self._room.release()
+        node = self._pick(best_of(pod, world, found.able))
+        claims = claims_of(pod, world.storage)
+        volumes = [] if isinstance(claims, str) else claims.assign(node.node, world.storage) or []
+        self._assumed.add(view.uid)
+        self._cluster.place(pod, node.name)
+        self._queue.drop(key)
+        task = asyncio.create_task(self._bind(pod, node.name, volumes), name=f"scheduler/bind {key}")
+        bindings.add(task)
+        task.add_done_callback(bindings.discard)
 
-    def _labels_of_namespace(self, name: str) -> Mapping[str, str]:
-        namespace = self._namespaces.lister.get("", name)
-        return meta.labels(namespace) if namespace else {}
-
-    def _pick(self, best: list[NodeInfo]) -> NodeInfo:
+    def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._chance) * len(best))]
 
-    async def _refuse(self, pod: PodInfo, found: Found, nodes: int) -> None:
-        message = explained(found.refusals.values(), nodes)
-        self._events.say(pod.view.object, "Warning", "FailedScheduling", message, action="Scheduling")
-        patch = unschedulable_patch(pod.view.object, message, self._clock.now(), nominee="")
-        if patch is None:
-            return
+    async def _refuse(self, pod: PodInfo, world: World, found: Found) -> None:
+        """Say why there is no node; where it helps, make lesser pods go."""
+        budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
+        outcome = preempt(pod, world, found, budgets) if world.nodes else ""
+        message, nominee = diagnosis(found, len(world.nodes)), ""
+        if isinstance(outcome, Candidate):
+            nominee = outcome.node
+            self._nominees[pod.view.uid] = (nominee, pod)
+        else:
+            self._nominees.pop(pod.view.uid, None)
+            message += f" {_NO_CLAIMS}, preemption: {outcome}" if outcome else ""
+        about = pod.view.object
+        self._events.say(about, "Warning", "FailedScheduling", message, action="Scheduling")
+        patch = unschedulable_patch(about, message, self._clock.now(), nominee)
         try:
-            await self._client.patch(PODS, pod.view.key, patch, subresource="status")
+            if isinstance(outcome, Candidate):
+                await evict(self._client, self._events, pod, outcome, self._clock.now())
+            if patch is not None:
+                await self._client.patch(PODS, pod.view.key, patch, subresource="status")
         except (NotFound, Conflict):
             return  # It is gone: the cache will say so.
         except (ApiError, NoAnswer) as error:
-            LOG.warning("scheduler: %s: the status was not written: %s", pod.view.key, error)
+            LOG.warning("scheduler: %s: %s", pod.view.key, error)
 
     # --- binding
 
-    async def _bind(self, pod: PodInfo, node: str) -> None:
-        key = pod.view.key
-        body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": key.name, "namespace": key.namespace, "uid": pod.view.uid},
-            "target": {"kind": "Node", "name": node},
-        }
+    async def _bind(self, pod: PodInfo, node: str, volumes: list[Binding]) -> None:
         try:
-            await self._client.create(PODS, body, key=key, subresource="binding")
-        except (ApiError, NoAnswer) as error:
+            await self._binder.bind(pod, node, volumes)
+        except (ApiError, NoAnswer, TimeoutError) as error:
             self._unbound(pod, error)
         else:
-            text = f"Successfully assigned {key} to {node}"
+            text = f"Successfully assigned {pod.view.key} to {node}"
             self._events.say(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
             self._room.release()
@@ -173,6 +234,15 @@ class Scheduler:
         if latest is not None and latest.uid == pod.view.uid:
             self._came(latest)
         self._queue.move_all()
+
+
+def _matters(old: Tree, new: Tree) -> bool:
+    """Something changed by which nodes are chosen: heartbeats do not."""
+    return (
+        old.get("spec") != new.get("spec")
+        or meta.labels(old) != meta.labels(new)
+        or old["status"].get("allocatable") != new["status"].get("allocatable")
+    )
 
 
 def scheduler() -> Engine:

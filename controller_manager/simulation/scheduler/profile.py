@@ -10,6 +10,7 @@ from controller_manager.simulation.scheduler.filters.pod_affinity import inter_p
 from controller_manager.simulation.scheduler.filters.ports import node_ports
 from controller_manager.simulation.scheduler.filters.spread import topology_spread
 from controller_manager.simulation.scheduler.filters.taints import taint_toleration
+from controller_manager.simulation.scheduler.filters.volumes import volume_binding
 from controller_manager.simulation.scheduler.scores import Score
 from controller_manager.simulation.scheduler.scores.pod_affinity import liked_neighbours
 from controller_manager.simulation.scheduler.scores.preferences import (
@@ -27,6 +28,7 @@ FILTERS: Final[tuple[Filter, ...]] = (
     node_affinity,
     node_ports,
     resources_fit,
+    volume_binding,
     topology_spread,
     inter_pod_affinity,
 )

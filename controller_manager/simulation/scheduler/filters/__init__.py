@@ -1,7 +1,7 @@
 """Which nodes can take a pod: a file for each reason why one cannot.
 
-A filter is asked once for a pod, with the whole world, and answers a check for single nodes, or None if it has nothing
-against any. The first filter that refuses a node gives the reasons. The order is upstream's.
+A filter is asked once for a pod, with the whole world, and answers a check for single nodes, None if it has nothing
+against any, or a refusal where none will do. The first filter that refuses a node gives the reasons. The order is upstream's.
 """
 
 from collections.abc import Callable
@@ -19,4 +19,4 @@ class Refusal(NamedTuple):
 
 
 Check = Callable[[NodeInfo], Refusal | None]
-Filter = Callable[[PodInfo, World], Check | None]
+Filter = Callable[[PodInfo, World], Check | Refusal | None]

@@ -1,0 +1,32 @@
+"""Claims of the pod that are not there, not bound, or bound to volumes that the node cannot reach.
+
+Upstream: plugins/volumebinding.
+"""
+
+from typing import Final
+
+from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
+from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.simulation.scheduler.volumes import Claims, claims_of, reaches
+from controller_manager.simulation.scheduler.world import World
+
+_ELSEWHERE: Final = Refusal(("node(s) didn't match PersistentVolume's node affinity",), is_final=True)
+_NOTHING_FREE: Final = Refusal(("node(s) didn't find available persistent volumes to bind",), is_final=True)
+
+
+def volume_binding(pod: PodInfo, world: World) -> Check | Refusal | None:
+    claims = claims_of(pod, world.storage)
+    if isinstance(claims, str):
+        return Refusal((claims,), is_final=True)
+    return _check_of(claims, world) if claims else None
+
+
+def _check_of(claims: Claims, world: World) -> Check:
+    def check(node: NodeInfo) -> Refusal | None:
+        if not all(reaches(volume, node.node) for volume in claims.volumes):
+            return _ELSEWHERE
+        is_served = claims.assign(node.node, world.storage) is not None
+        return None if is_served else _NOTHING_FREE
+
+    return check

@@ -1,0 +1,174 @@
+"""The claims of a pod, and which volumes could serve them on a node. Pure.
+
+A claim of a class that waits for its first consumer is bound once the pod has a node: the scheduler picks the node with
+the volumes in mind, then says which, and binds the pod when its claims are bound.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from apimachinery import meta, quantity
+from apimachinery.labels import from_label_selector
+from controller_manager.runtime.caches import Lister
+from controller_manager.runtime.resource import Tree
+from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.workloads.node_selectors import selects, term_holds
+
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+_UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    claims: Lister[Tree]
+    volumes: Lister[Tree]
+    classes: Lister[Tree]
+
+
+class Binding(NamedTuple):
+    """What a claim is to have: this volume, or, where there is none, a new one for this node."""
+
+    claim: Tree
+    volume: Tree | None
+
+
+@dataclass(slots=True)
+class Claims:
+    volumes: list[Tree] = field(default_factory=list)
+    """Of the claims that are bound."""
+    waiting: list[Tree] = field(default_factory=list)
+    """Claims that wait for the node."""
+
+    def __bool__(self) -> bool:
+        return bool(self.volumes or self.waiting)
+
+    def assign(self, node: Tree, storage: Storage) -> list[Binding] | None:
+        """None where a claim cannot be served on this node."""
+        bindings: list[Binding] = []
+        for claim in self.waiting:
+            taken = {meta.name(one.volume) for one in bindings if one.volume is not None}
+            volume = _smallest(claim, node, taken, storage)
+            if volume is None and not _can_provision(claim, node, storage):
+                return None
+            bindings.append(Binding(claim, volume))
+        return bindings
+
+
+def claims_of(pod: PodInfo, storage: Storage) -> Claims | str:
+    """Or why no node will do, whichever it is."""
+    claims = Claims()
+    for name, is_ephemeral in _named(pod):
+        claim = storage.claims.get(pod.view.key.namespace, name)
+        trouble = _trouble(pod, name, claim, is_ephemeral=is_ephemeral) or _sort_in(claim, claims, storage)
+        if trouble:
+            return trouble
+    return claims
+
+
+def _named(pod: PodInfo) -> Iterator[tuple[str, bool]]:
+    for volume in pod.spec.get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield volume["persistentVolumeClaim"]["claimName"], False
+        elif "ephemeral" in volume:
+            yield f"{pod.view.key.name}-{volume['name']}", True
+
+
+def _trouble(pod: PodInfo, name: str, claim: Tree | None, *, is_ephemeral: bool) -> str:
+    if claim is None and is_ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+    if claim is None:
+        return f'persistentvolumeclaim "{name}" not found'
+    if is_ephemeral and not meta.is_controlled_by(claim, pod.view.object):
+        return f"PVC {meta.namespace(claim)}/{name} was not created for pod {pod.view.key} (pod is not owner)"
+    if (claim.get("status") or {}).get("phase") == "Lost":
+        volume = claim["spec"].get("volumeName", "")
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+    return f'persistentvolumeclaim "{name}" is being deleted' if meta.is_deleting(claim) else ""
+
+
+def _sort_in(claim: Tree | None, claims: Claims, storage: Storage) -> str:
+    if claim is None:
+        return ""
+    if is_bound(claim):
+        volume = storage.volumes.get("", claim["spec"]["volumeName"])
+        claims.volumes += [] if volume is None else [volume]
+        return "" if volume is not None else f'persistentvolume "{claim["spec"]["volumeName"]}" not found'
+    if claim["spec"].get("volumeName") or not _waits(claim, storage):
+        return _UNBOUND
+    claims.waiting.append(claim)
+    return ""
+
+
+def is_bound(claim: Tree) -> bool:
+    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in meta.annotations(claim)
+
+
+def _class_of(claim: Tree, storage: Storage) -> Tree | None:
+    name = claim["spec"].get("storageClassName")
+    return storage.classes.get("", name) if name else None
+
+
+def _waits(claim: Tree, storage: Storage) -> bool:
+    found = _class_of(claim, storage)
+    return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+
+
+def reaches(volume: Tree, node: Tree) -> bool:
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    return required is None or selects(required, node)
+
+
+def _can_provision(claim: Tree, node: Tree, storage: Storage) -> bool:
+    found = _class_of(claim, storage)
+    if found is None or found.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
+        return False
+    topologies: Sequence[Tree] = found.get("allowedTopologies") or ()
+    return not topologies or any(term_holds(_as_term(one), node) for one in topologies)
+
+
+def _as_term(topology: Tree) -> Tree:
+    expressions = topology.get("matchLabelExpressions") or ()
+    return {"matchExpressions": [{**one, "operator": "In"} for one in expressions]}
+
+
+def _smallest(claim: Tree, node: Tree, taken: set[str], storage: Storage) -> Tree | None:
+    """The volume that serves the claim with least to spare."""
+    able = [
+        volume
+        for volume in storage.volumes.all()
+        if meta.name(volume) not in taken and _serves(volume, claim) and reaches(volume, node)
+    ]
+    return min(able, key=lambda volume: (_size(volume["spec"]["capacity"]), meta.name(volume)), default=None)
+
+
+def _serves(volume: Tree, claim: Tree) -> bool:
+    have, want = volume["spec"], claim["spec"]
+    return (
+        _is_free_for(volume, claim)
+        and have.get("storageClassName", "") == want.get("storageClassName", "")
+        and have.get("volumeMode", "Filesystem") == want.get("volumeMode", "Filesystem")
+        and {*(want.get("accessModes") or ())} <= {*(have.get("accessModes") or ())}
+        and _size(have.get("capacity")) >= _size((want.get("resources") or {}).get("requests"))
+        and (not want.get("selector") or from_label_selector(want["selector"]).matches(meta.labels(volume)))
+    )
+
+
+def _is_free_for(volume: Tree, claim: Tree) -> bool:
+    """Not on its way out, and claimed by nobody, or for this claim."""
+    reference = volume["spec"].get("claimRef")
+    if meta.is_deleting(volume):
+        return False
+    if reference is None:
+        return (volume.get("status") or {}).get("phase") == "Available"
+    named = (reference.get("namespace"), reference.get("name"))
+    return named == (meta.namespace(claim), meta.name(claim)) and reference.get("uid", "") in (
+        "",
+        meta.uid(claim),
+    )
+
+
+def _size(amounts: Tree | None) -> quantity.Quantity:
+    return quantity.from_json((amounts or {}).get("storage", 0))

@@ -1,0 +1,310 @@
+"""Which node a pod gets, and what it is told when it gets none, by a scheduler beside a real server."""
+
+import itertools
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.controllers.serviceaccount import SERVICE_ACCOUNT
+from controller_manager.simulation.scheduler.engine import scheduler
+from tests.support.apiserver import running
+from tests.support.manager import running_manager
+
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+NO_HELP = "no new claims to deallocate, preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
+
+
+class Story:
+    def __init__(self, server, manager):
+        self.server = server
+        self.manager = manager
+        self.numbers = itertools.count(1)
+
+    async def node(self, name, *, cpu="4", pods="110", taints=(), unschedulable=False, **labels):
+        spec = {"taints": list(taints), "unschedulable": unschedulable}
+        named = {"kubernetes.io/hostname": name, **labels}
+        await self.post(NODES, {"metadata": {"name": name, "labels": named}, "spec": spec})
+        allocatable = {"cpu": cpu, "memory": "16Gi", "pods": pods}
+        answer = await self.server.patch(
+            f"{NODES}/{name}/status", {"status": {"capacity": allocatable, "allocatable": allocatable}}
+        )
+        assert answer.status == 200, answer.body
+        # Nodes begin with a taint that says that they are not ready.
+        await self.server.patch(f"{NODES}/{name}", {"spec": {"taints": list(taints) or None}})
+
+    async def pod(self, name, *, cpu=None, labels=None, port=None, **spec):
+        container = {"name": "c", "image": "i"}
+        if cpu:
+            container["resources"] = {"requests": {"cpu": cpu}}
+        if port:
+            container["ports"] = [{"containerPort": port, "hostPort": port}]
+        metadata = {"name": name, "labels": labels or {"app": "web"}}
+        await self.post(PODS, {"metadata": metadata, "spec": {"containers": [container], **spec}})
+        await self.manager.settle()
+        return await self.place(name)
+
+    async def post(self, path, body):
+        answer = await self.server.post(path, body)
+        assert answer.status == 201, answer.body
+        return answer.body
+
+    async def place(self, name):
+        return (await self.server.get(f"{PODS}/{name}")).body["spec"].get("nodeName")
+
+    async def refusal(self, name):
+        pod = (await self.server.get(f"{PODS}/{name}")).body
+        (condition,) = [one for one in pod["status"]["conditions"] if one["type"] == "PodScheduled"]
+        assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+        return condition["message"]
+
+    async def events(self, reason):
+        items = (await self.server.get("/apis/events.k8s.io/v1/namespaces/default/events")).body["items"]
+        return [one for one in items if one["reason"] == reason]
+
+
+@pytest.fixture
+async def cluster():
+    clock = SteppedClock()
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, controllers=[SERVICE_ACCOUNT], engines=[scheduler()]) as manager,
+    ):
+        yield Story(server, manager)
+
+
+async def test_pods_are_spread_over_nodes_that_are_alike(cluster):
+    for name in "abc":
+        await cluster.node(name)
+    places = [await cluster.pod(f"web-{at}") for at in range(6)]
+    assert sorted(places) == ["a", "a", "b", "b", "c", "c"]
+    (event,) = [one for one in await cluster.events("Scheduled") if one["regarding"]["name"] == "web-0"]
+    assert event["note"] == f"Successfully assigned default/web-0 to {places[0]}"
+    assert (event["reportingController"], event["action"]) == ("default-scheduler", "Binding")
+
+
+async def test_without_nodes(cluster):
+    assert await cluster.pod("a") is None
+    assert await cluster.refusal("a") == "no nodes available to schedule pods"
+    await cluster.node("late")
+    await cluster.manager.step(2)
+    assert await cluster.place("a") == "late"
+
+
+async def test_too_little_is_left(cluster):
+    await cluster.node("small", cpu="1")
+    await cluster.node("full", pods="0")
+    assert await cluster.pod("first", cpu="600m") == "small"
+    assert await cluster.pod("second", cpu="600m") is None
+    assert await cluster.refusal("second") == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 Too many pods. no new claims to deallocate, "
+        "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
+    )
+    (event,) = await cluster.events("FailedScheduling")
+    assert event["type"] == "Warning"
+    await cluster.server.delete(f"{PODS}/first", {"gracePeriodSeconds": 0})
+    await cluster.manager.step(2)
+    assert await cluster.place("second") == "small"
+
+
+async def test_more_than_any_node_has(cluster):
+    await cluster.node("a", cpu="1")
+    await cluster.pod("big", cpu="2")
+    assert await cluster.refusal("big") == f"0/1 nodes are available: 1 Insufficient cpu. {NO_HELP.format(1)}"
+
+
+async def test_taints_and_closed_nodes(cluster):
+    await cluster.node("tainted", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
+    await cluster.node("closed", unschedulable=True)
+    assert await cluster.pod("plain") is None
+    assert await cluster.refusal("plain") == (
+        "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. "
+        + NO_HELP.format(2)
+    )
+    assert await cluster.pod("brave", tolerations=[{"key": "k", "operator": "Exists"}]) == "tainted"
+    await cluster.server.patch(f"{NODES}/closed", {"spec": {"unschedulable": False, "taints": None}})
+    await cluster.manager.step(2)
+    assert await cluster.place("plain") == "closed"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"nodeSelector": {"disk": "ssd"}}, id="selector"),
+        pytest.param(
+            {
+                "affinity": {
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [
+                                {
+                                    "matchExpressions": [
+                                        {"key": "disk", "operator": "NotIn", "values": ["hdd"]}
+                                    ]
+                                }
+                            ]
+                        }
+                    }
+                }
+            },
+            id="required affinity",
+        ),
+        pytest.param(
+            {
+                "affinity": {
+                    "nodeAffinity": {
+                        "preferredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "weight": 1,
+                                "preference": {
+                                    "matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]
+                                },
+                            }
+                        ]
+                    }
+                }
+            },
+            id="preferred affinity",
+        ),
+    ],
+)
+async def test_labels_of_nodes(cluster, spec):
+    await cluster.node("slow", disk="hdd")
+    await cluster.node("fast", disk="ssd")
+    assert {await cluster.pod(f"web-{at}", **spec) for at in range(3)} == {"fast"}
+
+
+async def test_no_node_has_the_labels(cluster):
+    await cluster.node("a")
+    await cluster.pod("web", nodeSelector={"none": "such"})
+    assert await cluster.refusal("web") == (
+        f"0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. {NO_HELP.format(1)}"
+    )
+
+
+async def test_host_ports(cluster):
+    await cluster.node("a")
+    assert await cluster.pod("first", port=80) == "a"
+    assert await cluster.pod("second", port=80) is None
+    refusal = await cluster.refusal("second")
+    assert refusal.startswith(
+        "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
+    )
+    assert await cluster.pod("other", port=81) == "a"
+
+
+def apart(key="kubernetes.io/hostname", kind="podAntiAffinity"):
+    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": key}
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+async def test_pods_that_must_be_apart(cluster):
+    await cluster.node("a")
+    await cluster.node("b")
+    assert sorted([await cluster.pod(f"web-{at}", affinity=apart()) for at in range(2)]) == ["a", "b"]
+    assert await cluster.pod("third", affinity=apart()) is None
+    assert "2 node(s) didn't match pod anti-affinity rules." in await cluster.refusal("third")
+    assert await cluster.pod("plain") is None
+    assert "2 node(s) didn't satisfy existing pods anti-affinity rules." in await cluster.refusal("plain")
+    assert await cluster.pod("stranger", labels={"app": "other"}) is not None
+
+
+async def test_pods_that_must_be_together(cluster):
+    for name, zone in (("a", "x"), ("b", "x"), ("c", "y")):
+        await cluster.node(name, zone=zone)
+    with_others = apart("zone", "podAffinity")
+    await cluster.pod("lost", labels={"app": "other"}, affinity=with_others)
+    assert "3 node(s) didn't match pod affinity rules." in await cluster.refusal("lost")
+    first = await cluster.pod("first", affinity=with_others)
+    zone = {"a", "b"} if first in "ab" else {"c"}
+    assert {await cluster.pod(f"web-{at}", affinity=with_others) for at in range(4)} == zone
+    await cluster.manager.step(2)
+    assert await cluster.place("lost") in zone
+
+
+async def test_an_even_spread_is_kept(cluster):
+    for name, zone in (("a", "x"), ("b", "x"), ("c", "y")):
+        await cluster.node(name, zone=zone, cpu="1" if name == "c" else "32")
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    places = [
+        await cluster.pod(f"web-{at}", cpu="500m", topologySpreadConstraints=[constraint]) for at in range(5)
+    ]
+    assert sorted("y" if place == "c" else "x" for place in places) == ["x", "x", "x", "y", "y"]
+    assert await cluster.pod("sixth", cpu="500m", topologySpreadConstraints=[constraint]) is None
+    refusal = await cluster.refusal("sixth")
+    assert "1 Insufficient cpu, 2 node(s) didn't match pod topology spread constraints." in refusal
+
+
+async def test_a_pod_of_higher_priority_takes_the_place_of_a_lesser_one(cluster):
+    for name, value in (("low", 1), ("high", 10)):
+        await cluster.post(
+            "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value}
+        )
+    await cluster.node("a", cpu="1")
+    assert await cluster.pod("lesser", cpu="500m", priorityClassName="low") == "a"
+    assert await cluster.pod("least", cpu="500m") == "a"
+    assert await cluster.pod("greater", cpu="500m", priorityClassName="high") is None
+    pod = (await cluster.server.get(f"{PODS}/greater")).body
+    assert pod["status"]["nominatedNodeName"] == "a"
+    victim = (await cluster.server.get(f"{PODS}/least")).body
+    assert victim["metadata"]["deletionTimestamp"]
+    (condition,) = [one for one in victim["status"]["conditions"] if one["type"] == "DisruptionTarget"]
+    assert condition["message"] == "default-scheduler: preempting to accommodate a higher priority pod"
+    (event,) = await cluster.events("Preempted")
+    assert event["note"] == f"Preempted by pod {pod['metadata']['uid']} on node a"
+    assert "deletionTimestamp" not in (await cluster.server.get(f"{PODS}/lesser")).body["metadata"]
+    await cluster.server.delete(f"{PODS}/least", {"gracePeriodSeconds": 0})
+    await cluster.manager.step(2)
+    assert await cluster.place("greater") == "a"
+
+
+async def test_gates_hold_a_pod_back(cluster):
+    await cluster.node("a")
+    assert await cluster.pod("gated", schedulingGates=[{"name": "example.com/wait"}]) is None
+    assert await cluster.events("FailedScheduling") == []
+    await cluster.server.patch(f"{PODS}/gated", {"spec": {"schedulingGates": None}})
+    await cluster.manager.settle()
+    assert await cluster.place("gated") == "a"
+
+
+async def test_pods_of_another_scheduler_are_left_alone(cluster):
+    await cluster.node("a")
+    assert await cluster.pod("other", schedulerName="another") is None
+
+
+async def test_claims_that_are_missing_or_unbound(cluster):
+    await cluster.node("a")
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    assert await cluster.pod("web", volumes=volumes) is None
+    assert await cluster.refusal("web") == (
+        f'0/1 nodes are available: persistentvolumeclaim "data" not found. {NO_HELP.format(1)}'
+    )
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    await cluster.post("/api/v1/namespaces/default/persistentvolumeclaims", claim)
+    await cluster.manager.step(2)
+    assert await cluster.refusal("web") == (
+        f"0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. {NO_HELP.format(1)}"
+    )
+
+
+async def test_a_restart_knows_what_runs_where():
+    clock = SteppedClock()
+    async with running(clock=clock) as server:
+        async with running_manager(
+            server, clock, controllers=[SERVICE_ACCOUNT], engines=[scheduler()]
+        ) as manager:
+            story = Story(server, manager)
+            await story.node("a", cpu="1")
+            assert await story.pod("first", cpu="600m") == "a"
+        async with running_manager(
+            server, clock, controllers=[SERVICE_ACCOUNT], engines=[scheduler()]
+        ) as manager:
+            assert await Story(server, manager).pod("second", cpu="600m") is None
