@@ -20,6 +20,7 @@ _ORDER: Final = (
     "managedFields",
 )  # fmt: skip
 """The order of an object's metadata in JSON."""
+_GRACE_PERIOD: Final = "deletionGracePeriodSeconds"
 
 
 # --- reading
@@ -121,16 +122,14 @@ def with_value(tree: Tree, path: Sequence[str], value: Any) -> dict[str, Any]:
 def with_metadata(obj: Tree, **changes: Any) -> dict[str, Any]:
     """The object with other metadata; what is empty then is left out, and the rest stands in its order."""
     changed = {**metadata(obj), **changes}
-    known = {field: changed[field] for field in _ORDER if _is_present(field, changed)}
+    # A grace period of no seconds is not the same as none.
+    known = {
+        field: value
+        for field in _ORDER
+        if (value := changed.get(field)) or (value is not None and field == _GRACE_PERIOD)
+    }
     unknown = {field: value for field, value in changed.items() if field not in _ORDER and value is not None}
     return {**obj, "metadata": {**known, **unknown}}
-
-
-def _is_present(field: str, changed: Tree) -> bool:
-    # A grace period of no seconds is not the same as none.
-    return bool(changed.get(field)) or (
-        field == "deletionGracePeriodSeconds" and changed.get(field) is not None
-    )
 
 
 def with_labels(obj: Tree, changes: Mapping[str, str | None]) -> dict[str, Any]:

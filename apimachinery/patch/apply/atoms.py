@@ -4,13 +4,18 @@ A type is an object with members, a list, or a primitive, and so is its atom. Wh
 atom, whose values say themselves what they are: objects merge member by member, lists are replaced.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from apimachinery import gotext
 from apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quoted
+from apimachinery.remembered import remembered
 from apimachinery.schema.model import Field, Shape, Type
+
+_NAMES: Final = 1024
+_LONGEST_NAME: Final = 100
+"""Steps remembered for each list whose elements have names."""
 
 RAW_EXTENSION: Final = "runtime.RawExtension"
 """Free JSON that has one owner as a whole; all other free JSON is owned member by member."""
@@ -72,12 +77,12 @@ class ListAtom:
         self.items = atom_of(kind.items)
         self.keys = kind.map_keys if kind.list_type == "map" else ()
         self._defaults = _defaults(self.keys, kind.items.fields)
-        self._single = f"{KEY}{{{quoted(self.keys[0])}:" if len(self.keys) == 1 else ""
+        self._single = _single(self.keys[0]) if len(self.keys) == 1 else None
 
     def element(self, item: Any) -> Element:
         """The step that leads to an item. `Unaddressable` with the reason if there is none."""
-        if self._single and type(item) is dict and type(name := item.get(self.keys[0])) is str:
-            return f"{self._single}{quoted(name)}}}"
+        if self._single is not None and type(item) is dict and type(name := item.get(self.keys[0])) is str:
+            return self._single(name)
         return self._keyed(item) if self.keys else _valued(item)
 
     def elements(self, items: Sequence[Any]) -> list[Element]:
@@ -106,6 +111,12 @@ class ListAtom:
                 " (and doesn't have default values for any key fields)"
             )
         return of_keys(named)
+
+
+def _single(key: str) -> Callable[[str], Element]:
+    """What makes the step of the one key of a list, if its value is a text."""
+    begin = f"{KEY}{{{quoted(key)}:"
+    return remembered(_NAMES, longest=_LONGEST_NAME)(lambda name: f"{begin}{quoted(name)}}}")
 
 
 def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any]:

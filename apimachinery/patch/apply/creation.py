@@ -5,8 +5,8 @@ Most of an object is nowhere in the empty one: every place of it is owned. The f
 for each resource, and then cost little.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
 from apimachinery.patch.apply.compare import compare
@@ -16,12 +16,15 @@ from apimachinery.patch.apply.fieldsv1 import encode
 from apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
 
 Fields: TypeAlias = dict[str, Any]
-"""A set of fields as `fieldsV1` has it, in order."""
+"""A set of fields as `fieldsV1` has it, in order. Parts are shared, and so never changed."""
 
 Write: TypeAlias = Callable[[Any], Fields]
 """Writes the fields of a value; `TypedError` if an item of a list has no keys to be found by."""
 
 _LEAF: Final[Fields] = {}
+
+_PLANS: Final = 256
+"""Combinations of fields of one struct for which it is remembered how they are written."""
 
 _NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
 """The empty object has metadata, which is therefore never written as a whole."""
@@ -119,16 +122,38 @@ class _Members(dict[str, tuple[Element, Write]]):
         return FIELD + name, self._other
 
 
+class _Plan(NamedTuple):
+    """How an object is written that has certain members."""
+
+    fields: Fields
+    """All its steps in order, as if there were nothing below them."""
+    deeper: Sequence[tuple[str, Element, Write]]
+    """The members below which there may be more."""
+
+
 def _object(atom: MapAtom | Untyped) -> Write:
     members = _Members(atom)
+    plans: dict[tuple[str, ...], _Plan] = {}
+
+    def plan(names: tuple[str, ...]) -> _Plan:
+        steps = [(name, *members[name]) for name in sorted(names)]
+        fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
+        made = _Plan(fields, [step for step in steps if step[2] is not _whole])
+        # The fields of a struct come in few combinations, but keys of maps are anybody's.
+        if all(map(atom.declares, names)) and len(plans) < _PLANS:
+            plans[names] = made
+        return made
 
     def write(value: Any) -> Fields:
         if not value or value.__class__ is not dict:
             return _LEAF
-        fields: Fields = {SELF: _LEAF}
-        for name in sorted(value):
-            element, write_member = members[name]
-            fields[element] = _LEAF if write_member is _whole else write_member(value[name])
+        names = tuple(value)
+        fields, deeper = plans.get(names) or plan(names)
+        if not deeper:
+            return fields
+        fields = fields.copy()
+        for name, element, write_member in deeper:
+            fields[element] = write_member(value[name])
         return fields
 
     return write

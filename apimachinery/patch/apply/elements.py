@@ -39,6 +39,12 @@ def of_value(value: Any) -> Element:
 
 
 def of_keys(keys: dict[str, Any]) -> Element:
+    return _of_keys(orjson.dumps(keys))
+
+
+@remembered(_CACHED, longest=_LONGEST)
+def _of_keys(text: bytes) -> Element:
+    keys: dict[str, Any] = orjson.loads(text)
     members = (f"{quoted(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
     return f"{KEY}{{{','.join(members)}}}"
 
