@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import orjson
 
-from apimachinery import chance, meta
+from apimachinery import meta
 from apimachinery.patch.equality import same
 from controller_manager import kinds
-from controller_manager.runtime.actions import Action, Create, Delete, Update, Victim
-from controller_manager.runtime.resource import Key, Tree
+from controller_manager.runtime.actions import Action, Create, Delete, Update
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.claims import victim
+from controller_manager.workloads.hashing import safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 
@@ -126,11 +128,6 @@ def hash_of(data: Tree, collision_count: int) -> str:
     return safe_encode(str(value))
 
 
-def safe_encode(text: str) -> str:
-    alphabet = chance.SUFFIX_ALPHABET
-    return "".join(alphabet[ord(character) % len(alphabet)] for character in text)
-
-
 def _is_equal(one: Any, other: Any) -> bool:
     # Managers of older versions recorded a `creationTimestamp: null` that newer ones leave out.
     return same(one, other) or same(_without_nulls(one), _without_nulls(other))
@@ -148,5 +145,5 @@ def truncated(history: Sequence[Tree], live: Collection[str], limit: int) -> tup
     surplus = past[: max(len(past) - limit, 0)] if limit >= 0 else []
     if not surplus:
         return ()
-    victims = tuple(Victim(Key(meta.namespace(it), meta.name(it)), meta.uid(it)) for it in surplus)
+    victims = tuple(victim(kinds.CONTROLLER_REVISIONS, revision) for revision in surplus)
     return (Delete(resource=kinds.CONTROLLER_REVISIONS, victims=victims),)

@@ -8,10 +8,10 @@ from apimachinery.wellknown import (
     LABEL_POD_INDEX,
     LABEL_STATEFULSET_POD_NAME,
 )
-from controller_manager import kinds
 from controller_manager.controllers.statefulset import storage
 from controller_manager.controllers.statefulset.setview import SetView
 from controller_manager.runtime.resource import Tree
+from controller_manager.workloads import templates
 from controller_manager.workloads.podview import PodView
 
 _HIGHEST_ORDINAL: Final = 2**31 - 1
@@ -36,26 +36,13 @@ def revision_of(pod: PodView) -> str:
 
 
 def new_pod(owner: SetView, ordinal: int, revision: Tree) -> dict[str, Any]:
-    template = template_of(revision)
     name = pod_name(owner, ordinal)
-    made_by = {LABEL_CONTROLLER_REVISION_HASH: meta.name(revision)}
-    metadata = {
-        "name": name,
-        "generateName": f"{owner.key.name}-",
-        "namespace": owner.key.namespace,
-        "labels": {**meta.labels(template), **_labels(name, ordinal), **made_by},
-        "annotations": meta.annotations(template),
-        "ownerReferences": [meta.controller_reference(owner.object)],
-        "finalizers": meta.finalizers(template),
-    }
-    spec = template.get("spec") or {}
+    pod = templates.pod_of(template_of(revision), owner.object)
+    labels = {**_labels(name, ordinal), LABEL_CONTROLLER_REVISION_HASH: meta.name(revision)}
+    named = meta.with_labels(meta.with_metadata(pod, name=name), labels)
+    spec = pod["spec"]
     host = {"hostname": name} | ({"subdomain": owner.service_name} if owner.service_name else {})
-    return {
-        "kind": kinds.PODS.kind,
-        "apiVersion": kinds.PODS.api_version,
-        "metadata": {field: value for field, value in metadata.items() if value},
-        "spec": {**spec, **host, **storage.volumes(owner, ordinal, spec)},
-    }
+    return {**named, "spec": {**spec, **host, **storage.volumes(owner, ordinal, spec)}}
 
 
 def template_of(revision: Tree) -> Tree:

@@ -27,9 +27,11 @@ def _claim_name(owner: SetView, template: Tree, ordinal: int) -> str:
     return f"{meta.name(template)}-{owner.key.name}-{ordinal}"
 
 
-def is_claim_of(owner: SetView, name: str) -> bool:
-    prefixes = (f"{meta.name(template)}-{owner.key.name}-" for template in owner.claim_templates)
-    return any(name.startswith(prefix) and name[len(prefix) :].isdecimal() for prefix in prefixes)
+def is_claim_of(owner: Tree, name: str) -> bool:
+    """Whether the claim could be one of the set's, whichever ordinals it has now."""
+    parent, _, ordinal = name.rpartition("-")
+    templates = owner["spec"].get("volumeClaimTemplates") or ()
+    return ordinal.isdecimal() and parent in {f"{meta.name(it)}-{meta.name(owner)}" for it in templates}
 
 
 # --- the pod's side

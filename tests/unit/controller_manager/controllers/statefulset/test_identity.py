@@ -6,7 +6,7 @@ from apimachinery import meta
 from controller_manager.controllers.statefulset import identity
 from controller_manager.controllers.statefulset.setview import SetView
 from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
-from tests.support.statefulsets import Sets, claim_template
+from tests.support.statefulsets import WEB, Sets, claim_template
 
 
 def orphan(name, *, app="web", **labels):
@@ -77,7 +77,7 @@ def test_labels_that_were_taken_away_are_put_back():
 def test_an_orphan_of_the_right_name_and_labels_is_adopted():
     sets = Sets(replicas=1)
     sets.add(PODS, orphan("web-0"))
-    assert sets.round()[0] == ("adopt", "web-0")
+    assert sets.round() == [("adopt", "web-0")]
     assert meta.is_controlled_by(sets.pod(0), sets.set)
 
 
@@ -99,10 +99,9 @@ def test_a_pod_that_no_longer_matches_is_released():
     sets = Sets(replicas=1)
     sets.settle()
     sets.put(PODS, meta.with_labels(sets.pod(0), {"app": "debug"}))
-    writes, error = sets.reconcile(("default", "web"))
-    assert ("release", PODS, "web-0") in writes
-    # The name is taken until the stranger goes.
-    assert "already exists" in str(error)
+    assert sets.round() == [("release", "web-0")]
+    _, error = sets.reconcile(WEB)
+    assert "already exists" in str(error)  # the name is taken until the stranger goes
 
 
 def test_orphaned_revisions_are_adopted_with_what_they_tell():
