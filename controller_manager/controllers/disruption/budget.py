@@ -1,0 +1,99 @@
+"""What a PodDisruptionBudget allows: counts of pods, pure, from its spec and the pods that it selects."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from apimachinery import conditions, intstr, meta
+from apimachinery.timestamps import parse_time
+from controller_manager.controllers.disruption import scale
+from controller_manager.controllers.disruption.scale import Expected
+from controller_manager.runtime.caches import Caches
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.podview import PodView
+
+DELETION_TIMEOUT: Final = timedelta(minutes=2)
+"""For so long an evicted pod is taken for gone, though its deletion has not been seen."""
+
+CONDITION: Final = "DisruptionAllowed"
+
+
+class Disrupted(NamedTuple):
+    """Pods that were evicted and are not deleting yet, by name and since when."""
+
+    expected: Mapping[str, str]
+    overdue: tuple[PodView, ...]
+    """Nobody deleted them in time: they count again."""
+    next_check: datetime | None
+
+
+def disrupted(budget: Tree, pods: Collection[PodView], now: datetime) -> Disrupted:
+    evicted = (budget.get("status") or {}).get("disruptedPods") or {}
+    staying = {pod.key.name: pod for pod in pods if not pod.deleting}
+    waiting = {name: parse_time(evicted[name]) + DELETION_TIMEOUT for name in evicted if name in staying}
+    overdue = tuple(staying[name] for name, until in waiting.items() if until <= now)
+    expected = {name: evicted[name] for name, until in waiting.items() if until > now}
+    return Disrupted(expected, overdue, min((waiting[name] for name in expected), default=None))
+
+
+class Wanted(NamedTuple):
+    expected_pods: int
+    desired_healthy: int
+    unmanaged: bool
+
+
+def wanted(caches: Caches, budget: Tree, pods: Collection[PodView]) -> Wanted:
+    """How many there should be, and how many of them must be healthy; or `UnknownScaleError`."""
+    most_missing = budget["spec"].get("maxUnavailable")
+    least = budget["spec"].get("minAvailable")
+    if most_missing is not None:
+        found = scale.expected(caches, pods)
+        missing = intstr.scaled(most_missing, found.replicas, round_up=True)
+        return Wanted(found.replicas, max(found.replicas - missing, 0), found.unmanaged)
+    if isinstance(least, int):
+        return Wanted(len(pods), least, unmanaged=False)
+    found = Expected(0, unmanaged=False) if least is None else scale.expected(caches, pods)
+    desired = intstr.scaled(least or 0, found.replicas, round_up=True)
+    return Wanted(found.replicas, desired, found.unmanaged)
+
+
+def status(
+    budget: Tree, pods: Collection[PodView], counts: Wanted, evicted: Mapping[str, str], now: datetime
+) -> dict[str, Any]:
+    healthy = sum(pod.is_ready and not pod.deleting and pod.key.name not in evicted for pod in pods)
+    # A budget that selects nothing yet allows nothing: its first pods may come before it is counted again.
+    allowed = max(healthy - counts.desired_healthy, 0) if counts.expected_pods > 0 else 0
+    generation = meta.generation(budget)
+    told = {
+        "observedGeneration": generation,
+        **({"disruptedPods": dict(evicted)} if evicted else {}),
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": counts.desired_healthy,
+        "expectedPods": counts.expected_pods,
+    }
+    verdict = _SUFFICIENT if allowed else _INSUFFICIENT
+    return told | {"conditions": _conditions(budget, verdict, generation, now)}
+
+
+def failed_status(budget: Tree, problem: str, now: datetime) -> dict[str, Any]:
+    """Where nothing can be counted nothing is allowed; the rest stays as it was told."""
+    old = budget.get("status") or {}
+    verdict = _Verdict("False", "SyncFailed", problem)
+    told = _conditions(budget, verdict, old.get("observedGeneration") or 0, now)
+    return {**old, "disruptionsAllowed": 0, "conditions": told}
+
+
+class _Verdict(NamedTuple):
+    status: str
+    reason: str
+    message: str = ""
+
+
+_SUFFICIENT: Final = _Verdict("True", "SufficientPods")
+_INSUFFICIENT: Final = _Verdict("False", "InsufficientPods")
+
+
+def _conditions(budget: Tree, verdict: _Verdict, generation: int, now: datetime) -> list[Tree]:
+    told = {"type": CONDITION, "observedGeneration": generation, **verdict._asdict()}
+    return conditions.updated(conditions.of(budget), told, now)

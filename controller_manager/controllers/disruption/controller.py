@@ -1,0 +1,130 @@
+"""The controller of PodDisruptionBudgets: what it watches, and how a budget's status is put together."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from apimachinery import labels, meta
+from apimachinery.labels import SelectorError
+from apimachinery.patch.equality import same
+from controller_manager.controllers.disruption import budget as budgets
+from controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError
+from controller_manager.controllers.disruption.selector_text import selector_text
+from controller_manager.kinds import POD_DISRUPTION_BUDGETS, PODS
+from controller_manager.runtime.actions import NOTHING, Action, Plan, Say, Update
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads.claims import key_of
+from controller_manager.workloads.podview import PodView
+
+_UNMANAGED: Final = (
+    "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, "
+    "the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for "
+    'these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+)
+
+
+def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
+    budget = caches.of(POD_DISRUPTION_BUDGETS).get(*key)
+    if budget is None:
+        return NOTHING
+    try:
+        pods = _selected(caches, budget, key.namespace)
+    except SelectorError:
+        return NOTHING  # no server accepts such a budget, and trying again would not mend it
+    nobody = [] if pods else [_say(budget, "Normal", "NoPods", "No matching pods found")]
+    try:
+        counts = budgets.wanted(caches, budget, pods)
+    except UnknownScaleError as problem:
+        message = f"Failed to calculate the number of expected pods: {problem}"
+        said = _say(budget, "Warning", "CalculateExpectedPodCountFailed", message)
+        told = budgets.failed_status(budget, str(problem), now)
+        return Plan(actions=(*nobody, said, *_told(budget, told)))
+    disrupted = budgets.disrupted(budget, pods, now)
+    told = budgets.status(budget, pods, counts, disrupted.expected, now)
+    unmanaged = [_unmanaged(budget)] if counts.unmanaged else []
+    overdue = [_overdue(pod) for pod in disrupted.overdue]
+    return Plan(
+        actions=(*nobody, *unmanaged, *overdue, *_told(budget, told)),
+        again_after=None if disrupted.next_check is None else disrupted.next_check - now,
+    )
+
+
+def _selected(caches: Caches, budget: Tree, namespace: str) -> list[PodView]:
+    selector = labels.from_label_selector(budget["spec"].get("selector"))
+    return [pod for pod in caches.of(PODS).in_namespace(namespace) if selector.matches(pod.labels)]
+
+
+def _told(budget: Tree, status: dict[str, Any]) -> tuple[Action, ...]:
+    if same(budget.get("status") or {}, status):
+        return ()
+    body = {**budget, "status": status}
+    return (Update(resource=POD_DISRUPTION_BUDGETS, body=body, subresource="status"),)
+
+
+def _unmanaged(budget: Tree) -> Say:
+    text = _UNMANAGED.format(selector=selector_text(budget["spec"].get("selector")))
+    return _say(budget, "Warning", "UnmanagedPods", text)
+
+
+def _overdue(pod: PodView) -> Say:
+    # The namespace twice, and no name: that is what upstream says.
+    name = f"{pod.key.namespace}/{pod.key.namespace}"
+    message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
+    return _say(pod.object, "Warning", "NotDeleted", message)
+
+
+def _say(about: Tree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> Say:
+    return Say(about=about, type=kind, reason=reason, message=message)
+
+
+# --- which budgets a change concerns
+
+
+def _of_budget(_: Caches, change: Change) -> Iterable[Key]:
+    return (key_of(change.latest),)
+
+
+def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """The budgets that select it, and those that did."""
+    seen: list[PodView] = [pod for pod in change if pod is not None]
+    return {key for pod in seen for key in _selecting(caches, pod.key.namespace, pod.labels)}
+
+
+def _of_scaled(caches: Caches, change: Change) -> Iterable[Key]:
+    """A new scale concerns the budgets of the pods that will come or go; pods alone would tell too late, or never."""
+    scales = [owner and owner["spec"].get("replicas") for owner in change]
+    if scales[0] == scales[1]:
+        return ()
+    owner: Tree = change.latest
+    template = owner["spec"].get("template") or {}
+    return set(_selecting(caches, meta.namespace(owner), meta.labels(template)))
+
+
+def _selecting(caches: Caches, namespace: str, carried: Mapping[str, str]) -> Iterable[Key]:
+    for budget in caches.of(POD_DISRUPTION_BUDGETS).in_namespace(namespace):
+        if _selects(budget, carried):
+            yield key_of(budget)
+
+
+def _selects(budget: Tree, carried: Mapping[str, str]) -> bool:
+    try:
+        return labels.from_label_selector(budget["spec"].get("selector")).matches(carried)
+    except SelectorError:
+        return False
+
+
+DISRUPTION: Final = Controller(
+    name="disruption-controller",
+    queue="disruption",
+    service_account="disruption-controller",
+    speaks_as="controllermanager",
+    watches=(
+        Watch(resource=POD_DISRUPTION_BUDGETS, keys=_of_budget),
+        Watch(resource=PODS, keys=_of_pod),
+        *(Watch(resource=resource, keys=_of_scaled) for resource in SCALED),
+    ),
+    reconcile=reconcile,
+    workers=1,
+)

@@ -1,0 +1,107 @@
+"""How many pods there should be of those that a budget is about: the scale of the controllers that have them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from apimachinery import gotext, meta
+from apimachinery.groups import GroupKind, GroupVersion
+from controller_manager import kinds
+from controller_manager.runtime.caches import Caches
+from controller_manager.runtime.resource import Resource, Tree
+from controller_manager.workloads.podview import PodView
+
+
+class UnknownScaleError(Exception):
+    """The scale of a pod's controller cannot be told; the message is upstream's."""
+
+
+class Scale(NamedTuple):
+    """One controller, and how many pods it should have."""
+
+    uid: str
+    replicas: int
+
+
+class Expected(NamedTuple):
+    replicas: int
+    unmanaged: bool
+    """There are pods that no controller has, and that are not counted."""
+
+
+def expected(caches: Caches, pods: Iterable[PodView]) -> Expected:
+    """The scales of all controllers of these pods together."""
+    scales: dict[str, int] = {}
+    unmanaged = False
+    for pod in pods:
+        if not pod.owner_uid:
+            unmanaged = True
+        elif pod.owner_uid not in scales:
+            scales[pod.owner_uid] = 0  # asked for once, also where the scale is another one's
+            scale = _scale(caches, pod)
+            scales[scale.uid] = scale.replicas
+    return Expected(sum(scales.values()), unmanaged)
+
+
+def _scale(caches: Caches, pod: PodView) -> Scale:
+    reference = meta.controller_of(pod.object)
+    assert reference is not None  # the caller asks only of pods that have an owner
+    kind = GroupKind(GroupVersion.parse(reference["apiVersion"]).group, reference["kind"])
+    if kind in _WITHOUT_SCALE:
+        raise UnknownScaleError(f"{_WITHOUT_SCALE[kind]} does not implement the scale subresource")
+    find = _FINDERS.get(kind, _find_nothing)
+    found = find(caches, pod.key.namespace, reference)
+    if found is None:
+        raise UnknownScaleError(f"found no controllers for pod {gotext.quote(pod.key.name)}")
+    return found
+
+
+def _find_nothing(_: Caches, __: str, ___: Tree) -> Scale | None:
+    return None
+
+
+def _find(resource: Resource[Tree]) -> Callable[[Caches, str, Tree], Scale | None]:
+    def find(caches: Caches, namespace: str, reference: Tree) -> Scale | None:
+        owner = _referred(caches, resource, namespace, reference)
+        return None if owner is None else _of(owner)
+
+    return find
+
+
+def _find_replica_set(caches: Caches, namespace: str, reference: Tree) -> Scale | None:
+    """A ReplicaSet of a Deployment is only a part of it: the Deployment's scale counts."""
+    replica_set = _referred(caches, kinds.REPLICA_SETS, namespace, reference)
+    if replica_set is None:
+        return None
+    above = meta.controller_of(replica_set)
+    if above is None or above["kind"] != kinds.DEPLOYMENTS.kind:
+        return _of(replica_set)
+    return _find(kinds.DEPLOYMENTS)(caches, namespace, above)
+
+
+def _referred(caches: Caches, resource: Resource[Tree], namespace: str, reference: Tree) -> Tree | None:
+    owner = caches.of(resource).get(namespace, reference["name"])
+    return owner if owner is not None and meta.uid(owner) == reference["uid"] else None
+
+
+def _of(owner: Tree) -> Scale:
+    replicas = owner["spec"].get("replicas")
+    return Scale(meta.uid(owner), 1 if replicas is None else replicas)
+
+
+_FINDERS: Final[Mapping[GroupKind, Callable[[Caches, str, Tree], Scale | None]]] = {
+    kinds.REPLICATION_CONTROLLERS.group_kind: _find(kinds.REPLICATION_CONTROLLERS),
+    kinds.STATEFUL_SETS.group_kind: _find(kinds.STATEFUL_SETS),
+    kinds.REPLICA_SETS.group_kind: _find_replica_set,
+}
+
+_WITHOUT_SCALE: Final = {
+    resource.group_kind: resource.group_resource for resource in (kinds.DAEMON_SETS, kinds.JOBS, kinds.NODES)
+}
+
+SCALED: Final = (
+    kinds.REPLICATION_CONTROLLERS,
+    kinds.REPLICA_SETS,
+    kinds.DEPLOYMENTS,
+    kinds.STATEFUL_SETS,
+)
+"""What must be in the caches."""

@@ -1,0 +1,271 @@
+"""What PodDisruptionBudgets allow, and what becomes of evictions that did not happen."""
+
+import pytest
+
+from apimachinery import meta
+from apimachinery.clock import SteppedClock
+from apimachinery.timestamps import format_time
+from controller_manager import kinds
+from controller_manager.controllers.disruption.controller import DISRUPTION
+from controller_manager.controllers.disruption.selector_text import selector_text
+from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
+from controller_manager.runtime.caches import Change
+from controller_manager.runtime.resource import Key
+from controller_manager.workloads.podview import PodView
+from tests.support.planned import World
+
+GUARD = Key("default", "guard")
+BUDGETS = kinds.POD_DISRUPTION_BUDGETS
+POD = {"metadata": {"labels": {"app": "web"}}}
+
+
+class Guarded(World):
+    def __init__(self, controller=DISRUPTION, **spec):
+        super().__init__(controller, SteppedClock())
+        metadata = {"name": "guard", "namespace": "default", "generation": 1}
+        selector = {"matchLabels": {"app": "web"}}
+        self.add(BUDGETS, {"metadata": metadata, "spec": {"selector": selector, **spec}})
+
+    def owner(self, resource, name, replicas, above=None):
+        refs = [meta.controller_reference(above)] if above else []
+        metadata = {"name": name, "namespace": "default", "ownerReferences": refs}
+        return self.add(resource, {"metadata": metadata, "spec": {"replicas": replicas, "template": POD}})
+
+    def pods(self, owner, ready, others=0):
+        for number in range(ready + others):
+            self.pod(f"{meta.name(owner) if owner else 'bare'}-{number}", owner, ready=number < ready)
+
+    def pod(self, name, owner=None, *, ready=True):
+        refs = [meta.controller_reference(owner)] if owner else []
+        metadata = {"name": name, "namespace": "default", "labels": {"app": "web"}, "ownerReferences": refs}
+        condition = {"type": "Ready", "status": "True" if ready else "False"}
+        self.add(
+            kinds.PODS, {"metadata": metadata, "status": {"phase": "Running", "conditions": [condition]}}
+        )
+
+    def counts(self):
+        self.reconcile(GUARD)
+        status = self.get(BUDGETS, "guard")["status"]
+        fields = ("expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed")
+        return [status.get(field) for field in fields]
+
+    def condition(self):
+        (condition,) = self.get(BUDGETS, "guard")["status"]["conditions"]
+        return condition["status"], condition["reason"], condition["message"]
+
+    def evict(self, name):
+        evicted = {name: format_time(self.clock.now())}
+        self.change(BUDGETS, "guard", ("status", "disruptedPods"), evicted)
+
+
+@pytest.mark.parametrize(
+    ("spec", "ready", "others", "expected"),
+    [
+        pytest.param({"minAvailable": 3}, 3, 0, [3, 3, 3, 0], id="as many as must be"),
+        pytest.param({"minAvailable": 3}, 4, 0, [4, 4, 3, 1], id="one more"),
+        pytest.param({"minAvailable": 5}, 4, 0, [4, 4, 5, 0], id="more than there are"),
+        pytest.param({"minAvailable": 1}, 1, 2, [3, 1, 1, 0], id="only the ready count"),
+        pytest.param({"minAvailable": "50%"}, 3, 0, [5, 3, 3, 0], id="a share of the scale, rounded up"),
+        pytest.param({"maxUnavailable": 1}, 5, 0, [5, 5, 4, 1], id="at most one missing"),
+        pytest.param({"maxUnavailable": "30%"}, 5, 0, [5, 5, 3, 2], id="a missing share, rounded up"),
+        pytest.param({"maxUnavailable": 9}, 5, 0, [5, 5, 0, 5], id="more missing than there are"),
+        pytest.param({}, 2, 0, [0, 2, 0, 0], id="a budget that says nothing"),
+    ],
+)
+def test_counts(spec, ready, others, expected):
+    world = Guarded(**spec)
+    world.pods(world.owner(kinds.STATEFUL_SETS, "web", 5), ready, others)
+    assert world.counts() == expected
+
+
+@pytest.mark.parametrize(
+    "resource", [kinds.REPLICATION_CONTROLLERS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS], ids=str
+)
+def test_the_scale_is_the_controllers(resource):
+    world = Guarded(maxUnavailable=0)
+    world.pods(world.owner(resource, "web", 7), 1)
+    assert world.counts()[0] == 7
+
+
+def test_the_scale_of_a_replica_set_is_its_deployments():
+    world = Guarded(maxUnavailable=0)
+    deployment = world.owner(kinds.DEPLOYMENTS, "web", 4)
+    for name in ("old", "new"):
+        world.pods(world.owner(kinds.REPLICA_SETS, name, 3, deployment), 2)
+    assert world.counts()[0] == 4
+
+
+def test_scales_of_several_controllers_are_added():
+    world = Guarded(maxUnavailable=0)
+    world.pods(world.owner(kinds.STATEFUL_SETS, "a", 4), 2)
+    world.pods(world.owner(kinds.REPLICA_SETS, "b", 3), 2)
+    assert world.counts()[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("resource", "problem"),
+    [
+        pytest.param(
+            kinds.DAEMON_SETS,
+            "daemonsets.apps does not implement the scale subresource",
+            id="a kind without scale",
+        ),
+        pytest.param(kinds.CRON_JOBS, 'found no controllers for pod "web-0"', id="a kind nobody knows"),
+    ],
+)
+def test_what_cannot_be_counted_allows_nothing(resource, problem):
+    world = Guarded(maxUnavailable=1)
+    world.pods(world.owner(resource, "web", 4), 2)
+    world.reconcile(GUARD)
+    assert world.condition() == ("False", "SyncFailed", problem)
+    assert world.get(BUDGETS, "guard")["status"]["disruptionsAllowed"] == 0
+    message = f"Failed to calculate the number of expected pods: {problem}"
+    assert world.events == [("Warning", "CalculateExpectedPodCountFailed", message)]
+    assert world.reconcile(GUARD) == ([], None)
+
+
+def test_a_controller_that_is_gone_cannot_be_counted():
+    world = Guarded(maxUnavailable=1)
+    world.pods(world.owner(kinds.STATEFUL_SETS, "web", 4), 1)
+    world.remove(kinds.STATEFUL_SETS, "web")
+    world.reconcile(GUARD)
+    assert world.condition()[1] == "SyncFailed"
+
+
+def test_pods_without_a_controller_are_told_of():
+    world = Guarded(maxUnavailable=1)
+    world.pod("bare")
+    assert world.counts() == [0, 1, 0, 0]
+    ((kind, reason, message),) = world.events
+    assert (kind, reason) == ("Warning", "UnmanagedPods")
+    assert "(selector: &LabelSelector{MatchLabels:map[string]string{app: web,}," in message
+
+
+def test_no_pods():
+    world = Guarded(minAvailable=0)
+    assert world.counts() == [0, 0, 0, 0]
+    assert world.events == [("Normal", "NoPods", "No matching pods found")]
+    assert world.condition() == ("False", "InsufficientPods", "")
+
+
+def test_the_status_is_written_once():
+    world = Guarded(minAvailable=1)
+    world.pod("a")
+    world.pod("b")
+    world.reconcile(GUARD)
+    assert world.condition() == ("True", "SufficientPods", "")
+    assert world.reconcile(GUARD) == ([], None)
+
+
+def test_an_evicted_pod_counts_as_gone_until_it_is_overdue():
+    world = Guarded(minAvailable=1)
+    world.pod("a")
+    world.pod("b")
+    world.evict("a")
+    assert world.counts() == [2, 1, 1, 0]
+    assert world.plan(GUARD).again_after.total_seconds() == 120
+    world.clock.advance(120)
+    assert world.counts() == [2, 2, 1, 1]
+    assert "disruptedPods" not in world.get(BUDGETS, "guard")["status"]
+    message = "Pod was expected by PDB default/default to be deleted but it wasn't"
+    assert world.events == [("Warning", "NotDeleted", message)]
+    assert world.plan(GUARD).again_after is None
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "deleting"])
+def test_an_evicted_pod_that_goes_is_forgotten(gone):
+    world = Guarded(minAvailable=1)
+    world.pod("a")
+    world.pod("b")
+    world.evict("a")
+    if gone:
+        world.remove(kinds.PODS, "a")
+    else:
+        pod = world.get(kinds.PODS, "a")
+        world.put(kinds.PODS, meta.with_metadata(pod, deletionTimestamp="2030-01-01T00:00:00Z"))
+    world.reconcile(GUARD)
+    assert "disruptedPods" not in world.get(BUDGETS, "guard")["status"]
+
+
+def test_a_deleting_pod_is_not_healthy():
+    world = Guarded(minAvailable=1)
+    world.pod("a")
+    pod = world.get(kinds.PODS, "a")
+    world.put(kinds.PODS, meta.with_metadata(pod, deletionTimestamp="2030-01-01T00:00:00Z"))
+    assert world.counts() == [1, 0, 1, 0]
+
+
+# --- which changes concern it
+
+
+def keys(world, resource, old, new):
+    (watch,) = (watch for watch in DISRUPTION.watches if watch.resource is resource)
+    return set(watch.keys(world.caches(), Change(old, new)))
+
+
+def test_a_pod_concerns_the_budgets_that_select_it_or_did():
+    world = Guarded()
+    metadata = {"name": "a", "namespace": "default", "labels": {"app": "web"}}
+    mine = PodView.of({"metadata": metadata})
+    other = PodView.of({"metadata": {**metadata, "labels": {}}})
+    assert keys(world, kinds.PODS, None, mine) == {GUARD}
+    assert keys(world, kinds.PODS, mine, other) == {GUARD}
+    assert keys(world, kinds.PODS, other, None) == set()
+
+
+def test_a_new_scale_concerns_the_budgets_of_the_template():
+    world = Guarded()
+    small = world.owner(kinds.STATEFUL_SETS, "web", 1)
+    large = {**small, "spec": {**small["spec"], "replicas": 2}}
+    assert keys(world, kinds.STATEFUL_SETS, small, large) == {GUARD}
+    assert keys(world, kinds.STATEFUL_SETS, small, {**small, "status": {}}) == set()
+
+
+def test_a_selector_as_go_prints_it():
+    expression = {"key": "tier", "operator": "In", "values": ["a", "b"]}
+    selector = {"matchLabels": {"b": "2", "a": "1"}, "matchExpressions": [expression]}
+    assert selector_text(selector) == (
+        "&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement"
+        "{LabelSelectorRequirement{Key:tier,Operator:In,Values:[a b],},},}"
+    )
+    assert selector_text(None) == "nil"
+
+
+# --- conditions that nothing came of
+
+
+def targeted(world, **changes):
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "m",
+    }
+    since = {"lastTransitionTime": format_time(world.clock.now())}
+    pod = world.get(kinds.PODS, "a")
+    status = {**pod["status"], "conditions": [{**condition, **since, **changes}]}
+    world.put(kinds.PODS, {**pod, "status": status})
+
+
+def test_a_pod_that_is_not_disrupted_after_all_says_so():
+    world, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
+    world.pod("a")
+    targeted(world)
+    assert world.plan(key).again_after.total_seconds() == 120
+    world.clock.advance(120)
+    world.reconcile(key)
+    (condition,) = world.get(kinds.PODS, "a")["status"]["conditions"]
+    assert condition == {
+        "type": "DisruptionTarget",
+        "status": "False",
+        "lastTransitionTime": format_time(world.clock.now()),
+    }
+    assert world.reconcile(key) == ([], None)
+
+
+def test_what_the_kubelet_says_is_never_stale():
+    world, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
+    world.pod("a")
+    targeted(world, reason="TerminationByKubelet")
+    world.clock.advance(600)
+    assert world.reconcile(key) == ([], None)
