@@ -24,7 +24,8 @@ Write: TypeAlias = Callable[[Any], Fields]
 _LEAF: Final[Fields] = {}
 
 _PLANS: Final = 256
-"""Combinations of fields of one struct for which it is remembered how they are written."""
+_LONGEST: Final = 1000
+"""Combinations of members of one type for which it is remembered how they are written, and how long their names are."""
 
 _NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
 """The empty object has metadata, which is therefore never written as a whole."""
@@ -139,8 +140,10 @@ def _object(atom: MapAtom | Untyped) -> Write:
         steps = [(name, *members[name]) for name in sorted(names)]
         fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
         made = _Plan(fields, [step for step in steps if step[2] is not _whole])
-        # The fields of a struct come in few combinations, but keys of maps are anybody's.
-        if all(map(atom.declares, names)) and len(plans) < _PLANS:
+        # Members come in few combinations, but the keys of maps are anybody's.
+        if sum(map(len, names)) <= _LONGEST:
+            if len(plans) >= _PLANS:
+                plans.clear()
             plans[names] = made
         return made
 
