@@ -3,17 +3,33 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
+from controller_manager.controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
+from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
+from controller_manager.engines.namespaces.engine import NAMESPACE
+from controller_manager.engines.rootca import ROOT_CA
 from controller_manager.runtime.controller import Controller
 from controller_manager.runtime.engine import Engine
+from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 
-CONTROLLERS: Final[tuple[Controller, ...]] = ()
+CONTROLLERS: Final[tuple[Controller, ...]] = (
+    SERVICE_ACCOUNT,
+    SERVICE_ENDPOINTS,
+    SERVICE_ENDPOINT_SLICES,
+)
 
-ENGINES: Final[tuple[Engine, ...]] = ()
+ENGINES: Final[tuple[Engine, ...]] = (
+    GARBAGE_COLLECTOR,
+    NAMESPACE,
+    ROOT_CA,
+    SCHEDULER_ENGINE,
+)
 
 OFF_BY_DEFAULT: Final[frozenset[str]] = frozenset()
 """Run only where `--controllers` names them."""
 
-WITH_SIMULATED_NODES: Final[frozenset[str]] = frozenset()
+WITH_SIMULATED_NODES: Final = frozenset({SCHEDULER_ENGINE.name})
 """Run by default only with `--simulate-nodes`: elsewhere others do their work."""
 
 WORKERS: Final[Mapping[str, str]] = {

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from apimachinery.clock import SteppedClock
-from controller_manager.engines.garbage.collector import garbage_collector
+from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
 from tests.support.apiserver import running
 from tests.support.manager import running_manager
 
@@ -18,7 +18,7 @@ async def cluster():
     clock = SteppedClock()
     async with (
         running(clock=clock) as server,
-        running_manager(server, clock, engines=[garbage_collector()]) as manager,
+        running_manager(server, clock, engines=[GARBAGE_COLLECTOR]) as manager,
     ):
         yield Story(server, manager)
 
@@ -157,9 +157,7 @@ async def test_what_was_left_while_nobody_watched():
         }
         await server.post(MAPS, {"metadata": {"name": "child", "ownerReferences": [reference]}})
         await server.delete(f"{MAPS}/owner")
-        manager = await stack.enter_async_context(
-            running_manager(server, clock, engines=[garbage_collector()])
-        )
+        manager = await stack.enter_async_context(running_manager(server, clock, engines=[GARBAGE_COLLECTOR]))
         story = Story(server, manager)
         assert await story.names() == []
 

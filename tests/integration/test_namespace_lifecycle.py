@@ -3,9 +3,9 @@
 import pytest
 
 from apimachinery.clock import SteppedClock
-from controller_manager.controllers.rootca import root_ca
-from controller_manager.controllers.serviceaccount import SERVICE_ACCOUNT
-from controller_manager.engines.namespaces.engine import namespaces
+from controller_manager.controllers.rootca.controller import root_ca
+from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from controller_manager.engines.namespaces.engine import NAMESPACE as LIFECYCLE
 from tests.support.apiserver import running
 from tests.support.manager import running_manager
 
@@ -17,7 +17,7 @@ BUNDLE = f"{NAMESPACE}/configmaps/kube-root-ca.crt"
 @pytest.fixture
 async def cluster():
     clock = SteppedClock()
-    controllers, engines = [SERVICE_ACCOUNT, root_ca("PEM")], [namespaces()]
+    controllers, engines = [SERVICE_ACCOUNT, root_ca("PEM")], [LIFECYCLE]
     async with (
         running(clock=clock) as server,
         running_manager(server, clock, controllers=controllers, engines=engines) as manager,

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from apimachinery.clock import SteppedClock
-from controller_manager.controllers.serviceaccount import SERVICE_ACCOUNT
-from controller_manager.simulation.scheduler.engine import scheduler
+from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 from tests.support.apiserver import running
 from tests.support.manager import running_manager
 
@@ -68,7 +68,7 @@ async def cluster():
     clock = SteppedClock()
     async with (
         running(clock=clock) as server,
-        running_manager(server, clock, controllers=[SERVICE_ACCOUNT], engines=[scheduler()]) as manager,
+        running_manager(server, clock, controllers=[SERVICE_ACCOUNT], engines=[SCHEDULER_ENGINE]) as manager,
     ):
         yield Story(server, manager)
 
@@ -299,12 +299,12 @@ async def test_a_restart_knows_what_runs_where():
     clock = SteppedClock()
     async with running(clock=clock) as server:
         async with running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT], engines=[scheduler()]
+            server, clock, controllers=[SERVICE_ACCOUNT], engines=[SCHEDULER_ENGINE]
         ) as manager:
             story = Story(server, manager)
             await story.node("a", cpu="1")
             assert await story.pod("first", cpu="600m") == "a"
         async with running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT], engines=[scheduler()]
+            server, clock, controllers=[SERVICE_ACCOUNT], engines=[SCHEDULER_ENGINE]
         ) as manager:
             assert await Story(server, manager).pod("second", cpu="600m") is None

@@ -36,13 +36,14 @@ REFRESH: Final = timedelta(seconds=30)
 
 
 class Collector:
-    def __init__(self, context: Context, workers: int) -> None:
+    def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
         self._recorder = context.recorder.of("garbage-collector-controller")
         self._graph = Graph()
         self._kinds = KindMap()
         self._absent = Absent()
+        workers = context.options.controllers.concurrent_gc_syncs
         loop = partial(Loop, workers=workers, clock=context.clock, metrics=context.metrics)
         self._deletions = loop("garbage_collector_attempt_to_delete", self._attempt_to_delete)
         self._orphans = loop("garbage_collector_attempt_to_orphan", self._attempt_to_orphan)
@@ -218,9 +219,6 @@ def _key(obj: Tree) -> Key:
     return Key(meta.namespace(obj), meta.name(obj))
 
 
-def garbage_collector(workers: int = 20) -> Engine:
-    return Engine(
-        name="garbage-collector-controller",
-        service_account="generic-garbage-collector",
-        build=lambda context: Collector(context, workers),
-    )
+GARBAGE_COLLECTOR: Final = Engine(
+    name="garbage-collector-controller", service_account="generic-garbage-collector", build=Collector
+)

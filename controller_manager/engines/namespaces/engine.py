@@ -20,9 +20,10 @@ _SETTLING: Final = timedelta(seconds=1)
 
 
 class Namespaces:
-    def __init__(self, context: Context, workers: int) -> None:
+    def __init__(self, context: Context) -> None:
         self._client = context.client
         self._clock = context.clock
+        workers = context.options.controllers.concurrent_namespace_syncs
         self._loop = Loop(
             "namespace", self._reconcile, workers=workers, clock=context.clock, metrics=context.metrics
         )
@@ -69,9 +70,6 @@ def _finalizers(namespace: Tree) -> list[str]:
     return (namespace.get("spec") or {}).get("finalizers") or []
 
 
-def namespaces(workers: int = 10) -> Engine:
-    return Engine(
-        name="namespace-controller",
-        service_account="namespace-controller",
-        build=lambda context: Namespaces(context, workers),
-    )
+NAMESPACE: Final = Engine(
+    name="namespace-controller", service_account="namespace-controller", build=Namespaces
+)

@@ -245,5 +245,4 @@ def _matters(old: Tree, new: Tree) -> bool:
     )
 
 
-def scheduler() -> Engine:
-    return Engine(name="kube-scheduler", service_account="kube-scheduler", build=Scheduler)
+SCHEDULER_ENGINE: Final = Engine(name="kube-scheduler", service_account="kube-scheduler", build=Scheduler)

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controller_manager.controllers.endpoints import reconcile
+from controller_manager.controllers.endpoints.controller import reconcile
 from controller_manager.controllers.endpoints.subsets import shortened
 from controller_manager.kinds import ENDPOINTS, PODS, SERVICES
 from controller_manager.runtime.actions import Create, Delete, Update

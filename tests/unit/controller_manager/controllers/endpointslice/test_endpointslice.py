@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from controller_manager.controllers.endpointslice import BY_SERVICE, by_service, reconcile
+from controller_manager.controllers.endpointslice.controller import BY_SERVICE, by_service, reconcile
 from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
 from controller_manager.runtime.actions import Create, Delete, Update
 from controller_manager.runtime.resource import Key

@@ -1,0 +1,133 @@
+"""Decide which slices a service has."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from apimachinery import meta
+from apimachinery.timestamps import format_time
+from apimachinery.wellknown import (
+    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
+    LABEL_ENDPOINT_SLICE_MANAGED_BY,
+    LABEL_SERVICE_NAME,
+)
+from controller_manager.controllers.endpointslice.desired import address_types, grouped, labels_of, slice_of
+from controller_manager.controllers.endpointslice.slices import Changes, arrange
+from controller_manager.indexes import BY_NODE, node_of_pod
+from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from controller_manager.runtime.actions import NOTHING, Action, Create, Delete, Plan, Saying, Update, Victim
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads import services
+from controller_manager.workloads.podview import PodView
+
+BY_SERVICE: Final = "service"
+MAX_ENDPOINTS: Final = 100
+"""In a slice; upstream's."""
+MANAGER: Final = "endpointslice-controller.k8s.io"
+
+
+def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime) -> Plan:
+    service = caches.of(SERVICES).get(*key)
+    if service is None or services.selector_of(service) is None:
+        return NOTHING  # What a deleted service had goes with its owner.
+    slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
+    pods = [
+        pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
+    ]
+    changes = _changes(caches, service, pods, slices, max_endpoints)
+    told = max((_told(one) for one in slices), default="")
+    moment = services.last_change(service, pods, told)
+    return Plan(actions=tuple(_actions(service, changes, format_time(moment) if moment else None)))
+
+
+def _changes(
+    caches: Caches, service: Tree, pods: Iterable[PodView], slices: Iterable[Tree], max_endpoints: int
+) -> Changes:
+    nodes = caches.of(NODES)
+    labels = labels_of(service, MANAGER)
+    types = address_types(service)
+    changes = Changes(delete=[one for one in slices if one["addressType"] not in types])
+    for address_type in types:
+        present = [one for one in slices if one["addressType"] == address_type]
+        wanted = grouped(service, pods, address_type, lambda name: nodes.get("", name))
+        empty = partial(slice_of, service, labels, address_type)
+        changes = changes + arrange(service, present, wanted, labels, empty, max_endpoints)
+    return changes
+
+
+def _actions(service: Tree, changes: Changes, moment: str | None) -> Iterator[Action]:
+    told = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: moment}
+    creations = () if meta.is_deleting(service) else changes.create
+    for body in creations:
+        yield Create(
+            resource=ENDPOINT_SLICES,
+            bodies=(meta.with_annotations(body, told),),
+            saying=_failure(service, "Create", "create"),
+        )
+    for body in changes.update:
+        yield Update(
+            resource=ENDPOINT_SLICES,
+            body=meta.with_annotations(body, told),
+            saying=_failure(service, "Update", "update"),
+        )
+    if changes.delete:
+        victims = tuple(Victim(_key(one), meta.uid(one)) for one in changes.delete)
+        yield Delete(resource=ENDPOINT_SLICES, victims=victims, saying=_failure(service, "Delete", "delete"))
+
+
+def _failure(service: Tree, name: str, verb: str) -> Saying:
+    place = f"{meta.namespace(service)}/{meta.name(service)}"
+    message = f"Error {verb.removesuffix('e')}ing EndpointSlice for Service {place}: {{error}}"
+    return Saying(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
+
+
+def _key(one: Tree) -> Key:
+    return Key(meta.namespace(one), meta.name(one))
+
+
+def _told(one: Tree) -> str:
+    return meta.annotations(one).get(ANNOTATION_LAST_CHANGE_TRIGGER_TIME, "")
+
+
+def by_service(one: Tree) -> Iterable[str]:
+    labels = meta.labels(one)
+    if labels.get(LABEL_ENDPOINT_SLICE_MANAGED_BY) != MANAGER or not labels.get(LABEL_SERVICE_NAME):
+        return ()
+    return (str(Key(meta.namespace(one), labels[LABEL_SERVICE_NAME])),)
+
+
+def _of_slice(_: Caches, change: Change) -> Iterator[Key]:
+    for one in change:
+        for name in by_service(one) if one is not None else ():
+            yield Key(*name.split("/", 1))
+
+
+def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
+    """Endpoints tell the node's zone, and pods wait for their node to be known."""
+    if change.old is not None and change.new is not None and _zone(change.old) == _zone(change.new):
+        return
+    for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.latest)):
+        yield from services.of_pod(SERVICES, caches, Change(None, pod))
+
+
+def _zone(node: Tree) -> Any:
+    return meta.labels(node).get("topology.kubernetes.io/zone")
+
+
+SERVICE_ENDPOINT_SLICES: Final = Controller(
+    name="endpointslice-controller",
+    queue="endpoint_slice",
+    service_account="endpointslice-controller",
+    watches=(
+        Watch(resource=SERVICES, keys=services.of_service),
+        Watch(resource=PODS, keys=partial(services.of_pod, SERVICES)),
+        Watch(resource=ENDPOINT_SLICES, keys=_of_slice),
+        Watch(resource=NODES, keys=_of_node),
+    ),
+    reconcile=partial(reconcile, MAX_ENDPOINTS),
+    workers=5,
+    indexes={ENDPOINT_SLICES: {BY_SERVICE: by_service}, PODS: {BY_NODE: node_of_pod}},
+)

@@ -1,0 +1,52 @@
+"""Make the account where it is missing."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from apimachinery import meta
+from controller_manager.kinds import NAMESPACES, SERVICE_ACCOUNTS
+from controller_manager.runtime.actions import NOTHING, Create, Plan
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key
+
+ACCOUNT: Final = "default"
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    """`key` names a namespace."""
+    namespace = caches.of(NAMESPACES).get("", key.name)
+    if namespace is None or meta.is_deleting(namespace):
+        return NOTHING
+    if caches.of(SERVICE_ACCOUNTS).get(key.name, ACCOUNT) is not None:
+        return NOTHING
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": ACCOUNT, "namespace": key.name},
+    }
+    return Plan(actions=(Create(resource=SERVICE_ACCOUNTS, bodies=(account,)),))
+
+
+def _of_namespace(_: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None else (Key("", meta.name(change.new)),)
+
+
+def _of_account(_: Caches, change: Change) -> Iterable[Key]:
+    """Only one that went is missed."""
+    gone = change.new is None and meta.name(change.latest) == ACCOUNT
+    return (Key("", meta.namespace(change.latest)),) if gone else ()
+
+
+SERVICE_ACCOUNT: Final = Controller(
+    name="serviceaccount-controller",
+    queue="serviceaccount",
+    service_account="service-account-controller",
+    watches=(
+        Watch(resource=NAMESPACES, keys=_of_namespace),
+        Watch(resource=SERVICE_ACCOUNTS, keys=_of_account),
+    ),
+    reconcile=reconcile,
+    workers=1,
+)
