@@ -4,7 +4,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import uvloop
 
@@ -13,6 +13,7 @@ from apiserver.authn.serviceaccount.keys import BadKey
 from apiserver.authn.tokens import BadTokenFile
 from apiserver.config.command_line import parse
 from apiserver.kubeconfig import NotOurs
+from apiserver.notify import notify_ready
 from apiserver.pki.folder import BadFolder
 from apiserver.serve import serve
 from etcd.errors import KVError
@@ -20,7 +21,7 @@ from etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 
-def main(arguments: Sequence[str], *, once_ready: Callable[[], None] = lambda: None) -> int:
+def main(arguments: Sequence[str]) -> int:
     config = parse(arguments, os.environ)
     klog.attach(logging.getLogger(), verbosity=config.logging.v, form=config.logging.logging_format)
     for name in config.ignored:
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str], *, once_ready: Callable[[], None] = lambda: N
     def ready() -> None:
         # What is there by now stays as long as the process: no collection needs to look at it again.
         gc.freeze()
-        once_ready()
+        notify_ready(os.environ)
 
     try:
         uvloop.run(serve(config, once_ready=ready))

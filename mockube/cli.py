@@ -15,29 +15,48 @@ from pathlib import Path
 
 from apiserver import __main__ as apiserver
 from mockube.demonstration import play
+from mockube.processes import Cluster
 
 KUBECONFIG = Path(".mockube", "kubeconfig")
 
-READY = """mockube {version}: a Kubernetes API server is ready. In another shell:
+NODES = "3"
+
+READY = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes. In another shell:
 
   export KUBECONFIG={kubeconfig}
-  kubectl get namespaces
-  kubectl create serviceaccount default
-  kubectl run web --image=nginx
+  kubectl get nodes
+  kubectl create deployment web --image=nginx --replicas=3
   kubectl get pods -o wide
 
-No controller and no kubelet runs yet: what is created is checked, stored and watched, and stays as it was made.
 It is gone when this ends, unless `--data-dir DIR` keeps it; `mockube up --help` says what else can be set.
 Ctrl+C ends it."""
 
 
 def up(arguments: Sequence[str]) -> int:
-    kubeconfig = KUBECONFIG.absolute()
+    parser = argparse.ArgumentParser(prog="mockube up", add_help=False, allow_abbrev=False)
+    parser.add_argument(
+        "--simulate-nodes", default=NODES, metavar="N", help=f"how many nodes to simulate ({NODES})"
+    )
+    options, rest = parser.parse_known_args(arguments)
+    if {"-h", "--help"} & {*rest}:
+        print(parser.format_help())
+        return apiserver.main(["--help"])
+    kubeconfig = str(KUBECONFIG.absolute())
 
     def say() -> None:
-        print(READY.format(version=version("mockube"), kubeconfig=kubeconfig), flush=True)
+        print(
+            READY.format(version=version("mockube"), kubeconfig=kubeconfig, nodes=options.simulate_nodes),
+            flush=True,
+        )
 
-    return apiserver.main(["--write-kubeconfig", str(kubeconfig), *arguments], once_ready=say)
+    cluster = Cluster(
+        server=["--write-kubeconfig", kubeconfig, *rest],
+        manager=[
+            *("--kubeconfig", kubeconfig, "--simulate-nodes", options.simulate_nodes),
+            *("--secure-port", "0", "--metrics-port", "0"),
+        ],
+    )
+    return asyncio.run(cluster.run(once_ready=say))
 
 
 def demo(_arguments: Sequence[str]) -> int:
@@ -51,7 +70,7 @@ def show_version(_arguments: Sequence[str]) -> int:
 
 
 COMMANDS = {
-    "up": (up, "start the API server, and say what to type next; takes its flags"),
+    "up": (up, "start a cluster, and say what to type next; takes the API server's flags"),
     "demo": (demo, "show the store at work"),
     "version": (show_version, "print the version"),
 }

@@ -1,6 +1,7 @@
 """The command `mockube` and the two processes, as a person at a terminal meets them."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from mockube.cli import READY, main
+from mockube.cli import NODES, READY, main
 from tests.architecture.source import ROOT, settings
 
 
@@ -23,23 +24,27 @@ def run(module, *arguments):
     )
 
 
-def test_up_starts_a_server_that_its_kubeconfig_leads_to(tmp_path):
-    """In a folder of its own, on a free port, until Ctrl+C."""
+def test_up_starts_a_cluster_that_its_kubeconfig_leads_to(tmp_path):
+    """In a folder of its own, on a free port, until Ctrl+C; then the manager goes before the server."""
     with subprocess.Popen(
         [sys.executable, "-m", "mockube", "up", "--secure-port", "0"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
     ) as process:
         opening = process.stdout.readline()
         config = yaml.safe_load((tmp_path / ".mockube" / "kubeconfig").read_text())
+        for line in process.stderr:
+            if "Controllers:" in line:
+                break
         process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
+        rest, log = process.stdout.read(), process.stderr.read()
         assert process.wait(timeout=60) == 0
     assert opening.startswith("mockube ")
-    assert "is ready" in opening
+    assert "is ready, with 3 simulated nodes" in opening
+    assert re.findall(r"\w+\.py:\d+\] (Stopp\w+)", log) == ["Stopping", "Stopped"] * 2
     assert f"export KUBECONFIG={tmp_path / '.mockube' / 'kubeconfig'}" in rest
     assert config["clusters"][0]["cluster"]["server"].startswith("https://127.0.0.1:")
 
@@ -63,7 +68,8 @@ def test_the_readme_shows_what_is_printed(capsys):
     readme = (ROOT / "README.md").read_text()
     main(["demo"])
     assert capsys.readouterr().out in readme
-    ready = READY.format(version=settings()["project"]["version"], kubeconfig="~/mockube/.mockube/kubeconfig")
+    version = settings()["project"]["version"]
+    ready = READY.format(version=version, kubeconfig="~/mockube/.mockube/kubeconfig", nodes=NODES)
     assert ready in readme
 
 
@@ -126,9 +132,16 @@ def test_a_reader_that_goes_away_is_no_crash():
     assert (answer.returncode, answer.stderr) == (141, b"")
 
 
-def test_a_process_that_cannot_be_started_says_so_and_fails():
+def test_a_manager_that_is_not_told_where_the_server_is_says_so_and_fails():
     answer = run("controller_manager")
-    assert answer.returncode == os.EX_UNAVAILABLE
+    assert answer.returncode == 2
     assert answer.stdout == ""
-    assert answer.stderr.startswith("controller_manager: ")
-    assert "cannot be started yet" in answer.stderr
+    assert "where is the API server?" in answer.stderr
+
+
+def test_help_of_up_tells_of_both_processes(capfd):
+    with pytest.raises(SystemExit):
+        main(["up", "--help"])
+    shown = capfd.readouterr().out
+    assert "--simulate-nodes" in shown
+    assert "--secure-port" in shown
