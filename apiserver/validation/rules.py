@@ -35,12 +35,14 @@ IMMUTABLE: Final = "field is immutable"
 class _Row(NamedTuple):
     """A check of a value, or of one of its fields; a tuple, as `every` takes it apart for every value."""
 
-    inner: Check
+    check: Check
     name: str = ""
-    """Of the field that is checked if it is there; "": the value itself is."""
+    """Of the field that is checked; "": the value itself is."""
     step: str = ""
-    skips_empty: bool = False
-    """It is not checked either if it is empty."""
+    empty: Check | None = None
+    """Instead of the check, if the field is there and empty."""
+    absent: Check | None = None
+    """Instead of the check, if the field is not there."""
 
 
 class _Every:
@@ -53,13 +55,18 @@ class _Every:
 
     def __call__(self, value: Any, path: Path) -> Iterable[FieldError]:
         found: list[FieldError] = []
-        for inner, name, step, skips_empty in self.rows:
+        for check, name, step, empty, absent in self.rows:
             if not name:
-                found += inner(value, path)
+                found += check(value, path)
                 continue
             item = value.get(name)
-            if item if skips_empty else item is not None:
-                found += inner(item, Path(path, step))
+            if item:
+                found += check(item, Path(path, step))
+            elif item is None:
+                if absent is not None:
+                    found += absent(item, Path(path, step))
+            elif empty is not None:
+                found += empty(item, Path(path, step))
         return found
 
 
@@ -76,39 +83,35 @@ def every(*checks: Check) -> Check:
 
 def field(name: str, *checks: Check, absent: Any = None) -> Check:
     """Check a field whatever it holds; `absent` is what it means that it is not there."""
-    inner, step = every(*checks), f".{name}"
-    if not [*inner(absent, ROOT)]:
-        # Nothing is wrong with what is not there, and need not be looked for each time.
-        return pointer(name, inner)
-
-    def check(tree: Tree, path: Path) -> Iterable[FieldError]:
-        value = tree.get(name)
-        return inner(absent if value is None else value, Path(path, step))
-
-    return check
+    inner = every(*checks)
+    if [*inner(absent, ROOT)]:
+        return _into(name, inner, empty=inner, absent=lambda _, path: inner(absent, path))
+    # Nothing is wrong with what is not there, and need not be looked for each time.
+    return _into(name, inner, empty=inner)
 
 
 def pointer(name: str, *checks: Check) -> Check:
     """Check a field that is there, even if it is empty."""
-    return _Every(_Row(every(*checks), name, f".{name}"))
+    inner = every(*checks)
+    return _into(name, inner, empty=inner)
 
 
 def optional(name: str, *checks: Check) -> Check:
     """Check a field that is not empty."""
-    return _Every(_Row(every(*checks), name, f".{name}", skips_empty=True))
+    return _into(name, every(*checks))
 
 
 def required(name: str, *checks: Check, detail: str = "") -> Check:
     """Refuse an empty field, and check any other."""
-    inner, step = every(*checks), f".{name}"
 
-    def check(tree: Tree, path: Path) -> Iterable[FieldError]:
-        value = tree.get(name)
-        if not value:
-            return (errors.required(Path(path, step), detail),)
-        return inner(value, Path(path, step))
+    def missing(_value: Any, path: Path) -> Iterable[FieldError]:
+        return (errors.required(path, detail),)
 
-    return check
+    return _into(name, every(*checks), empty=missing, absent=missing)
+
+
+def _into(name: str, check: Check, *, empty: Check | None = None, absent: Check | None = None) -> Check:
+    return _Every(_Row(check, name, f".{name}", empty, absent))
 
 
 def member(members: Mapping[str, Check], *, missing: str, surplus: str) -> Check:

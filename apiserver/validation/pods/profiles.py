@@ -105,6 +105,8 @@ def check_apparmor_annotations(
 
 
 def check_seccomp_agrees(annotations: Mapping[str, str], spec: Tree, path: Path) -> Iterator[FieldError]:
+    if not annotations:
+        return
     of_pod = _profile(spec, "seccompProfile")
     if of_pod is not None and SECCOMP_OF_POD in annotations:
         yield from _check_agrees(
@@ -120,7 +122,7 @@ def check_seccomp_agrees(annotations: Mapping[str, str], spec: Tree, path: Path)
 
 
 def check_apparmor_agrees(annotations: Mapping[str, str], spec: Tree, path: Path) -> Iterator[FieldError]:
-    if os_of(spec) == WINDOWS:
+    if not annotations or os_of(spec) == WINDOWS:
         return
     of_pod = _profile(spec, "appArmorProfile")
     for container, at in containers_of(spec, path):
