@@ -12,6 +12,7 @@ from apiserver.rest.selection import Selection, selection
 from apiserver.rest.versions import TOO_OLD_TO_LIST, get_version, list_version, wait_for
 from apiserver.storage import continuation
 from apiserver.storage.continuation import LATEST, BadToken, Continuation
+from apiserver.storage.shelf import Shelf
 from apiserver.storage.stored import Stored
 from etcd.errors import Compacted, FutureRevision
 from etcd.kv import Range, prefix_end
@@ -57,8 +58,18 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
         await backend.mirror.fresh()
     scope = _scope(backend, call, chosen)
     shelf = backend.mirror.shelf(backend.layout.shelf(call.resource))
-    shown, at = shelf.select(scope, chosen.label), backend.mirror.revision
-    return _page(backend, call, options, chosen, shown, at)
+    # What may be of any age is not cut into pages.
+    limit = 0 if options.resource_version == "0" else options.limit
+    shown, total = _found(shelf, scope, chosen, limit)
+    return _page(backend, call, chosen, shown, total)
+
+
+def _found(shelf: Shelf, scope: bytes, chosen: Selection, limit: int) -> tuple[Sequence[Stored], int]:
+    """What the first page shows, and how many match in all."""
+    if chosen.matches is None:
+        return shelf.select(scope, limit=limit), shelf.count(scope)
+    found = list(filter(chosen.matches, shelf.select(scope, chosen.label)))
+    return found[:limit] if limit else found, len(found)
 
 
 def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
@@ -69,28 +80,14 @@ def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
     return prefix
 
 
-def _page(
-    backend: Backend,
-    call: Call,
-    options: ListOptions,
-    chosen: Selection,
-    shown: Sequence[Stored],
-    revision: int,
-) -> ListAnswer:
-    """The first page of what was found at a revision."""
-    matches = chosen.matches
-    limit = (
-        0 if options.resource_version == "0" else options.limit
-    )  # what may be of any age is not cut into pages
-    if matches is not None:
-        shown = list(filter(matches, shown))
+def _page(backend: Backend, call: Call, chosen: Selection, shown: Sequence[Stored], total: int) -> ListAnswer:
+    """The first page of what the mirror shows now."""
+    revision = backend.mirror.revision
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-    if limit and len(shown) > limit:
-        last = shown[limit - 1].key
-        metadata["continue"] = _token(backend, call, last, revision)
-        if matches is None:
-            metadata["remainingItemCount"] = len(shown) - limit
-        shown = shown[:limit]
+    if total > len(shown):
+        metadata["continue"] = _token(backend, call, shown[-1].key, revision)
+        if chosen.matches is None:
+            metadata["remainingItemCount"] = total - len(shown)
     return _answer(call, shown, metadata)
 
 

@@ -61,13 +61,24 @@ class Shelf:
     def get(self, key: bytes) -> Stored | None:
         return self._objects.get(key)
 
-    def select(self, prefix: bytes, label: tuple[str, str] | None = None) -> Sequence[Stored]:
-        """The objects at or below a prefix in order of keys; with a label, only those that may have it."""
-        keys, objects = self._keys, self._objects
-        low, high = keys.bisect_left(prefix), keys.bisect_left(prefix_end(prefix))
+    def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
+        """The objects at or below a prefix in order of keys, the first so many if there is a limit.
+
+        With a label only those that may have it are looked at.
+        """
+        objects = self._objects
+        low, high = self._bounds(prefix)
         if label is not None and high - low > SMALL:
             return self._labelled(prefix, *label)
-        return [objects[key] for key in keys[low:high]]
+        return [objects[key] for key in self._keys[low : min(high, low + limit) if limit else high]]
+
+    def count(self, prefix: bytes) -> int:
+        """How many objects are at or below a prefix."""
+        low, high = self._bounds(prefix)
+        return high - low
+
+    def _bounds(self, prefix: bytes) -> tuple[int, int]:
+        return self._keys.bisect_left(prefix), self._keys.bisect_left(prefix_end(prefix))
 
     def between(self, low: bytes, high: bytes) -> Sequence[Stored]:
         """The objects of [low, high) in order of keys."""

@@ -1,0 +1,33 @@
+"""What a shelf shows of its objects."""
+
+import pytest
+
+from apiserver.storage.shelf import Shelf
+from apiserver.storage.stored import Stored
+
+
+@pytest.fixture
+def shelf():
+    shelf = Shelf(b"/r/pods/")
+    keys = (b"/r/pods/a/1", b"/r/pods/a/2", b"/r/pods/a/3", b"/r/pods/b/1")
+    shelf.reset([Stored(key, b"{}", 1) for key in keys], 1)
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("prefix", "limit", "names"),
+    [
+        (b"/r/pods/", 0, [b"a/1", b"a/2", b"a/3", b"b/1"]),
+        (b"/r/pods/a/", 0, [b"a/1", b"a/2", b"a/3"]),
+        (b"/r/pods/a/", 2, [b"a/1", b"a/2"]),
+        (b"/r/pods/a/", 9, [b"a/1", b"a/2", b"a/3"]),
+        (b"/r/pods/c/", 2, []),
+    ],
+)
+def test_a_folder_is_shown_up_to_a_limit(shelf, prefix, limit, names):
+    shown = shelf.select(prefix, limit=limit)
+    assert [stored.key.removeprefix(shelf.prefix) for stored in shown] == names
+
+
+def test_a_folder_is_counted_without_a_limit(shelf):
+    assert [shelf.count(prefix) for prefix in (b"/r/pods/", b"/r/pods/a/", b"/r/pods/c/")] == [4, 3, 0]
