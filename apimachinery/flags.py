@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import AddressValueError, NetmaskValueError, ip_address, ip_network
 from typing import Any, get_type_hints
 
+from apimachinery import quantity
 from apimachinery.durations import DurationError, parse_duration
 from apimachinery.gotext import quote
+from apimachinery.quantity import QuantityError
 
 _TRUE, _FALSE = (
     frozenset({"1", "t", "T", "TRUE", "true", "True"}),
@@ -105,6 +107,20 @@ def network(text: str) -> str:
 def words(text: str) -> tuple[str, ...]:
     """A list with commas between its elements."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def quantities(text: str) -> tuple[tuple[str, str], ...]:
+    """Amounts by name, `cpu=32,memory=256Gi`."""
+    pairs = []
+    for word in words(text):
+        name, equals, amount = word.partition("=")
+        try:
+            pairs.append((name, str(quantity.parse(amount))))
+        except QuantityError as error:
+            raise ArgumentTypeError(f"{quote(word)}: {error}") from error
+        if not name or not equals:
+            raise ArgumentTypeError(f"{quote(word)} is not a name and an amount such as cpu=32")
+    return tuple(pairs)
 
 
 def choice(*allowed: str) -> Callable[[str], str]:

@@ -58,7 +58,7 @@ class Work:
 
     def _context(self, service_account: str) -> Context:
         outfit = self._outfit
-        client = outfit.client.acting_as(service_account)
+        client = outfit.client.acting_as(service_account) if service_account else outfit.client
         return Context(
             client=client,
             informers=self.informers,

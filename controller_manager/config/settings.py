@@ -4,7 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from apimachinery.flags import Flag, address, boolean, choice, natural, port, positive, seconds, words
+from apimachinery.flags import (
+    Flag,
+    address,
+    boolean,
+    choice,
+    natural,
+    port,
+    positive,
+    quantities,
+    seconds,
+    words,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +156,22 @@ class Simulation:
             repeats=True,
         ),
     ] = ()
+    simulate_node_zones: Annotated[
+        tuple[str, ...], Flag("zones that the simulated nodes are in, one after the other (none)", words)
+    ] = ()
+    simulate_node_capacity: Annotated[
+        tuple[tuple[str, str], ...],
+        Flag(
+            "what each simulated node has (cpu=32,memory=256Gi,pods=1100)", quantities, metavar="NAME=AMOUNT"
+        ),
+    ] = (("cpu", "32"), ("memory", "256Gi"), ("pods", "1100"))
+    simulate_kubelet_details: Annotated[
+        bool,
+        Flag(
+            "tell of simulated pods all that a kubelet tells, and kwok does not: events, ids, last statuses (false)",
+            boolean,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

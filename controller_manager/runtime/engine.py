@@ -42,5 +42,6 @@ class Engine:
     name: str
     """As `--controllers` names it: `garbage-collector-controller`."""
     service_account: str
+    """Empty for one that is no controller, and shows what the process shows."""
     build: Callable[[Context], Running]
     """Called before the informers run; an engine adds its handlers and indexes then, and asks nothing."""

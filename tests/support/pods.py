@@ -40,7 +40,7 @@ def scheduled():
 def home(*, details=False, allocatable=None, used=None):
     amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
     taken = {name: quantity.parse(text) for name, text in (used or {}).items()}
-    room = Room(allocatable=amounts, used=lambda: taken)
+    room = Room(allocatable=lambda: amounts, used=lambda: taken)
     return Home(ip="10.128.0.2", pod_ip=IP, room=room, details=details)
 
 

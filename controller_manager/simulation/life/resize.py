@@ -33,7 +33,7 @@ _SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
 class Room:
     """What a node has, and what its other pods asked for: worked out only for a pod that is resized."""
 
-    allocatable: Amounts
+    allocatable: Callable[[], Amounts]
     used: Callable[[], Amounts]
 
 
@@ -98,9 +98,9 @@ def _marked(pod: Tree, condition_type: str, said: Mapping[str, str]) -> dict[str
 
 def _refusal(pod: Tree, room: Room) -> Mapping[str, str]:
     """Why the node cannot do it: not ever, or not now."""
-    wanted = requested([pod])
+    wanted, allocatable = requested([pod]), room.allocatable()
     for name, amount in wanted.items():
-        capacity = room.allocatable.get(name, quantity.ZERO)
+        capacity = allocatable.get(name, quantity.ZERO)
         if amount > capacity:
             counts = f"requested: {_count(name, amount)}, capacity: {_count(name, capacity)}"
             return {
@@ -109,7 +109,7 @@ def _refusal(pod: Tree, room: Room) -> Mapping[str, str]:
             }
     used = room.used()
     for name, amount in wanted.items():
-        taken, capacity = used.get(name, quantity.ZERO), room.allocatable.get(name, quantity.ZERO)
+        taken, capacity = used.get(name, quantity.ZERO), allocatable.get(name, quantity.ZERO)
         if amount + taken > capacity:
             counts = f"requested: {_count(name, amount)}, used: {_count(name, taken)}, capacity: {_count(name, capacity)}"
             return {"reason": "Deferred", "message": f"Node didn't have enough resource: {name}, {counts}"}

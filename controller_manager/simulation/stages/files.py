@@ -3,13 +3,13 @@
 Reads files; what the documents mean stands in `document`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from controller_manager.simulation.stages.document import SIMULATED, Stage, stage_of
+from controller_manager.simulation.stages.document import Stage, stage_of
 from controller_manager.simulation.stages.errors import StageError
 
 DEFAULTS: Final = Path(__file__).parent / "defaults"
@@ -23,9 +23,8 @@ def load_stages(files: Iterable[Path]) -> tuple[Stage, ...]:
     return (*given, *(stage for stage in defaults if stage.kind not in told))
 
 
-def by_kind(stages: Iterable[Stage]) -> dict[str, Sequence[Stage]]:
-    listed = list(stages)
-    return {kind: [stage for stage in listed if stage.kind == kind] for kind in SIMULATED}
+def of_kind(kind: str, stages: Iterable[Stage]) -> list[Stage]:
+    return [stage for stage in stages if stage.kind == kind]
 
 
 def _read(file: Path) -> list[Stage]:

@@ -10,7 +10,7 @@ from controller_manager.simulation.effects import Remove, Tell, Write
 from controller_manager.simulation.stages.choice import choose, delay_of
 from controller_manager.simulation.stages.document import stage_of
 from controller_manager.simulation.stages.errors import StageError
-from controller_manager.simulation.stages.files import by_kind, load_stages
+from controller_manager.simulation.stages.files import load_stages, of_kind
 from controller_manager.simulation.stages.matching import is_at
 from controller_manager.simulation.stages.playing import play
 
@@ -295,13 +295,17 @@ def document(name, kind="Pod"):
     }
 
 
+def names(kind, *files):
+    return [stage.name for stage in of_kind(kind, load_stages(files))]
+
+
 def test_stages_of_files_come_instead_of_the_built_in_ones_of_their_kind(tmp_path):
     file = written(tmp_path / "stages.yaml", document("one"), {"kind": "List", "items": [document("two")]})
-    stages = by_kind(load_stages([file]))
-    assert [stage.name for stage in stages["Pod"]] == ["one", "two"]
-    assert [stage.name for stage in stages["Node"]] == ["node-initialize", "node-heartbeat"]
+    assert names("Pod", file) == ["one", "two"]
+    assert names("Node", file) == ["node-initialize", "node-heartbeat"]
     file = written(tmp_path / "nodes.yaml", document("mine", kind="Node"))
-    assert [stage.name for stage in by_kind(load_stages([file]))["Node"]] == ["mine"]
+    assert names("Node", file) == ["mine"]
+    assert names("Pod", file) == []
 
 
 @pytest.mark.parametrize(

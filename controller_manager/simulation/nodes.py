@@ -1,0 +1,93 @@
+"""The engine of simulated nodes: registration, Leases, and the stages that tell of their health."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any, Final
+
+from apimachinery import meta
+from controller_manager.kinds import NODES, PODS
+from controller_manager.runtime.caches import Change
+from controller_manager.runtime.engine import Context, Engine
+from controller_manager.runtime.resource import Key
+from controller_manager.runtime.worker import Loop
+from controller_manager.simulation.environment import World
+from controller_manager.simulation.fleet import Fleet
+from controller_manager.simulation.node_objects import is_simulated, node, node_name
+from controller_manager.simulation.performer import Performer
+from controller_manager.simulation.registration import Registration
+from controller_manager.simulation.stage_runner import StageRunner
+from controller_manager.simulation.stages.files import load_stages, of_kind
+
+WORKERS: Final = 8
+EVENT_SOURCE: Final = "kwok_controller"
+"""Who tells what stages tell, as kwok names itself."""
+
+
+class SimulatedNodes:
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._options = context.options.simulation
+        self._nodes = context.informers.of(NODES)
+        fleet = Fleet(
+            self._nodes.lister,
+            context.informers.of(PODS).lister,
+            size=self._options.simulate_nodes,
+            details=False,
+        )
+        self._registration = Registration(context.client, fleet, clock=context.clock)
+        self._performer = Performer(context.client, context.recorder.of(EVENT_SOURCE), NODES)
+        self._stages = StageRunner(
+            of_kind("Node", load_stages(self._options.stages)),
+            self._performer,
+            World.of(fleet, context.clock).of_node,
+            clock=context.clock,
+            chance=context.chance,
+        )
+        self._leases = self._loop(context, "simulated-leases", self._beat)
+        self._statuses = self._loop(context, "simulated-nodes", self._play)
+        self._absent: dict[str, dict[str, Any]] = {}
+        """The nodes that are to be registered, once."""
+        self._nodes.add_handler(self._changed)
+
+    async def run(self) -> None:
+        await self._nodes.wait_synced()
+        version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
+        for number in range(1, self._options.simulate_nodes + 1):
+            self._expect(number, version)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._leases.run())
+            group.create_task(self._statuses.run())
+
+    def _expect(self, number: int, version: str) -> None:
+        name = node_name(number)
+        if self._nodes.lister.get("", name) is None:
+            zones, capacity = self._options.simulate_node_zones, self._options.simulate_node_capacity
+            self._absent[name] = node(number, zones=zones, capacity=dict(capacity), version=version)
+            self._statuses.add(Key("", name))
+
+    def _changed(self, change: Change) -> None:
+        key = Key("", meta.name(change.new or change.old or {}))
+        if change.new is None:
+            self._stages.forget(key)
+            self._performer.forget(key)
+        self._leases.add(key)
+        self._statuses.add(key)
+
+    async def _beat(self, key: Key) -> timedelta | None:
+        return await self._registration.heartbeat(key.name)
+
+    async def _play(self, key: Key) -> timedelta | None:
+        missing = self._absent.get(key.name)
+        if missing is not None:
+            await self._registration.register(missing)
+            del self._absent[key.name]
+        present = self._nodes.lister.get("", key.name)
+        if present is None or not is_simulated(present) or self._performer.is_outdated(key, present):
+            return None
+        return await self._stages.run(key, present)
+
+    def _loop(self, context: Context, name: str, reconcile: Any) -> Loop:
+        return Loop(name, reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics)
+
+
+SIMULATED_NODES: Final = Engine(name="simulated-nodes", service_account="", build=SimulatedNodes)

@@ -1,0 +1,69 @@
+"""Carries out effects on objects of one resource, and knows which of its own writes a cache has not seen yet.
+
+The only writer of the simulation beside registration and heartbeats. An object that is gone, or another of the same
+name, is left alone.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from apimachinery import meta
+from apimachinery.status import Conflict, NotFound
+from controller_manager.runtime.client import AnyResource, Client
+from controller_manager.runtime.events.recorder import Recorder
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.simulation.effects import Effect, Remove, Tell, Write
+
+
+class _Last(NamedTuple):
+    uid: str
+    revision: float
+    """Of the last write; infinite once the object was removed."""
+
+
+class Performer:
+    def __init__(self, client: Client, recorder: Recorder, resource: AnyResource) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._resource = resource
+        self._last: dict[Key, _Last] = {}
+
+    def is_outdated(self, key: Key, cached: Tree) -> bool:
+        """Something was written since, so what the cache shows would be decided twice."""
+        last = self._last.get(key)
+        if last is None or last.uid != meta.uid(cached):
+            return False
+        return int(meta.resource_version(cached)) < last.revision
+
+    def forget(self, key: Key) -> None:
+        self._last.pop(key, None)
+
+    async def perform(self, key: Key, obj: Tree, effects: Iterable[Effect]) -> Tree | None:
+        """The object as the last write left it; None once it is gone."""
+        for effect in effects:
+            match effect:
+                case Write(body=body, kind=kind, subresource=subresource):
+                    try:
+                        obj = await self._client.patch(
+                            self._resource, key, body, kind=kind, subresource=subresource
+                        )
+                    except NotFound:
+                        return None
+                    self._last[key] = _Last(meta.uid(obj), int(meta.resource_version(obj)))
+                case Remove():
+                    await self._remove(key, obj)
+                    return None
+                case Tell(type=kind_of_event, reason=reason, message=message):
+                    self._recorder.say(obj, kind_of_event, reason, message)
+        return obj
+
+    async def _remove(self, key: Key, obj: Tree) -> None:
+        uid = meta.uid(obj)
+        try:
+            answer = await self._client.delete(self._resource, key, uid=uid, grace_period_seconds=0)
+        except (NotFound, Conflict):
+            # A precondition that fails means that another object has the name now.
+            self._last[key] = _Last(uid, float("inf"))
+            return
+        kept = meta.uid(answer) == uid and bool(meta.finalizers(answer))
+        self._last[key] = _Last(uid, int(meta.resource_version(answer)) if kept else float("inf"))

@@ -1,0 +1,365 @@
+"""Simulated nodes and pods beside a real server, on a clock that is stepped."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from apimachinery.clock import SteppedClock
+from apimachinery.timestamps import format_time, parse_micro_time
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Simulation
+from controller_manager.simulation.nodes import SIMULATED_NODES
+from controller_manager.simulation.pods import SIMULATED_PODS
+from tests.support.apiserver import running
+from tests.support.manager import running_manager
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+MERGE = {"kind": "merge-patch+json"}
+
+
+class Cluster:
+    def __init__(self, server, manager, clock):
+        self.server = server
+        self.manager = manager
+        self.clock = clock
+
+    async def get(self, path):
+        answer = await self.server.get(path)
+        return answer.body if answer.status == 200 else None
+
+    async def run(self, name="p", *, node="node-1", annotations=None, **spec):
+        """A pod that was bound to its node when it was made, and what becomes of it at once."""
+        metadata = {
+            "name": name,
+            "annotations": {f"mockube.dev/{key}": text for key, text in (annotations or {}).items()},
+        }
+        body = {
+            "metadata": metadata,
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "nginx"}], **spec},
+        }
+        answer = await self.server.post(PODS, body)
+        assert answer.status == 201, answer.data
+        await self.manager.settle()
+        return await self.pod(name)
+
+    async def pod(self, name="p"):
+        return await self.get(f"{PODS}/{name}")
+
+    async def annotate(self, path, key, text):
+        await self.server.patch(path, {"metadata": {"annotations": {key: text}}}, **MERGE)
+        await self.manager.settle()
+
+    def writes(self, part):
+        return [(method, target) for method, target in self.manager.transport.writes if part in target]
+
+
+@contextlib.asynccontextmanager
+async def simulating(*, engines=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, **options):
+    clock = SteppedClock()
+    config = Config(simulation=Simulation(simulate_nodes=nodes, **options))
+    async with running(clock=clock) as server:
+        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        async with running_manager(server, clock, engines=engines, config=config) as manager:
+            yield Cluster(server, manager, clock)
+
+
+@pytest.fixture
+async def cluster():
+    async with simulating() as cluster:
+        yield cluster
+
+
+# --- nodes
+
+
+async def test_nodes_are_registered_and_healthy(cluster):
+    names = [node["metadata"]["name"] for node in (await cluster.get(NODES))["items"]]
+    assert names == ["node-1", "node-2"]
+    node = await cluster.get(f"{NODES}/node-1")
+    assert node["status"]["capacity"] == {"cpu": "32", "memory": "256Gi", "pods": "1100"}
+    assert node["status"]["allocatable"] == node["status"]["capacity"]
+    assert node["status"]["addresses"] == [
+        {"type": "InternalIP", "address": "10.128.0.1"},
+        {"type": "Hostname", "address": "node-1"},
+    ]
+    assert [(c["type"], c["status"], c["reason"], c["message"]) for c in node["status"]["conditions"]] == [
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+    ]
+    assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.")
+    assert node["metadata"]["annotations"]["kwok.x-k8s.io/node"] == "fake"
+    assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
+    csi_node = await cluster.get(f"{CSI_NODES}/node-1")
+    assert csi_node["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
+
+
+async def test_leases_are_renewed_every_ten_seconds(cluster):
+    for _ in range(3):
+        lease = await cluster.get(f"{LEASES}/node-2")
+        assert parse_micro_time(lease["spec"]["renewTime"]) == cluster.clock.now()
+        assert lease["spec"]["holderIdentity"] == "node-2"
+        assert lease["spec"]["leaseDurationSeconds"] == 40
+        await cluster.manager.step(10)
+
+
+async def test_a_status_is_refreshed_every_five_minutes(cluster):
+    before = await cluster.get(f"{NODES}/node-1")
+    await cluster.manager.step(299)
+    assert await cluster.get(f"{NODES}/node-1") == before
+    await cluster.manager.step(1)
+    conditions = (await cluster.get(f"{NODES}/node-1"))["status"]["conditions"]
+    assert {condition["lastHeartbeatTime"] for condition in conditions} == {format_time(cluster.clock.now())}
+    assert {condition["lastTransitionTime"] for condition in conditions} == {"2030-01-01T00:00:00Z"}
+
+
+async def test_changes_of_others_put_no_heartbeat_off(cluster):
+    await cluster.manager.step(200)
+    await cluster.annotate(f"{NODES}/node-1", "some", "thing")
+    await cluster.manager.step(100)
+    condition = (await cluster.get(f"{NODES}/node-1"))["status"]["conditions"][0]
+    assert condition["lastHeartbeatTime"] == format_time(cluster.clock.now())
+
+
+async def test_a_silent_node_says_nothing_and_its_pods_stand_still(cluster):
+    await cluster.annotate(f"{NODES}/node-1", "mockube.dev/stop-heartbeats", "true")
+    pod = await cluster.run()
+    await cluster.manager.step(600)
+    assert pod["status"].get("podIP") is None
+    lease = await cluster.get(f"{LEASES}/node-1")
+    assert parse_micro_time(lease["spec"]["renewTime"]) == parse_micro_time("2030-01-01T00:00:00.000000Z")
+    await cluster.annotate(f"{NODES}/node-1", "mockube.dev/stop-heartbeats", None)
+    assert (await cluster.pod())["status"]["phase"] == "Running"
+    lease = await cluster.get(f"{LEASES}/node-1")
+    assert parse_micro_time(lease["spec"]["renewTime"]) == cluster.clock.now()
+
+
+async def test_a_node_that_was_deleted_stays_away(cluster):
+    await cluster.server.delete(f"{NODES}/node-2")
+    await cluster.manager.step(60)
+    assert await cluster.get(f"{NODES}/node-2") is None
+
+
+async def test_nodes_that_others_made_are_simulated_if_they_are_marked(cluster):
+    for name, annotations in (("fake", {"kwok.x-k8s.io/node": "fake"}), ("real", {})):
+        await cluster.server.post(NODES, {"metadata": {"name": name, "annotations": annotations}})
+    await cluster.manager.settle()
+    fake, real = await cluster.get(f"{NODES}/fake"), await cluster.get(f"{NODES}/real")
+    assert fake["status"]["addresses"][0]["address"] == "10.128.0.3"
+    assert "conditions" not in real["status"]
+    assert (await cluster.run("a", node="fake"))["status"]["podIP"] == "10.244.3.1"
+    assert (await cluster.run("b", node="real"))["status"]["phase"] == "Pending"
+
+
+async def test_zones_and_capacity():
+    async with simulating(
+        simulate_node_zones=("a", "b"), simulate_node_capacity=(("pods", "7"),), nodes=3
+    ) as cluster:
+        nodes = (await cluster.get(NODES))["items"]
+        assert [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes] == [
+            "a",
+            "b",
+            "a",
+        ]
+        assert nodes[0]["status"]["capacity"] == {"pods": "7"}
+
+
+# --- pods
+
+
+async def test_a_pod_is_ready_with_one_write(cluster):
+    pod = await cluster.run()
+    status = pod["status"]
+    assert cluster.writes("/pods/") == [("PATCH", f"{PODS}/p/status")]
+    assert (status["phase"], status["qosClass"]) == ("Running", "BestEffort")
+    assert (status["podIP"], status["podIPs"]) == ("10.244.1.1", [{"ip": "10.244.1.1"}])
+    assert (status["hostIP"], status["hostIPs"]) == ("10.128.0.1", [{"ip": "10.128.0.1"}])
+    assert [(c["type"], c["status"], c["observedGeneration"]) for c in status["conditions"]] == [
+        ("Initialized", "True", 1),
+        ("Ready", "True", 1),
+        ("ContainersReady", "True", 1),
+        ("PodScheduled", "True", 1),
+    ]
+    assert status["observedGeneration"] == 1
+    await cluster.manager.step(3600)
+    assert len(cluster.writes("/pods/")) == 1
+
+
+async def test_every_pod_has_an_address_of_its_own(cluster):
+    pods = [await cluster.run(f"p{at}", node=f"node-{at % 2 + 1}") for at in range(6)]
+    assert len({pod["status"]["podIP"] for pod in pods}) == 6
+    shared = await cluster.run("host", hostNetwork=True)
+    assert shared["status"]["podIP"] == "10.128.0.1"
+
+
+async def test_a_pod_that_sleeps_succeeds_when_it_wakes_up(cluster):
+    container = {"name": "c", "image": "busybox", "command": ["sleep", "30"]}
+    await cluster.run(containers=[container], restartPolicy="Never")
+    await cluster.manager.step(29)
+    assert (await cluster.pod())["status"]["phase"] == "Running"
+    await cluster.manager.step(1)
+    assert (await cluster.pod())["status"]["phase"] == "Succeeded"
+    assert len(cluster.writes("/pods/")) == 2
+
+
+async def test_a_pod_crashes_and_comes_back(cluster):
+    await cluster.run(annotations={"crash-times": "2", "exit-after": "1s"})
+    await cluster.manager.step(1)
+    await cluster.manager.step(1)
+    status = (await cluster.pod())["status"]["containerStatuses"][0]
+    assert status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    await cluster.manager.step(10)
+    status = (await cluster.pod())["status"]["containerStatuses"][0]
+    assert (status["restartCount"], "running" in status["state"]) == (2, True)
+
+
+async def test_a_deleted_pod_goes_with_one_request(cluster):
+    await cluster.run()
+    await cluster.server.delete(f"{PODS}/p")
+    await cluster.manager.settle()
+    assert await cluster.pod() is None
+    assert cluster.writes("/pods/")[1:] == [("DELETE", f"{PODS}/p")]
+
+
+async def test_a_finalizer_keeps_a_pod_that_is_over(cluster):
+    await cluster.run()
+    await cluster.server.patch(f"{PODS}/p", {"metadata": {"finalizers": ["a.b/c"]}}, **MERGE)
+    await cluster.server.delete(f"{PODS}/p")
+    await cluster.manager.step(60)
+    pod = await cluster.pod()
+    assert (pod["status"]["phase"], pod["metadata"]["deletionGracePeriodSeconds"]) == ("Succeeded", 0)
+    assert len([write for write in cluster.writes("/pods/") if write[0] == "DELETE"]) == 1
+
+
+async def test_a_new_pod_may_have_the_name_of_an_old_one(cluster):
+    first = await cluster.run()
+    await cluster.server.delete(f"{PODS}/p")
+    await cluster.manager.settle()
+    second = await cluster.run()
+    assert second["status"]["phase"] == "Running"
+    assert second["status"]["podIP"] != first["status"]["podIP"]
+
+
+async def test_a_pod_is_resized(cluster):
+    def sized(cpu):
+        return [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
+
+    await cluster.run(containers=sized("1"))
+    answer = await cluster.server.patch(
+        f"{PODS}/p/resize", {"spec": {"containers": sized("2")}}, kind="strategic-merge-patch+json"
+    )
+    assert answer.status == 200, answer.data
+    await cluster.manager.settle()
+    status = (await cluster.pod())["status"]
+    assert status["containerStatuses"][0]["allocatedResources"] == {"cpu": "2"}
+    assert status["observedGeneration"] == 2
+
+
+async def test_a_manager_that_is_started_again_goes_on(cluster):
+    container = {"name": "c", "image": "busybox", "command": ["sleep", "30"]}
+    await cluster.run(containers=[container], restartPolicy="Never")
+    first = await cluster.run("q")
+    await cluster.manager.step(10)
+    config = Config(simulation=Simulation(simulate_nodes=2))
+    engines = [SIMULATED_NODES, SIMULATED_PODS]
+    async with running_manager(cluster.server, cluster.clock, engines=engines, config=config) as second:
+        assert second.transport.writes == [("PATCH", f"{LEASES}/node-1"), ("PATCH", f"{LEASES}/node-2")]
+        assert (await cluster.run("r"))["status"]["podIP"] != first["status"]["podIP"]
+        await second.step(20)
+        assert (await cluster.pod())["status"]["phase"] == "Succeeded"
+
+
+async def test_pods_can_be_left_to_others():
+    async with simulating(engines=[SIMULATED_NODES]) as cluster:
+        assert (await cluster.run())["status"]["phase"] == "Pending"
+
+
+async def told(cluster):
+    events = await cluster.get("/api/v1/namespaces/default/events")
+    return [(event["reason"], event["source"]["component"]) for event in events["items"]]
+
+
+async def test_nothing_is_told_of_a_pod(cluster):
+    await cluster.run()
+    assert await told(cluster) == []
+
+
+async def test_a_kubelet_tells_more():
+    async with simulating(simulate_kubelet_details=True) as cluster:
+        pod = await cluster.run()
+        assert await told(cluster) == [("Pulled", "kubelet"), ("Created", "kubelet"), ("Started", "kubelet")]
+        assert pod["status"]["conditions"][0]["type"] == "PodReadyToStartContainers"
+        assert pod["status"]["containerStatuses"][0]["imageID"].startswith("nginx@sha256:")
+
+
+# --- stages of the user
+
+STAGES = [
+    {
+        "metadata": {"name": "create"},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+            "selector": {"matchExpressions": [{"key": ".status.podIP", "operator": "DoesNotExist"}]},
+            "delay": {"durationMilliseconds": 2000},
+            "immediateNextStage": True,
+            "next": {
+                "event": {"type": "Normal", "reason": "Created", "message": "{{ .metadata.name }}"},
+                "statusTemplate": "phase: Pending\n"
+                "podIP: {{ PodIPWith .spec.nodeName false .metadata.uid .metadata.name .metadata.namespace | Quote }}\n"
+                "hostIP: {{ NodeIPWith .spec.nodeName }}",
+            },
+        },
+    },
+    {
+        "metadata": {"name": "run"},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+            "selector": {
+                "matchExpressions": [
+                    {"key": ".status.podIP", "operator": "Exists"},
+                    {"key": ".status.phase", "operator": "In", "values": ["Pending"]},
+                ]
+            },
+            "next": {"statusTemplate": "phase: Running\nstartTime: {{ Now | Quote }}"},
+        },
+    },
+    {
+        "metadata": {"name": "delete"},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+            "weight": 1,
+            "selector": {"matchExpressions": [{"key": ".metadata.deletionTimestamp", "operator": "Exists"}]},
+            "delay": {"durationMilliseconds": 1000},
+            "next": {"finalizers": {"empty": True}, "delete": True},
+        },
+    },
+]
+
+
+async def test_pods_live_by_the_stages_of_the_user(tmp_path: Path):
+    file = tmp_path / "stages.yaml"
+    header = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage"}
+    file.write_text(yaml.safe_dump_all([{**header, **stage} for stage in STAGES]))
+    async with simulating(stages=(file,)) as cluster:
+        assert (await cluster.run())["status"]["phase"] == "Pending"
+        await cluster.manager.step(2)
+        pod = await cluster.pod()
+        assert (pod["status"]["phase"], pod["status"]["podIP"]) == ("Running", "10.244.1.1")
+        assert pod["status"]["startTime"] == format_time(cluster.clock.now())
+        events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
+        assert [(event["message"], event["source"]["component"]) for event in events] == [
+            ("p", "kwok_controller")
+        ]
+        await cluster.server.patch(f"{PODS}/p", {"metadata": {"finalizers": ["a.b/c"]}}, **MERGE)
+        await cluster.server.delete(f"{PODS}/p")
+        await cluster.manager.settle()
+        assert await cluster.pod() is not None
+        await cluster.manager.step(1)
+        assert await cluster.pod() is None
