@@ -108,8 +108,10 @@ def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> 
     """What is wrong with a change. Every kind says again what was said of metadata, as it does upstream."""
     kind = VALIDATIONS.get(resource.group_kind, _NONE)
     update = kind.subresources.get(subresource) if subresource else kind.update
-    found = [*_metadata(resource, new), *objectmeta.check_update(new, old)]
+    changed = objectmeta.check_update(new, old)
+    found = [*_metadata(resource, new), *changed]
     if update is not None:
-        found += objectmeta.check_change(new, old, kind.name) if kind.metadata_first else ()
+        if kind.metadata_first:
+            found += [*changed, *objectmeta.check_finalizers(new, kind.name)]
         found += update(new, old)
     return found

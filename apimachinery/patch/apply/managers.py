@@ -114,10 +114,11 @@ def entry(owner: Manager, api_version: str, time: str | None, fields: dict[str, 
 
 def capped(managed: Managed) -> Managed:
     """The managers with the oldest that updated become one for each API version, until there are few enough."""
-    updaters = sorted(
-        (owner for owner in managed if not owner.applied), key=lambda owner: _age(owner, managed[owner])
-    )
+    updaters = [owner for owner in managed if not owner.applied]
     surplus = len(updaters) - MAX_UPDATERS
+    if surplus <= 0:
+        return managed
+    updaters.sort(key=lambda owner: _age(owner, managed[owner]))
     rest = dict(managed)
     oldest: dict[str, Manager] = {}
     for owner in updaters:
