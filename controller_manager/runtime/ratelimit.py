@@ -22,9 +22,6 @@ class Backoff(Generic[K]):
         self._longest = longest
         self._failures: dict[K, int] = {}
 
-    def failures(self, key: K) -> int:
-        return self._failures.get(key, 0)
-
     def fail(self, key: K) -> float:
         """Count a failure; answers with the seconds to wait."""
         before = self._failures.get(key, 0)
@@ -45,9 +42,6 @@ class RateLimiter(Generic[K]):
 
     def when(self, key: K) -> float:
         return max(self._backoff.fail(key), self._bucket.take())
-
-    def retries(self, key: K) -> int:
-        return self._backoff.failures(key)
 
     def forget(self, key: K) -> None:
         self._backoff.forget(key)

@@ -14,6 +14,7 @@ from controller_manager.runtime.delaying import DelayingQueue
 from controller_manager.runtime.metrics import AGAIN, ERROR, SUCCESS, Metrics
 from controller_manager.runtime.ratelimit import RateLimiter
 from controller_manager.runtime.resource import Key
+from controller_manager.runtime.turn import turn
 from controller_manager.runtime.workqueue import WorkQueue
 
 LOG = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Loop:
                 await self._handle(key)
             finally:
                 self._queue.done(key)
+            await turn()  # a thousand keys that need nothing shall not keep the lease from being renewed
 
     async def _handle(self, key: Key) -> None:
         try:

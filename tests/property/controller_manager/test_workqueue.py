@@ -1,0 +1,86 @@
+"""The queue against its promise: never two workers on one key, never a key lost, whatever is added when."""
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from controller_manager.runtime.workqueue import WorkQueue
+
+KEYS = st.sampled_from("abcd")
+
+
+class Told:
+    """The metrics' side: what the queue says of each key, checked as it is said."""
+
+    def __init__(self):
+        self.waiting = set()
+        self.worked = set()
+
+    def added(self, key):
+        assert key not in self.waiting
+        self.waiting.add(key)
+
+    def taken(self, key):
+        assert key not in self.worked, "two workers have one key"
+        self.waiting.remove(key)
+        self.worked.add(key)
+
+    def done(self, key):
+        self.worked.remove(key)
+
+
+def started(taking):
+    """Run a coroutine up to where it waits; what it answers with, if it does not."""
+    try:
+        taking.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("the queue has a key and does not give it")
+
+
+class Queue(RuleBasedStateMachine):
+    def __init__(self):
+        super().__init__()
+        self.told = Told()
+        self.queue = WorkQueue(self.told)
+        self.wanted = set()
+        """Added, and not taken since."""
+        self.taken = []
+
+    @rule(key=KEYS)
+    def add(self, key):
+        self.queue.add(key)
+        self.wanted.add(key)
+
+    @precondition(lambda self: len(self.queue))
+    @rule()
+    def take(self):
+        key = started(self.queue.take())
+        assert key not in self.taken
+        self.taken.append(key)
+        self.wanted.remove(key)
+
+    @precondition(lambda self: self.taken)
+    @rule(data=st.data())
+    def done(self, data):
+        key = data.draw(st.sampled_from(self.taken))
+        self.taken.remove(key)
+        self.queue.done(key)
+
+    @invariant()
+    def every_wanted_key_is_in_line_unless_it_is_worked_on(self):
+        assert len(self.queue) == len(self.wanted - set(self.taken))
+        assert self.told.waiting == self.wanted
+        assert self.told.worked == set(self.taken)
+
+    def teardown(self):
+        """All that was wanted comes out in the end."""
+        while self.taken or self.wanted:
+            while len(self.queue):
+                self.take()
+            key = self.taken.pop()
+            self.queue.done(key)
+
+
+Queue.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+TestQueue = Queue.TestCase

@@ -1,0 +1,157 @@
+"""The loop: keys to workers, again after failures and delays, and an end without anything cut off."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apimachinery.status import Conflict
+from controller_manager.runtime.metrics import Metrics
+from controller_manager.runtime.resource import Key
+from controller_manager.runtime.worker import Loop
+from tests.support.turns import turns, until
+
+A, B = Key("default", "a"), Key("default", "b")
+
+
+class Work:
+    """A reconcile that does what it is told to: fail, answer, or wait for the gate."""
+
+    def __init__(self):
+        self.began = []
+        self.ended = []
+        self.answers = {}
+        """For each key, what to answer with next, or to raise."""
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def __call__(self, key):
+        self.began.append(key)
+        await self.gate.wait()
+        self.ended.append(key)
+        answers = self.answers.get(key)
+        answer = answers.pop(0) if answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+def metrics(clock):
+    return Metrics(clock)
+
+
+@pytest.fixture
+def work():
+    return Work()
+
+
+@pytest.fixture
+async def loop(clock, metrics, work):
+    loop = Loop("things", work, workers=2, clock=clock, metrics=metrics)
+    running = asyncio.create_task(loop.run())
+    yield loop
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def sample(metrics, name, /, **labels):
+    return metrics.registry.get_sample_value(name, labels)
+
+
+async def test_a_key_is_worked_on(loop, work):
+    loop.add(A)
+    await until(lambda: work.ended == [A])
+
+
+async def test_a_key_that_failed_comes_again_with_backoff(loop, work, clock, metrics):
+    work.answers[A] = [Conflict("old"), ValueError("why")]
+    loop.add(A)
+    await until(lambda: clock.next_due() == pytest.approx(0.005))
+    clock.advance(0.005)
+    await until(lambda: clock.next_due() == pytest.approx(0.01))
+    clock.advance(0.01)
+    await until(lambda: len(work.ended) == 3)
+    await turns(5)
+    assert clock.next_due() is None
+    assert sample(metrics, "workqueue_retries_total", name="things") == 2
+    assert sample(metrics, "controller_runtime_reconcile_errors_total", controller="things") == 2
+
+
+async def test_success_makes_former_failures_forgotten(loop, work, clock):
+    work.answers[A] = [ValueError("why"), None, ValueError("again")]
+    loop.add(A)
+    await until(clock.next_due)
+    clock.advance(1)
+    await until(lambda: len(work.ended) == 2)
+    loop.add(A)
+    await until(lambda: clock.next_due() == pytest.approx(0.005))
+
+
+async def test_a_key_comes_back_when_it_asked_for_that(loop, work, clock):
+    work.answers[A] = [timedelta(seconds=30)]
+    loop.add(A)
+    await until(lambda: clock.next_due() == 30)
+    clock.advance(30)
+    await until(lambda: work.ended == [A, A])
+
+
+async def test_workers_work_at_the_same_time_but_never_on_one_key(loop, work):
+    work.gate.clear()
+    for key in (A, B, A):
+        loop.add(key)
+    await until(lambda: len(work.began) == 2)
+    loop.add(A)
+    await turns(10)
+    assert work.began == [A, B]
+    work.gate.set()
+    await until(lambda: sorted(work.ended) == [A, A, B])
+
+
+async def test_at_the_end_what_is_in_hand_is_finished_and_nothing_else_begun(clock, metrics, work):
+    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    work.gate.clear()
+    running = asyncio.create_task(loop.run())
+    loop.add(A)
+    loop.add(B)
+    await until(lambda: work.began == [A])
+    running.cancel()
+    await turns(10)
+    assert not running.done()
+    work.gate.set()
+    await asyncio.gather(running, return_exceptions=True)
+    assert (work.began, work.ended) == ([A], [A])
+    assert running.cancelled()
+
+
+async def test_a_second_time_cuts_off_what_is_in_hand(clock, metrics, work):
+    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    work.gate.clear()
+    running = asyncio.create_task(loop.run())
+    loop.add(A)
+    await until(lambda: work.began == [A])
+    running.cancel()
+    await turns(5)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert work.ended == []
+
+
+async def test_a_failure_in_the_last_moment_leaves_no_timer(clock, metrics, work):
+    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    work.gate.clear()
+    work.answers[A] = [ValueError("why")]
+    running = asyncio.create_task(loop.run())
+    loop.add(A)
+    await until(lambda: work.began == [A])
+    running.cancel()
+    await turns(5)
+    work.gate.set()
+    await asyncio.gather(running, return_exceptions=True)
+    assert clock.next_due() is None
