@@ -7,7 +7,7 @@ are equal, since hashes collide and change with the types of a newer Kubernetes.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from apimachinery import meta, names, quantity
+from apimachinery import meta, quantity
 from apimachinery.wellknown import LABEL_POD_TEMPLATE_HASH
 from controller_manager.kinds import PODS
 from controller_manager.runtime.resource import Tree
@@ -18,7 +18,7 @@ def pod_of(template: Tree, owner: Tree) -> Tree:
     """The pod that the owner's controller makes of the template; the server gives it its name."""
     template_metadata = meta.metadata(template)
     metadata = {
-        "generateName": _prefix(meta.name(owner)),
+        "generateName": f"{meta.name(owner)}-",
         "namespace": meta.namespace(owner),
         "labels": template_metadata.get("labels"),
         "annotations": template_metadata.get("annotations"),
@@ -31,12 +31,6 @@ def pod_of(template: Tree, owner: Tree) -> Tree:
         "metadata": {field: value for field, value in metadata.items() if value},
         "spec": template.get("spec") or {},
     }
-
-
-def _prefix(owner: str) -> str:
-    """The owner's name and a dash, if that is not too long."""
-    dashed = f"{owner}-"
-    return owner if names.check_dns1123_subdomain(names.mask_trailing_dash(dashed)) else dashed
 
 
 def without_hash(template: Tree) -> Tree:

@@ -6,7 +6,7 @@ Nothing is late and nothing is lost here; what the runtime makes of plans when s
 from apimachinery import meta, status
 from apimachinery.timestamps import format_time
 from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Adopt, Create, Delete, Patch, Release, Say, Update
+from controller_manager.runtime.actions import Adopt, Confirm, Create, Delete, Patch, Release, Say, Update
 from tests.support.cached import Cached
 
 _GRACEFUL = (PODS,)
@@ -18,6 +18,8 @@ class World:
         self.controller = controller
         self.clock = clock
         self.objects = {}
+        self.unseen = {}
+        """Objects that the server has and no cache shows yet, as in `objects`."""
         self.events = []
         """(type, reason, message) of all that was said."""
         self.done = []
@@ -29,12 +31,15 @@ class World:
     def add(self, resource, tree):
         self.revision += 1
         present = self.objects.setdefault(resource, {})
+        if not meta.name(tree):
+            tree = meta.with_metadata(tree, name=f"{meta.generate_name(tree)}{self.revision}")
         if _key(tree) in present:
             raise status.already_exists(resource.group_resource, meta.name(tree))
         defaults = {
             "uid": f"uid-{self.revision}",
             "resourceVersion": str(self.revision),
             "creationTimestamp": format_time(self.clock.now()),
+            "generation": 1,
         }
         whole = {"kind": resource.kind, "apiVersion": resource.api_version, **tree}
         present[_key(tree)] = {**whole, "metadata": {**defaults, **tree["metadata"]}}
@@ -118,9 +123,11 @@ class World:
             if meta.resource_version(body) != meta.resource_version(present):
                 raise status.conflict(resource.group_resource, meta.name(body), "it was changed")
             if action.subresource == "status":
-                body = {**present, "status": body["status"]}
+                body = {**body, "spec": present["spec"]}
             elif "status" in present:
                 body = {**body, "status": present["status"]}
+            if body.get("spec") != present.get("spec"):
+                body = meta.with_metadata(body, generation=meta.generation(present) + 1)
             changed = self.put(resource, body)
             if meta.is_deleting(changed) and not meta.finalizers(changed) and resource not in _GRACEFUL:
                 self.remove(resource, meta.name(changed), meta.namespace(changed))
@@ -144,16 +151,26 @@ class World:
     def _say(self, action):
         self.events.append((action.type, action.reason, action.message))
 
+    def _confirm(self, action):
+        found = [
+            action.resource.view(tree)
+            for (namespace, name), tree in (self.objects | self.unseen).get(action.resource, {}).items()
+            if namespace == action.namespace and action.name in ("", name)
+        ]
+        if not action.holds(found):
+            raise status.Conflict("the server has other objects than the cache")
+
     def _refuse(self, action):
         raise NotImplementedError(f"nobody here needs {type(action).__name__} yet")
 
     def _effect(self, saying, verb, resource, body, effect):
         name = meta.name(body)
         try:
-            effect()(resource, body)
+            changed = effect()(resource, body)
         except status.ApiError as problem:
             self._tell("Warning", saying and saying.failed, name=name, error=problem)
             raise
+        name = meta.name(changed or body)
         self.done.append((verb, resource, name))
         self._tell("Normal", saying and saying.done, name=name)
 
@@ -169,6 +186,7 @@ _EFFECTS = {
     Adopt: World._adopt,
     Release: World._release,
     Say: World._say,
+    Confirm: World._confirm,
     Patch: World._refuse,
 }
 

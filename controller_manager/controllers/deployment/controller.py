@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
-from apimachinery import meta
+from apimachinery import labels, meta
 from apimachinery.labels import SelectorError
 from controller_manager.controllers.deployment import status
 from controller_manager.controllers.deployment.observe import scene_of, selector_of
@@ -26,7 +27,9 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     try:
         selector = selector_of(deployment)
     except SelectorError:
-        return NOTHING  # no server accepts such a selector, and trying again would not mend it
+        selector = labels.NOTHING
+    if selector.nothing:
+        return NOTHING  # no server accepts it; what is made for it would never be found again
     if selector.empty:
         return _selecting_all(deployment)
     claims = claims_of(caches, REPLICA_SETS, deployment, selector)
@@ -67,17 +70,16 @@ def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
         yield key_of(deployment)
 
 
-def deployment(workers: int = 5) -> Controller:
-    return Controller(
-        name="deployment-controller",
-        queue="deployment",
-        service_account="deployment-controller",
-        watches=(
-            Watch(resource=DEPLOYMENTS, keys=_of_itself),
-            Watch(resource=REPLICA_SETS, keys=keys_of_owners(REPLICA_SETS, DEPLOYMENTS, selector_of)),
-            Watch(resource=PODS, keys=_of_old_pod),
-        ),
-        reconcile=reconcile,
-        workers=workers,
-        indexes={REPLICA_SETS: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
-    )
+DEPLOYMENT: Final = Controller(
+    name="deployment-controller",
+    queue="deployment",
+    service_account="deployment-controller",
+    watches=(
+        Watch(resource=DEPLOYMENTS, keys=_of_itself),
+        Watch(resource=REPLICA_SETS, keys=keys_of_owners(REPLICA_SETS, DEPLOYMENTS, selector_of)),
+        Watch(resource=PODS, keys=_of_old_pod),
+    ),
+    reconcile=reconcile,
+    workers=5,
+    indexes={REPLICA_SETS: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
+)

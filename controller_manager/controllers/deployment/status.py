@@ -80,9 +80,9 @@ def written(deployment: DeploymentView, status: Tree, revision: str = "") -> tup
     """The write of the status, and with it of the revision; none if both say nothing new."""
     annotated = meta.annotations(deployment.object).get(ANNOTATION_REVISION, "")
     is_numbered = not revision or revision == annotated
-    if is_numbered and status == _normal(deployment.status):
+    if is_numbered and _normal(status) == _normal(deployment.status):
         return ()
-    body = {**deployment.object, "status": status}
+    body = {**deployment.object, "status": _normal(status)}
     if not is_numbered:
         body = meta.with_annotations(body, {ANNOTATION_REVISION: revision})
     return (Update(resource=DEPLOYMENTS, body=body, subresource="status"),)

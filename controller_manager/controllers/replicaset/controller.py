@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
+from typing import Final
 
-from apimachinery import meta
+from apimachinery import labels, meta
 from apimachinery.labels import SelectorError
 from controller_manager.controllers.replicaset.family import (
     REPLICA_SET_FAMILY,
@@ -28,9 +29,12 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     if owner is None:
         return NOTHING
     try:
-        claims = pods_of(caches, family, owner)
+        selector = family.selector(owner)
     except SelectorError:
-        return NOTHING  # no server accepts such a selector, and trying again would not mend it
+        selector = labels.NOTHING
+    if selector.nothing:
+        return NOTHING  # no server accepts it; pods that are made for it would never be found again
+    claims = pods_of(caches, owner, selector)
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
     if first := settled(claims, PODS, owner, family.resource):
         return Plan(actions=first)
@@ -47,7 +51,7 @@ def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
     return (key_of(change.latest),)
 
 
-def _controller(family: Family, *, name: str, queue: str, service_account: str, workers: int) -> Controller:
+def _controller(family: Family, *, name: str, queue: str, service_account: str) -> Controller:
     resource = family.resource
     return Controller(
         name=name,
@@ -58,26 +62,20 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str, 
             Watch(resource=PODS, keys=keys_of_owners(PODS, resource, family.selector)),
         ),
         reconcile=partial(reconcile, family),
-        workers=workers,
+        workers=5,
         indexes={resource: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
     )
 
 
-def replica_set(workers: int = 5) -> Controller:
-    return _controller(
-        REPLICA_SET_FAMILY,
-        name="replicaset-controller",
-        queue="replicaset",
-        service_account="replicaset-controller",
-        workers=workers,
-    )
-
-
-def replication_controller(workers: int = 5) -> Controller:
-    return _controller(
-        REPLICATION_CONTROLLER_FAMILY,
-        name="replicationcontroller-controller",
-        queue="replicationmanager",
-        service_account="replication-controller",
-        workers=workers,
-    )
+REPLICA_SET: Final = _controller(
+    REPLICA_SET_FAMILY,
+    name="replicaset-controller",
+    queue="replicaset",
+    service_account="replicaset-controller",
+)
+REPLICATION_CONTROLLER: Final = _controller(
+    REPLICATION_CONTROLLER_FAMILY,
+    name="replicationcontroller-controller",
+    queue="replicationmanager",
+    service_account="replication-controller",
+)

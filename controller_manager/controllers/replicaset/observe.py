@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from apimachinery import meta
+from apimachinery.labels import Selector
 from controller_manager.controllers.replicaset.family import Family
 from controller_manager.indexes import BY_OWNER
 from controller_manager.kinds import PODS
@@ -36,9 +37,9 @@ class Scene:
         return self.owner["spec"].get("template") or {}
 
 
-def pods_of(caches: Caches, family: Family, owner: Tree) -> Claims[PodView]:
+def pods_of(caches: Caches, owner: Tree, selector: Selector) -> Claims[PodView]:
     """All that are its own, but of the others only those that count as replicas: what ended is left to itself."""
-    claims = claims_of(caches, PODS, owner, family.selector(owner))
+    claims = claims_of(caches, PODS, owner, selector)
     return Claims(
         owned=claims.owned,
         orphans=tuple(pod for pod in claims.orphans if pod.is_active),

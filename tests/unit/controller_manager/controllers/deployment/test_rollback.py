@@ -1,0 +1,106 @@
+"""The rollback that old clients ask for by an annotation."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.kinds import DEPLOYMENTS
+from tests.support.deployments import Cluster, image_of
+
+ROLLBACK_TO = "deprecated.deployment.rollback.to"
+
+
+def three_versions():
+    cluster = Cluster().deploy(replicas=1)
+    cluster.settle()
+    for number in (2, 3):
+        noted = meta.with_annotations(cluster.web, {"note": str(number)})
+        cluster.put(DEPLOYMENTS, noted)
+        cluster.release(f"a:{number}")
+        cluster.settle()
+    cluster.events.clear()
+    return cluster
+
+
+def ask(cluster, revision):
+    cluster.put(DEPLOYMENTS, meta.with_annotations(cluster.web, {ROLLBACK_TO: revision}))
+    cluster.roll_on()
+
+
+@pytest.mark.parametrize(
+    ("asked", "image", "event"),
+    [
+        pytest.param(
+            "1",
+            "a:1",
+            ("Normal", "DeploymentRollback", 'Rolled back deployment "web" to revision 1'),
+            id="one",
+        ),
+        pytest.param(
+            "0",
+            "a:2",
+            ("Normal", "DeploymentRollback", 'Rolled back deployment "web" to revision 2'),
+            id="last",
+        ),
+        pytest.param(
+            "9",
+            "a:3",
+            (
+                "Warning",
+                "DeploymentRollbackRevisionNotFound",
+                "Unable to find the revision to rollback to.",
+            ),
+            id="none such",
+        ),
+        pytest.param(
+            "3",
+            "a:3",
+            (
+                "Warning",
+                "DeploymentRollbackTemplateUnchanged",
+                'The rollback revision contains the same template as current deployment "web"',
+            ),
+            id="the same",
+        ),
+    ],
+)
+def test_a_rollback(asked, image, event):
+    cluster = three_versions()
+    ask(cluster, asked)
+    assert image_of(cluster.web["spec"]["template"]) == image
+    assert cluster.events == [event]
+    assert ROLLBACK_TO not in meta.annotations(cluster.web)
+
+
+def test_the_first_version_has_none_before_it():
+    cluster = Cluster().deploy(replicas=1)
+    cluster.settle()
+    cluster.events.clear()
+    ask(cluster, "0")
+    assert cluster.events == [
+        ("Warning", "DeploymentRollbackRevisionNotFound", "Unable to find last revision.")
+    ]
+
+
+def test_annotations_go_back_with_the_template_and_the_hash_does_not():
+    cluster = three_versions()
+    ask(cluster, "2")
+    assert meta.annotations(cluster.web)["note"] == "2"
+    assert meta.labels(cluster.web["spec"]["template"]) == {"app": "web"}
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 0, "a:2": 1, "a:3": 0}
+    assert cluster.revisions["a:2"] == "4"
+
+
+@pytest.mark.parametrize("asked", ["", "x", "1.5"])
+def test_what_is_no_number_is_no_request(asked):
+    cluster = three_versions()
+    ask(cluster, asked)
+    assert meta.annotations(cluster.web)[ROLLBACK_TO] == asked
+    assert cluster.events == []
+
+
+def test_a_paused_deployment_does_not_go_back():
+    cluster = three_versions()
+    cluster.set("paused", True)
+    ask(cluster, "1")
+    assert image_of(cluster.web["spec"]["template"]) == "a:3"

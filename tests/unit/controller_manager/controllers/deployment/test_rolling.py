@@ -1,0 +1,271 @@
+"""From one version to the next: how large the sets of a Deployment become, step by step."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.controllers.deployment.controller import DEPLOYMENT
+from controller_manager.controllers.deployment.observe import Scene
+from controller_manager.controllers.deployment.rolling import size_of_new, sizes_of_old
+from controller_manager.controllers.deployment.views import DeploymentView, SetView
+from controller_manager.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from controller_manager.runtime.caches import Change
+from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
+
+
+def sets(*sizes, availables=None):
+    """The oldest first; all of their pods are available unless it is said otherwise."""
+    counts = availables or sizes
+    return [
+        SetView.of(
+            {
+                **replicaset(name=f"rs{number}", replicas=size),
+                "status": {"replicas": max(size, available), "availableReplicas": available},
+            }
+        )
+        for number, (size, available) in enumerate(zip(sizes, counts, strict=True))
+    ]
+
+
+def view(replicas, surge, unavailable):
+    return DeploymentView(deployment(replicas=replicas, strategy=rolling(surge, unavailable)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "new", "olds", "expected"),
+    [
+        pytest.param((10, 0, 2), 0, [10], 0, id="no room without surge"),
+        pytest.param((10, 2, 0), 0, [10], 2, id="the surge is room"),
+        pytest.param((10, 2, 0), 0, [5], 7, id="what the old ones left is room"),
+        pytest.param((10, 5, 5), 6, [2], 10, id="no more than wanted"),
+        pytest.param((10, 2, 2), 5, [4, 4], 5, id="too many already: not less for that"),
+        pytest.param((5, 2, 2), 8, [0], 5, id="a new set that is too large shrinks"),
+        pytest.param((3, "25%", "25%"), 0, [3], 1, id="a share is rounded up"),
+        pytest.param((0, 2, 2), 0, [0], 0, id="none are wanted"),
+    ],
+)
+def test_the_new_set_grows_so_far_as_the_surge_lets_it(wanted, new, olds, expected):
+    assert size_of_new(view(*wanted), new, sets(*olds)) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "new", "olds", "expected"),
+    [
+        pytest.param((10, 2, 2), (2, 0), [(10, 10)], [8], id="down to what must be available"),
+        pytest.param((10, 2, 0), (2, 0), [(10, 10)], [10], id="none may be missing"),
+        pytest.param((10, 2, 0), (2, 2), [(10, 10)], [8], id="new ones took their place"),
+        pytest.param((10, 2, 2), (4, 2), [(8, 8)], [6], id="new ones that are not available do not count"),
+        pytest.param((10, 3, 2), (5, 0), [(8, 7)], [8], id="new ones that crash hold the old ones"),
+        pytest.param((10, 3, 2), (8, 7), [(5, 0)], [1], id="after a step back the crashing ones go"),
+        pytest.param((10, 3, 2), (0, 0), [(8, 8), (5, 0)], [8, 0], id="rollover: crashing ones go first"),
+        pytest.param((10, 3, 2), (0, 0), [(7, 7), (6, 6)], [2, 6], id="then the oldest set's"),
+        pytest.param((10, 0, 2), (2, 2), [(3, 3), (5, 5)], [1, 5], id="from the oldest on"),
+        pytest.param((4, 1, 1), (4, 4), [(1, 1)], [0], id="the last ones"),
+        pytest.param((10, 2, 0), (2, 2), [(8, 10)], [8], id="pods of a set that shrinks are lost already"),
+        pytest.param((4, 2, 0), (2, 4), [(4, 4)], [2], id="and so are those of a new set that shrinks"),
+        pytest.param((1, 0, 1), (0, 0), [(1, 1)], [0], id="one by one, the old one first"),
+    ],
+)
+def test_the_old_sets_shrink_so_far_as_enough_stay_available(wanted, new, olds, expected):
+    sizes, availables = zip(*olds, new, strict=True)
+    *old_sets, new_set = sets(*sizes, availables=availables)
+    scene = Scene(deployment=view(*wanted), new=new_set, olds=old_sets)
+    found = sizes_of_old(scene)
+    assert [found.get(old.name, old.replicas) for old in old_sets] == expected
+
+
+@pytest.fixture
+def cluster():
+    return Cluster()
+
+
+def course(cluster, rounds=30):
+    """The sizes of the sets, each time when they changed, while pods become ready one round after they were made."""
+    seen = [cluster.sizes]
+    for _ in range(rounds):
+        cluster.roll_on()
+        if cluster.sizes != seen[-1]:
+            seen.append(cluster.sizes)
+        cluster.manage()
+        cluster.finish()
+        cluster.run_all()
+    return [tuple(sizes.values()) for sizes in seen]
+
+
+def test_a_rollout_by_surge(cluster):
+    cluster.deploy(replicas=3, strategy=rolling(1, 0)).settle()
+    cluster.release("a:2")
+    assert course(cluster) == [(3,), (3, 1), (2, 1), (2, 2), (1, 2), (1, 3), (0, 3)]
+
+
+def test_a_rollout_that_goes_below(cluster):
+    cluster.deploy(replicas=4, strategy=rolling(0, 2)).settle()
+    cluster.release("a:2")
+    assert course(cluster) == [(4,), (4, 0), (2, 0), (2, 2), (0, 2), (0, 4)]
+
+
+def test_a_rollout_all_at_once(cluster):
+    cluster.deploy(replicas=3, strategy=rolling("100%", 0)).settle()
+    cluster.release("a:2")
+    assert course(cluster) == [(3,), (3, 3), (0, 3)]
+
+
+def test_a_step_back_in_mid_rollout_takes_the_old_set_again(cluster):
+    cluster.deploy(replicas=4).settle()
+    cluster.release("a:2")
+    cluster.roll_on()
+    cluster.manage()
+    cluster.roll_on()
+    cluster.release("a:1")
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 4, "a:2": 0}
+    assert cluster.revisions == {"a:1": "3", "a:2": "2"}
+
+
+def test_a_third_version_in_mid_rollout_takes_over_from_both(cluster):
+    cluster.deploy(replicas=10, strategy=rolling(2, 2)).settle()
+    cluster.release("a:2")
+    for _ in range(3):
+        cluster.roll_on()
+        cluster.manage()
+        cluster.finish()
+        cluster.run_all()
+    assert cluster.sizes["a:2"] > 0
+    cluster.release("a:3")
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 0, "a:2": 0, "a:3": 10}
+
+
+def test_a_version_that_never_becomes_ready_stops_within_its_bounds(cluster):
+    cluster.deploy(replicas=10, strategy=rolling(3, 2)).settle()
+    cluster.release("broken")
+    for _ in range(10):
+        cluster.settle(machine=False)
+        cluster.finish()
+    assert cluster.sizes == {"a:1": 8, "broken": 5}
+    assert len(cluster.ready_pods) == 8
+
+
+def test_what_the_controller_says_of_sizes(cluster):
+    cluster.deploy(replicas=1).settle()
+    cluster.release("a:2")
+    cluster.settle()
+    old, new = (meta.name(it) for it in cluster.sets)
+    assert [event for event in cluster.events if event[1] == "ScalingReplicaSet"] == [
+        ("Normal", "ScalingReplicaSet", f"Scaled up replica set {old} from 0 to 1"),
+        ("Normal", "ScalingReplicaSet", f"Scaled up replica set {new} from 0 to 1"),
+        ("Normal", "ScalingReplicaSet", f"Scaled down replica set {old} from 1 to 0"),
+    ]
+
+
+def test_a_set_that_begins_with_nothing_is_not_told_of(cluster):
+    cluster.deploy(replicas=0).settle()
+    assert cluster.sizes == {"a:1": 0}
+    assert cluster.events == []
+
+
+# --- Recreate
+
+
+def test_recreate_waits_until_the_last_old_pod_has_ended(cluster):
+    cluster.deploy(replicas=2, strategy=RECREATE).settle()
+    cluster.release("a:2")
+    for _ in range(3):
+        cluster.roll_on()
+        cluster.manage()
+    assert cluster.sizes == {"a:1": 0}
+    last = cluster.all(PODS)[0]
+    cluster.finish()
+    cluster.add(PODS, last)
+    cluster.roll_on()
+    assert cluster.sizes == {"a:1": 0}
+    cluster.run(cluster.get(PODS, meta.name(last)), phase="Succeeded")
+    cluster.roll_on()
+    assert cluster.sizes == {"a:1": 0, "a:2": 2}
+
+
+def test_recreate_begins_with_all_pods(cluster):
+    cluster.deploy(replicas=3, strategy=RECREATE)
+    cluster.roll_on()
+    assert cluster.sizes == {"a:1": 3}
+
+
+def test_recreate_takes_a_former_set_again(cluster):
+    cluster.deploy(replicas=2, strategy=RECREATE).settle()
+    cluster.release("a:2")
+    cluster.settle()
+    cluster.release("a:1")
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 2, "a:2": 0}
+
+
+def woken(cluster, change):
+    watch = next(it for it in DEPLOYMENT.watches if it.resource is PODS)
+    return [key.name for key in watch.keys(cluster.caches(), change)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phase", "gone", "expected"),
+    [
+        pytest.param(RECREATE, "Running", True, ["web"], id="a pod went"),
+        pytest.param(RECREATE, "Failed", False, ["web"], id="a pod ended"),
+        pytest.param(RECREATE, "Running", False, [], id="of a pod that runs its set tells"),
+        pytest.param(rolling(1, 1), "Running", True, [], id="who rolls does not wait for it"),
+    ],
+)
+def test_only_recreate_listens_to_pods(cluster, strategy, phase, gone, expected):
+    cluster.deploy(replicas=1, strategy=strategy).settle()
+    cluster.controller = DEPLOYMENT
+    cluster.run(cluster.pods[0], phase=phase)
+    view_of = PODS.view(cluster.all(PODS)[0])
+    assert woken(cluster, _change(view_of, gone=gone)) == expected
+
+
+def _change(view_of, *, gone):
+    return Change(view_of, None if gone else view_of)
+
+
+def test_pods_of_nobody_wake_nobody(cluster):
+    cluster.deploy(strategy=RECREATE)
+    metadata = {"name": "p", "namespace": "default"}
+    assert woken(cluster, _change(PODS.view({"metadata": metadata}), gone=True)) == []
+
+
+# --- whose the sets are
+
+
+def test_a_matching_set_of_nobody_is_adopted_and_counts_as_old(cluster):
+    cluster.add(REPLICA_SETS, replicaset(name="stray", replicas=1, template=template("z:1")))
+    stray = cluster.get(REPLICA_SETS, "stray")
+    cluster.put(REPLICA_SETS, meta.with_labels(stray, {"app": "web"}))
+    cluster.deploy()
+    assert cluster.roll_on() == [("adopt", "replicasets", "stray")]
+    cluster.settle()
+    assert cluster.sizes == {"z:1": 0, "a:1": 3}
+
+
+def test_a_set_that_is_no_longer_selected_is_released(cluster):
+    cluster.deploy().settle()
+    name = meta.name(cluster.sets[0])
+    cluster.put(REPLICA_SETS, meta.with_labels(cluster.sets[0], {"app": "free"}))
+    assert cluster.roll_on() == [("release", "replicasets", name)]
+    assert meta.controller_of(cluster.get(REPLICA_SETS, name)) is None
+
+
+def test_a_deployment_of_all_pods_is_refused(cluster):
+    cluster.add(DEPLOYMENTS, deployment(selector={}))
+    cluster.roll_on()
+    assert cluster.events == [
+        (
+            "Warning",
+            "SelectingAll",
+            "This deployment is selecting all pods. A non-empty selector is required.",
+        )
+    ]
+    assert cluster.status == {"observedGeneration": 1}
+    assert cluster.sets == []
+
+
+@pytest.mark.parametrize("selector", [{"matchExpressions": [{"key": "a", "operator": "Near"}]}, None])
+def test_a_selector_that_selects_nothing_has_no_pods_by_accident(cluster, selector):
+    cluster.add(DEPLOYMENTS, deployment(selector=selector))
+    assert cluster.roll_on() == []

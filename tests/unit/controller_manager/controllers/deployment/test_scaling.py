@@ -1,0 +1,144 @@
+"""Scale a Deployment: at rest, in mid-rollout, paused."""
+
+import pytest
+
+from controller_manager.controllers.deployment.observe import Scene
+from controller_manager.controllers.deployment.scaling import is_scaled, sizes
+from controller_manager.controllers.deployment.views import DeploymentView, SetView
+from controller_manager.kinds import REPLICA_SETS
+from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, rolling
+
+
+def one_set(number, size, *, desired=None, most=None, available=None):
+    annotations = {"desired-replicas": desired, "max-replicas": most}
+    tree = replicaset(name=f"rs{number}", replicas=size)
+    tree["metadata"]["annotations"] = {
+        f"deployment.kubernetes.io/{key}": str(value)
+        for key, value in annotations.items()
+        if value is not None
+    }
+    tree["metadata"]["creationTimestamp"] = f"2030-01-01T00:00:{number:02}Z"
+    return SetView.of({**tree, "status": {"availableReplicas": size if available is None else available}})
+
+
+def scaled(wanted, olds, new, *, before, surge=0, strategy=None):
+    """The sizes of all sets, the oldest first, when the Deployment wanted `before` until now."""
+    view = DeploymentView(deployment(replicas=wanted, strategy=strategy or rolling(surge, 0)))
+    views = [one_set(n, size, desired=before, most=before + surge) for n, size in enumerate([*olds, new])]
+    scene = Scene(deployment=view, new=views[-1], olds=views[:-1])
+    found = sizes(scene)
+    return [found.get(it.name, it.replicas) for it in views]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "olds", "new", "expected"),
+    [
+        pytest.param(12, 10, [], 10, [12], id="one set grows"),
+        pytest.param(5, 10, [], 10, [5], id="one set shrinks"),
+        pytest.param(0, 10, [], 10, [0], id="one set goes"),
+        pytest.param(12, 10, [10], 0, [12, 0], id="the only active one grows, be it the old one"),
+        pytest.param(20, 10, [5], 5, [10, 10], id="twice as many of both"),
+        pytest.param(5, 10, [5], 5, [2, 3], id="half of both: the older set gives what is left over"),
+        pytest.param(12, 10, [5], 5, [6, 6], id="the same for both"),
+        pytest.param(11, 10, [5], 5, [5, 6], id="what is left over goes to the newer of equal ones"),
+        pytest.param(15, 10, [8], 2, [12, 3], id="in proportion"),
+        pytest.param(4, 10, [8], 2, [3, 1], id="in proportion, down"),
+        pytest.param(20, 10, [3, 3], 4, [6, 6, 8], id="three sets"),
+        pytest.param(
+            5, 10, [8, 1], 1, [3, 1, 1], id="a half goes away from zero, and the largest gives more"
+        ),
+        pytest.param(0, 10, [6], 4, [0, 0], id="all of them go"),
+        pytest.param(10, 10, [5], 5, [5, 5], id="nothing changes"),
+    ],
+)
+def test_sizes(wanted, before, olds, new, expected):
+    assert scaled(wanted, olds, new, before=before) == expected
+
+
+def test_in_mid_rollout_the_surge_is_part_of_the_proportion():
+    assert scaled(20, [8], 4, before=10, surge=2) == [15, 7]
+
+
+def test_when_no_set_has_pods_the_new_one_grows():
+    assert scaled(3, [0, 0], 0, before=0) == [0, 0, 3]
+
+
+def test_when_there_is_no_new_set_the_newest_grows():
+    view = DeploymentView(deployment(replicas=3))
+    scene = Scene(deployment=view, new=None, olds=[one_set(0, 0), one_set(1, 0)])
+    assert sizes(scene) == {"rs1": 3}
+    assert sizes(Scene(deployment=view, new=None, olds=[])) == {}
+
+
+def test_a_new_set_that_is_all_there_is_takes_over_for_good():
+    view = DeploymentView(deployment(replicas=5))
+    scene = Scene(deployment=view, new=one_set(2, 5, desired=5), olds=[one_set(0, 2), one_set(1, 1)])
+    assert sizes(scene) == {"rs0": 0, "rs1": 0}
+
+
+def test_recreate_scales_only_when_one_set_has_pods():
+    assert scaled(20, [5], 5, before=10, strategy=RECREATE) == [5, 5]
+
+
+def test_without_its_memory_a_set_is_measured_by_what_is_there():
+    view = DeploymentView({**deployment(replicas=20, strategy=rolling(0, 1)), "status": {"replicas": 10}})
+    scene = Scene(deployment=view, new=one_set(1, 4), olds=[one_set(0, 6)])
+    assert sizes(scene) == {"rs0": 12, "rs1": 8}
+
+
+def test_without_memory_and_pods_the_largest_takes_all():
+    view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
+    scene = Scene(deployment=view, new=one_set(1, 4, most=0), olds=[one_set(0, 6)])
+    assert sizes(scene) == {"rs0": 16, "rs1": 4}
+
+
+@pytest.mark.parametrize(
+    ("desired", "size", "expected"),
+    [
+        pytest.param("3", 3, False, id="as it was"),
+        pytest.param("2", 3, True, id="another number"),
+        pytest.param("2", 0, False, id="of a set without pods nothing is asked"),
+        pytest.param(None, 3, False, id="never sized"),
+        pytest.param("-2", 3, False, id="no number"),
+        pytest.param("99999999999", 3, False, id="no number of 32 bits"),
+    ],
+)
+def test_a_wish_for_another_size_is_seen_by_what_a_set_remembers(desired, size, expected):
+    scene = Scene(
+        deployment=DeploymentView(deployment(replicas=3)), new=one_set(0, size, desired=desired), olds=[]
+    )
+    assert is_scaled(scene) is expected
+
+
+def test_scaling_in_mid_rollout_conserves_and_the_rollout_goes_on():
+    cluster = Cluster().deploy(replicas=10, strategy=rolling(2, 2))
+    cluster.settle()
+    cluster.release("a:2")
+    cluster.settle(machine=False)
+    cluster.scale(20)
+    cluster.roll_on()
+    assert sum(cluster.sizes.values()) == 22
+    assert all(size > 2 for size in cluster.sizes.values())
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 0, "a:2": 20}
+
+
+def test_a_paused_deployment_scales_and_rolls_nothing():
+    cluster = Cluster().deploy(replicas=2)
+    cluster.settle()
+    cluster.set("paused", True)
+    cluster.release("a:2")
+    cluster.scale(4)
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 4}
+
+
+def test_a_set_that_somebody_sized_to_the_wish_remembers_it_and_holds_nothing_up():
+    cluster = Cluster().deploy(replicas=2)
+    cluster.settle()
+    cluster.scale(4)
+    name = cluster.sets[0]["metadata"]["name"]
+    cluster.respecify(REPLICA_SETS, name, ("replicas",), 4)
+    cluster.release("a:2")
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 0, "a:2": 4}

@@ -1,0 +1,267 @@
+"""What a Deployment says of itself: counts, conditions with every reason, and the deadline of progress."""
+
+import pytest
+
+from apimachinery import meta
+from apimachinery.timestamps import format_time
+from controller_manager.controllers.deployment.controller import DEPLOYMENT
+from controller_manager.controllers.replicaset.controller import REPLICA_SET
+from controller_manager.kinds import PODS, REPLICA_SETS
+from tests.support.deployments import Cluster, rolling
+
+MINIMUM = ("True", "MinimumReplicasAvailable")
+TOO_FEW = ("False", "MinimumReplicasUnavailable")
+DONE = ("True", "NewReplicaSetAvailable")
+UPDATED = ("True", "ReplicaSetUpdated")
+CREATED = ("True", "NewReplicaSetCreated")
+LATE = ("False", "ProgressDeadlineExceeded")
+
+
+@pytest.fixture
+def cluster():
+    return Cluster()
+
+
+def condition(cluster, name="Progressing"):
+    return next(it for it in cluster.status["conditions"] if it["type"] == name)
+
+
+def counts(cluster):
+    return {
+        key: value for key, value in cluster.status.items() if key not in ("conditions", "observedGeneration")
+    }
+
+
+def test_the_first_rollout_step_by_step(cluster):
+    cluster.deploy(replicas=2)
+    cluster.roll_on()
+    assert counts(cluster) == {"unavailableReplicas": 2, "terminatingReplicas": 0}
+    assert cluster.conditions == {"Available": TOO_FEW, "Progressing": CREATED}
+    name = meta.name(cluster.sets[0])
+    assert condition(cluster)["message"] == f'Created new replica set "{name}"'
+    cluster.manage()
+    cluster.manage()
+    cluster.roll_on()
+    assert counts(cluster) == {
+        "replicas": 2,
+        "updatedReplicas": 2,
+        "unavailableReplicas": 2,
+        "terminatingReplicas": 0,
+    }
+    assert cluster.conditions == {"Available": TOO_FEW, "Progressing": UPDATED}
+    assert condition(cluster)["message"] == f'ReplicaSet "{name}" is progressing.'
+    cluster.settle()
+    assert counts(cluster) == {
+        "replicas": 2,
+        "updatedReplicas": 2,
+        "readyReplicas": 2,
+        "availableReplicas": 2,
+        "terminatingReplicas": 0,
+    }
+    assert cluster.conditions == {"Available": MINIMUM, "Progressing": DONE}
+    assert condition(cluster)["message"] == f'ReplicaSet "{name}" has successfully progressed.'
+
+
+def test_of_none_all_are_there_at_once(cluster):
+    cluster.deploy(replicas=0)
+    cluster.roll_on()
+    assert cluster.conditions == {"Available": MINIMUM, "Progressing": DONE}
+
+
+def test_nothing_is_written_at_rest(cluster):
+    cluster.deploy().settle()
+    cluster.done.clear()
+    cluster.roll_on()
+    assert cluster.done == []
+    assert cluster.plan_of(DEPLOYMENT).again_after is None
+
+
+def test_counts_that_a_server_keeps_though_they_are_none_are_no_news(cluster):
+    cluster.deploy().settle()
+    cluster.change(DEPLOYMENT.watches[0].resource, "web", ("status", "unavailableReplicas"), 0)
+    assert cluster.roll_on() == []
+
+
+def test_availability_falls_with_the_pods(cluster):
+    cluster.deploy(replicas=3, strategy=rolling(1, 1)).settle()
+    first, second, _ = cluster.pods
+    cluster.run(first, ready=False)
+    cluster.manage()
+    cluster.roll_on()
+    assert cluster.conditions["Available"] == MINIMUM
+    assert counts(cluster)["unavailableReplicas"] == 1
+    cluster.clock.advance(5)
+    cluster.run(second, ready=False)
+    cluster.manage()
+    cluster.roll_on()
+    assert cluster.conditions == {"Available": TOO_FEW, "Progressing": DONE}
+    assert condition(cluster, "Available")["lastTransitionTime"] == format_time(cluster.clock.now())
+
+
+def test_pods_on_their_way_out_are_counted(cluster):
+    cluster.deploy(replicas=2).settle()
+    cluster.scale(1)
+    cluster.roll_on()
+    cluster.manage()
+    cluster.manage()
+    cluster.roll_on()
+    assert cluster.status["terminatingReplicas"] == 1
+
+
+def test_half_a_sum_is_not_told(cluster):
+    cluster.deploy().settle()
+    (name,) = cluster.names(REPLICA_SETS)
+    counted = cluster.get(REPLICA_SETS, name)["status"]
+    rest = {key: value for key, value in counted.items() if key != "terminatingReplicas"}
+    cluster.change(REPLICA_SETS, name, ("status",), rest)
+    cluster.roll_on()
+    assert "terminatingReplicas" not in cluster.status
+
+
+def test_a_set_that_cannot_make_its_pods_speaks_for_the_deployment(cluster):
+    cluster.deploy().settle()
+    cluster.release("a:2")
+    cluster.roll_on()
+    failure = {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "lastTransitionTime": format_time(cluster.clock.now()),
+        "reason": "FailedCreate",
+        "message": "exceeded quota",
+    }
+    name = meta.name(cluster.set_of("a:2"))
+    cluster.change(REPLICA_SETS, name, ("status",), {"observedGeneration": 1, "conditions": [failure]})
+    cluster.roll_on()
+    assert cluster.conditions["ReplicaFailure"] == ("True", "FailedCreate")
+    assert condition(cluster, "ReplicaFailure")["lastUpdateTime"] == failure["lastTransitionTime"]
+    cluster.turn(REPLICA_SET, name)
+    cluster.settle()
+    assert "ReplicaFailure" not in cluster.conditions
+
+
+# --- the deadline
+
+
+def stuck(cluster, deadline=10, **spec):
+    """A rollout whose new pods never become ready."""
+    cluster.deploy(replicas=2, progressDeadlineSeconds=deadline, strategy=rolling(1, 0), **spec).settle()
+    cluster.clock.advance(100)
+    cluster.release("a:2")
+    for _ in range(3):
+        cluster.settle(machine=False)
+        cluster.finish()
+
+
+def test_a_rollout_that_stops_comes_back_when_its_time_is_over(cluster):
+    stuck(cluster)
+    assert cluster.conditions["Progressing"] == UPDATED
+    again = cluster.plan_of(DEPLOYMENT).again_after
+    assert again is not None
+    assert again.total_seconds() == 11
+    cluster.clock.advance(10)
+    assert cluster.roll_on() == []
+    assert cluster.plan_of(DEPLOYMENT).again_after.total_seconds() == 1
+    cluster.clock.advance(1)
+    cluster.roll_on()
+    assert cluster.conditions == {"Available": MINIMUM, "Progressing": LATE}
+    name = meta.name(cluster.set_of("a:2"))
+    assert condition(cluster)["message"] == f'ReplicaSet "{name}" has timed out progressing.'
+    assert cluster.plan_of(DEPLOYMENT).again_after is None
+    assert cluster.roll_on() == []
+
+
+def test_progress_begins_the_time_anew(cluster):
+    stuck(cluster)
+    since = condition(cluster)["lastTransitionTime"]
+    cluster.clock.advance(8)
+    (pod,) = (it for it in cluster.pods if "status" not in it)
+    cluster.run(pod)
+    cluster.manage()
+    cluster.roll_on()
+    assert condition(cluster)["lastUpdateTime"] == format_time(cluster.clock.now())
+    assert condition(cluster)["lastTransitionTime"] == since
+
+
+def test_a_late_rollout_that_gets_on_is_late_no_more(cluster):
+    stuck(cluster)
+    cluster.clock.advance(11)
+    cluster.roll_on()
+    cluster.settle()
+    assert cluster.conditions == {"Available": MINIMUM, "Progressing": DONE}
+
+
+def test_a_finished_rollout_is_never_late(cluster):
+    cluster.deploy(progressDeadlineSeconds=10).settle()
+    cluster.clock.advance(1000)
+    for pod in cluster.pods:
+        cluster.run(pod, ready=False)
+    cluster.manage()
+    cluster.roll_on()
+    assert cluster.conditions == {"Available": TOO_FEW, "Progressing": DONE}
+
+
+@pytest.mark.parametrize("deadline", [None, 2**31 - 1])
+def test_without_a_deadline_nothing_is_said_of_progress(cluster, deadline):
+    stuck(cluster, deadline)
+    assert cluster.conditions == {"Available": MINIMUM}
+    assert cluster.plan_of(DEPLOYMENT).again_after is None
+
+
+def test_a_deadline_that_comes_later_finds_the_set(cluster):
+    stuck(cluster, None)
+    cluster.set("progressDeadlineSeconds", 10)
+    cluster.roll_on()
+    assert cluster.conditions["Progressing"] == ("True", "FoundNewReplicaSet")
+    name = meta.name(cluster.set_of("a:2"))
+    assert condition(cluster)["message"] == f'Found new replica set "{name}"'
+
+
+# --- a pause
+
+
+def test_a_pause_and_its_end_are_said_in_one_write_each(cluster):
+    cluster.deploy().settle()
+    cluster.set("paused", True)
+    assert [verb for verb, *_ in cluster.roll_on()] == ["update"]
+    assert cluster.conditions["Progressing"] == ("Unknown", "DeploymentPaused")
+    assert condition(cluster)["message"] == "Deployment is paused"
+    assert cluster.roll_on() == []
+    cluster.set("paused", False)
+    assert [verb for verb, *_ in cluster.roll_on()] == ["update"]
+    assert cluster.conditions["Progressing"] == DONE
+
+
+def test_the_time_of_a_pause_does_not_count(cluster):
+    stuck(cluster)
+    cluster.set("paused", True)
+    cluster.roll_on()
+    cluster.clock.advance(1000)
+    cluster.roll_on()
+    assert cluster.conditions["Progressing"] == ("Unknown", "DeploymentPaused")
+    cluster.set("paused", False)
+    cluster.roll_on()
+    assert cluster.conditions["Progressing"] == ("Unknown", "DeploymentResumed")
+    assert condition(cluster)["message"] == "Deployment is resumed"
+    assert cluster.plan_of(DEPLOYMENT).again_after.total_seconds() == 11
+
+
+def test_a_pause_does_not_hide_that_the_time_was_over(cluster):
+    stuck(cluster)
+    cluster.clock.advance(11)
+    cluster.roll_on()
+    cluster.set("paused", True)
+    cluster.roll_on()
+    assert cluster.conditions["Progressing"] == LATE
+
+
+@pytest.mark.parametrize("deadline", [None, 10])
+def test_a_pause_stops_the_rollout_where_it_is(cluster, deadline):
+    stuck(cluster, deadline)
+    before = cluster.sizes
+    cluster.set("paused", True)
+    cluster.settle()
+    assert cluster.sizes == before
+    cluster.set("paused", False)
+    cluster.settle()
+    assert cluster.sizes == {"a:1": 0, "a:2": 2}
+    assert len(cluster.all(PODS)) == 2

@@ -1,0 +1,311 @@
+"""ReplicaSets and ReplicationControllers: their pods, whom they take and let go, and what they say."""
+
+import pytest
+
+from apimachinery import conditions, meta, status
+from apimachinery.timestamps import format_time
+from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from controller_manager.controllers.replicaset.plan import BURST_REPLICAS
+from controller_manager.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
+from controller_manager.runtime.actions import Create, Delete
+from tests.support.deployments import Cluster, replicaset, template
+
+FULL = status.forbidden(PODS.group_resource, "web-1", "exceeded quota: q")
+
+
+@pytest.fixture
+def cluster():
+    return Cluster()
+
+
+def with_set(cluster, **spec):
+    cluster.add(REPLICA_SETS, replicaset(**spec))
+    return cluster
+
+
+def turn(cluster):
+    return [verb for verb, plural, _ in cluster.turn(REPLICA_SET) if plural == "pods"]
+
+
+def told(cluster):
+    return {
+        key: value for key, value in cluster.get(REPLICA_SETS, "web")["status"].items() if key != "conditions"
+    }
+
+
+def running(cluster, **spec):
+    with_set(cluster, **spec)
+    turn(cluster)
+    cluster.run_all()
+    turn(cluster)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "expected"),
+    [
+        pytest.param(0, 2, ["create"] * 2, id="grows from nothing"),
+        pytest.param(1, 3, ["create"] * 2, id="grows"),
+        pytest.param(3, 1, ["delete"] * 2, id="shrinks"),
+        pytest.param(2, 0, ["delete"] * 2, id="shrinks to nothing"),
+        pytest.param(2, 2, [], id="has what it wants"),
+    ],
+)
+def test_pods_are_made_and_deleted_until_there_are_as_many_as_wanted(cluster, have, want, expected):
+    running(cluster, replicas=have)
+    cluster.respecify(REPLICA_SETS, "web", ("replicas",), want)
+    assert turn(cluster) == expected
+    assert turn(cluster) == []
+
+
+def test_a_pod_is_made_of_the_template_and_told_of(cluster):
+    with_set(cluster, replicas=1, template=template("a:7", tier="front"))
+    turn(cluster)
+    (pod,) = cluster.pods
+    assert meta.labels(pod) == {"app": "web", "tier": "front"}
+    assert pod["spec"]["containers"] == [{"name": "c", "image": "a:7"}]
+    assert meta.is_controlled_by(pod, cluster.get(REPLICA_SETS, "web"))
+    assert cluster.events == [("Normal", "SuccessfulCreate", f"Created pod: {meta.name(pod)}")]
+
+
+def test_a_deletion_is_told_of(cluster):
+    running(cluster, replicas=1)
+    name = meta.name(cluster.pods[0])
+    cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
+    turn(cluster)
+    assert cluster.events[-1] == ("Normal", "SuccessfulDelete", f"Deleted pod: {name}")
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_a_pod_that_ended_is_replaced_and_left_to_itself(cluster, phase):
+    running(cluster, replicas=1)
+    cluster.run(cluster.pods[0], phase=phase)
+    assert turn(cluster) == ["create"]
+    assert len(cluster.pods) == 2
+
+
+def test_a_pod_on_its_way_out_is_replaced_at_once(cluster):
+    running(cluster, replicas=1)
+    ending = meta.with_metadata(cluster.pods[0], deletionTimestamp=format_time(cluster.clock.now()))
+    cluster.put(PODS, ending)
+    assert turn(cluster) == ["create"]
+
+
+@pytest.mark.parametrize(("have", "want", "kind"), [(0, 2000, Create), (600, 1, Delete)])
+def test_a_plan_is_no_larger_than_a_burst(cluster, have, want, kind):
+    with_set(cluster, replicas=want)
+    owner = meta.controller_reference(cluster.get(REPLICA_SETS, "web"))
+    for number in range(have):
+        metadata = {"name": f"p{number}", "namespace": "default", "labels": {"app": "web"}}
+        cluster.add(PODS, {"metadata": {**metadata, "ownerReferences": [owner]}, "spec": {}})
+    (action,) = cluster.plan_of(REPLICA_SET).actions
+    assert isinstance(action, kind)
+    assert len(action.bodies if kind is Create else action.victims) == BURST_REPLICAS
+
+
+def test_pods_that_are_not_ready_go_first(cluster):
+    running(cluster, replicas=3)
+    sick = cluster.pods[1]
+    cluster.run(sick, ready=False)
+    cluster.respecify(REPLICA_SETS, "web", ("replicas",), 2)
+    turn(cluster)
+    assert meta.is_deleting(cluster.get(PODS, meta.name(sick)))
+
+
+def test_orphans_are_adopted_before_any_are_made(cluster):
+    stray = {"metadata": {"name": "stray", "namespace": "default", "labels": {"app": "web"}}, "spec": {}}
+    cluster.add(PODS, stray)
+    with_set(cluster, replicas=2)
+    assert turn(cluster) == ["adopt"]
+    assert turn(cluster) == ["create"]
+    assert all(meta.is_controlled_by(pod, cluster.get(REPLICA_SETS, "web")) for pod in cluster.pods)
+
+
+def test_a_relabelled_pod_is_released_and_replaced(cluster):
+    running(cluster, replicas=2)
+    free = meta.with_labels(cluster.pods[0], {"app": "free"})
+    cluster.put(PODS, free)
+    assert turn(cluster) == ["release"]
+    assert turn(cluster) == ["create"]
+    assert meta.controller_of(cluster.get(PODS, meta.name(free))) is None
+
+
+@pytest.mark.parametrize("change", ["adopt", "release"])
+def test_pods_that_ended_are_neither_adopted_nor_released(cluster, change):
+    running(cluster, replicas=1)
+    pod = cluster.pods[0]
+    labels = {"app": "free"} if change == "release" else {}
+    owners = {} if change == "release" else {"ownerReferences": []}
+    pod = meta.with_metadata(meta.with_labels(pod, labels), **owners)
+    cluster.run(pod, phase="Failed")
+    assert turn(cluster) == ["create"]
+
+
+def test_while_it_is_deleted_it_only_counts(cluster):
+    running(cluster, replicas=2)
+    held = meta.with_finalizer(cluster.get(REPLICA_SETS, "web"), "foregroundDeletion")
+    cluster.put(REPLICA_SETS, meta.with_metadata(held, deletionTimestamp=format_time(cluster.clock.now())))
+    cluster.remove(PODS, meta.name(cluster.pods[0]))
+    assert turn(cluster) == []
+    assert told(cluster)["replicas"] == 1
+
+
+# --- what it says
+
+
+def test_the_status_counts(cluster):
+    running(cluster, replicas=3)
+    first, second, _ = cluster.pods
+    cluster.run(first, ready=False)
+    cluster.put(PODS, meta.with_labels(second, {"app": "web", "more": "1"}))
+    cluster.turn(REPLICA_SET)
+    assert told(cluster) == {
+        "replicas": 3,
+        "fullyLabeledReplicas": 3,
+        "readyReplicas": 2,
+        "availableReplicas": 2,
+        "terminatingReplicas": 0,
+        "observedGeneration": 1,
+    }
+
+
+def test_pods_that_lack_a_label_of_the_template_are_not_fully_labelled(cluster):
+    running(cluster, replicas=1, template=template(tier="front"))
+    cluster.put(PODS, meta.with_labels(cluster.pods[0], {"tier": None}))
+    turn(cluster)
+    assert "fullyLabeledReplicas" not in told(cluster)
+    assert told(cluster)["replicas"] == 1
+
+
+def test_pods_on_their_way_out_are_counted_until_they_ended(cluster):
+    running(cluster, replicas=1)
+    cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
+    turn(cluster)
+    turn(cluster)
+    assert told(cluster) == {"replicas": 0, "terminatingReplicas": 1, "observedGeneration": 2}
+    cluster.finish()
+    turn(cluster)
+    assert told(cluster)["terminatingReplicas"] == 0
+
+
+def test_nothing_is_written_twice(cluster):
+    running(cluster)
+    turn(cluster)
+    cluster.done.clear()
+    assert cluster.turn(REPLICA_SET) == []
+
+
+def test_a_spec_that_changes_nothing_is_still_observed(cluster):
+    running(cluster)
+    cluster.respecify(REPLICA_SETS, "web", ("minReadySeconds",), 0)
+    assert [verb for verb, *_ in cluster.turn(REPLICA_SET)] == ["update"]
+    assert told(cluster)["observedGeneration"] == 2
+
+
+def test_a_pod_is_available_when_it_has_been_ready_for_long_enough(cluster):
+    running(cluster, replicas=2, minReadySeconds=10)
+    assert (told(cluster)["readyReplicas"], told(cluster).get("availableReplicas")) == (2, None)
+    plan = cluster.plan_of(REPLICA_SET)
+    assert plan.again_after is not None
+    assert plan.again_after.total_seconds() == 10
+    cluster.clock.advance(10)
+    turn(cluster)
+    assert told(cluster)["availableReplicas"] == 2
+    assert cluster.plan_of(REPLICA_SET).again_after is None
+
+
+def test_the_next_look_is_for_the_pod_that_is_due_first(cluster):
+    running(cluster, replicas=2, minReadySeconds=10)
+    cluster.clock.advance(4)
+    cluster.run(cluster.pods[0])
+    assert cluster.plan_of(REPLICA_SET).again_after.total_seconds() == 6
+
+
+def failure(cluster):
+    tree = cluster.get(REPLICA_SETS, "web")
+    found = conditions.get(tree, "ReplicaFailure")
+    return found and (found["status"], found["reason"], found["message"])
+
+
+def fail(cluster, error):
+    """What is written when the plan ended by the error."""
+    for action in cluster.plan_of(REPLICA_SET).last(error):
+        cluster._update(action)
+
+
+def test_a_failure_is_told_until_all_goes_well(cluster):
+    with_set(cluster, replicas=1)
+    fail(cluster, FULL)
+    assert failure(cluster) == ("True", "FailedCreate", 'pods "web-1" is forbidden: exceeded quota: q')
+    fail(cluster, status.internal_error("later"))
+    assert "quota" in failure(cluster)[2]
+    turn(cluster)
+    assert failure(cluster) is None
+
+
+def test_a_failure_to_delete_is_another_one(cluster):
+    running(cluster, replicas=2)
+    cluster.respecify(REPLICA_SETS, "web", ("replicas",), 1)
+    fail(cluster, status.internal_error("no"))
+    assert failure(cluster) == (
+        "True",
+        "FailedDelete",
+        "unable to delete pods: Internal error occurred: no",
+    )
+
+
+def test_a_failure_to_make_a_pod_has_an_event(cluster):
+    with_set(cluster, replicas=1)
+    (create,) = cluster.plan_of(REPLICA_SET).actions
+    reason, message = create.saying.failed
+    assert reason == "FailedCreate"
+    assert message.format(error=FULL) == 'Error creating: pods "web-1" is forbidden: exceeded quota: q'
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        pytest.param({"matchExpressions": [{"key": "app", "operator": "Near"}]}, id="broken"),
+        pytest.param(None, id="absent"),
+    ],
+)
+def test_a_selector_that_selects_nothing_makes_no_pods_by_accident(cluster, selector):
+    with_set(cluster, replicas=2, selector=selector)
+    assert turn(cluster) == []
+
+
+def test_what_is_gone_has_no_plan(cluster):
+    assert cluster.turn(REPLICA_SET) == []
+
+
+# --- ReplicationControllers
+
+
+def test_a_replication_controller_does_the_same_with_a_selector_of_labels_alone():
+    cluster = Cluster()
+    spec = {"replicas": 2, "selector": {"app": "web"}, "template": template()}
+    cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
+    cluster.turn(REPLICATION_CONTROLLER)
+    cluster.run_all()
+    cluster.turn(REPLICATION_CONTROLLER)
+    assert {meta.controller_of(pod)["kind"] for pod in cluster.pods} == {"ReplicationController"}
+    assert cluster.get(REPLICATION_CONTROLLERS, "web")["status"] == {
+        "replicas": 2,
+        "fullyLabeledReplicas": 2,
+        "readyReplicas": 2,
+        "availableReplicas": 2,
+        "observedGeneration": 1,
+    }
+    assert cluster.turn(REPLICATION_CONTROLLER) == []
+
+
+def test_of_two_owners_of_one_name_each_has_its_own_pods():
+    cluster = Cluster()
+    spec = {"replicas": 1, "selector": {"app": "web"}, "template": template()}
+    cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
+    cluster.add(REPLICA_SETS, replicaset(replicas=1))
+    cluster.turn(REPLICATION_CONTROLLER)
+    cluster.turn(REPLICA_SET)
+    assert len(cluster.pods) == 2
+    assert cluster.plan_of(REPLICATION_CONTROLLER).actions == ()
+    assert cluster.plan_of(REPLICA_SET).actions == ()

@@ -1,0 +1,103 @@
+import pytest
+
+from apimachinery import labels, meta
+from controller_manager.indexes import BY_OWNER, owner_of_pod
+from controller_manager.kinds import PODS, REPLICA_SETS
+from controller_manager.runtime.actions import Adopt, Release
+from controller_manager.runtime.caches import Change
+from controller_manager.workloads.claims import claims_of, keys_of_owners, settled
+from controller_manager.workloads.podview import PodView
+from tests.support.cached import Cached
+
+WEB = {"app": "web"}
+
+
+def owner(name="web", uid="u1", **metadata):
+    tree = {"kind": REPLICA_SETS.kind, "apiVersion": REPLICA_SETS.api_version}
+    spec = {"selector": {"matchLabels": WEB}}
+    return {**tree, "metadata": {"name": name, "namespace": "ns", "uid": uid, **metadata}, "spec": spec}
+
+
+def pod(name, *, of=None, carried=None, **metadata):
+    refs = {"ownerReferences": [meta.controller_reference(of)]} if of else {}
+    return {"metadata": {"name": name, "namespace": "ns", "labels": carried or WEB, **refs, **metadata}}
+
+
+def claimed(*pods, by=None):
+    subject = by or owner()
+    caches = Cached({PODS: pods}, {PODS: {BY_OWNER: owner_of_pod}})
+    return claims_of(caches, PODS, subject, labels.from_set(WEB))
+
+
+def names(views):
+    return [view.key.name for view in views]
+
+
+OTHER = {"app": "other"}
+DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        pytest.param(pod("p", of=owner()), "owned", id="its own"),
+        pytest.param(pod("p", of=owner(), **DELETING), "owned", id="its own, deleting"),
+        pytest.param(pod("p", of=owner(), carried=OTHER), "strays", id="relabelled"),
+        pytest.param(pod("p"), "orphans", id="nobody's"),
+        pytest.param(pod("p", carried=OTHER), None, id="nobody's, of no interest"),
+        pytest.param(pod("p", **DELETING), None, id="nobody's, deleting"),
+        pytest.param(pod("p", namespace="away"), None, id="elsewhere"),
+        pytest.param(pod("p", of=owner("db", "u2")), None, id="another's, though selected"),
+    ],
+)
+def test_whose_it_is(subject, expected):
+    claims = claimed(subject)
+    kinds = ("owned", "orphans", "strays")
+    assert {kind for kind in kinds if getattr(claims, kind)} == ({expected} if expected else set())
+
+
+def test_an_owner_that_is_being_deleted_changes_nothing():
+    ending = owner(**DELETING)
+    claims = claimed(pod("a", of=ending), pod("b", of=ending, carried=OTHER), pod("c"), by=ending)
+    assert (names(claims.owned), claims.orphans, claims.strays) == (["a"], (), ())
+
+
+def test_ownership_is_settled_by_release_and_adoption():
+    subject = owner()
+    claims = claimed(pod("a", of=subject, carried=OTHER, uid="ua"), pod("b", uid="ub"))
+    release, adopt = settled(claims, PODS, subject, REPLICA_SETS)
+    assert isinstance(release, Release)
+    assert isinstance(adopt, Adopt)
+    assert [(it.key.name, it.uid) for it in release.objects] == [("a", "ua")]
+    assert [(it.key.name, it.uid) for it in adopt.orphans] == [("b", "ub")]
+    assert not settled(claimed(pod("a", of=subject)), PODS, subject, REPLICA_SETS)
+
+
+def concerned(old, new, *owners):
+    keys = keys_of_owners(PODS, REPLICA_SETS, lambda it: labels.from_label_selector(it["spec"]["selector"]))
+    change = Change(*(None if it is None else PodView.of(it) for it in (old, new)))
+    return sorted(key.name for key in keys(Cached({REPLICA_SETS: owners}), change))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(None, pod("p", of=owner()), ["web"], id="came"),
+        pytest.param(pod("p", of=owner()), None, ["web"], id="went"),
+        pytest.param(pod("p", of=owner()), pod("p"), ["db", "web"], id="was released"),
+        pytest.param(pod("p"), pod("p", of=owner()), ["db", "web"], id="was adopted"),
+        pytest.param(None, pod("p"), ["db", "web"], id="an orphan came"),
+        pytest.param(pod("p"), None, ["db", "web"], id="an orphan went that may have been counted on"),
+        pytest.param(
+            pod("p"), pod("p", annotations={"a": "b"}), [], id="an orphan changed in nothing of note"
+        ),
+        pytest.param(pod("p", carried=OTHER), pod("p"), ["db", "web"], id="an orphan got labels"),
+        pytest.param(None, pod("p", of=owner("web", "older")), [], id="of a former owner of the same name"),
+        pytest.param(None, pod("p", of=owner("gone", "u9")), [], id="of an owner that is gone"),
+        pytest.param(
+            None, pod("p", of={**owner(), "kind": "DaemonSet"}), [], id="of a namesake of another kind"
+        ),
+    ],
+)
+def test_which_owners_a_change_concerns(old, new, expected):
+    assert concerned(old, new, owner(), owner("db", "u2")) == expected

@@ -1,0 +1,118 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apimachinery.timestamps import format_time
+from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.ranking import deletion_cost, first_to_go
+
+NOW = datetime(2030, 1, 10, tzinfo=UTC)
+
+
+def ago(seconds):
+    return format_time(NOW - timedelta(seconds=seconds))
+
+
+def pod(name, *, node="n1", phase="Running", ready=3600, cost=None, restarts=0, created=3600, **fields):
+    annotations = {} if cost is None else {"controller.kubernetes.io/pod-deletion-cost": cost}
+    conditions = [] if ready is None else [{"type": "Ready", "status": "True", "lastTransitionTime": ready}]
+    conditions = [{**it, "lastTransitionTime": ago(ready) if ready else ""} for it in conditions]
+    return PodView.of(
+        {
+            "metadata": {
+                "name": name,
+                "uid": fields.get("uid", name),
+                "creationTimestamp": ago(created),
+                "annotations": annotations,
+            },
+            "spec": {"nodeName": node, "initContainers": fields.get("inits", [])},
+            "status": {
+                "phase": phase,
+                "conditions": conditions,
+                "containerStatuses": [{"name": "c", "restartCount": restarts}],
+                "initContainerStatuses": fields.get("init_statuses", []),
+            },
+        }
+    )
+
+
+def names(pods):
+    return [it.key.name for it in pods]
+
+
+def sidecar(restarts):
+    return {
+        "inits": [{"name": "s", "restartPolicy": "Always"}],
+        "init_statuses": [{"name": "s", "restartCount": restarts}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("goes", "stays"),
+    [
+        pytest.param(pod("a", node="", cost="9"), pod("b", phase="Pending", ready=None), id="unassigned"),
+        pytest.param(
+            pod("a", phase="Pending", ready=None), pod("b", phase="Unknown", ready=None), id="pending"
+        ),
+        pytest.param(pod("a", phase="Unknown", ready=None), pod("b", ready=None), id="unknown"),
+        pytest.param(pod("a", ready=None, cost="9"), pod("b", cost="-9"), id="not ready"),
+        pytest.param(pod("a", cost="-1"), pod("b"), id="cheaper than nothing"),
+        pytest.param(pod("a"), pod("b", cost="100", ready=1), id="dearer pods stay"),
+        pytest.param(pod("a", ready=60), pod("b", ready=3600), id="ready for a shorter time"),
+        pytest.param(pod("a", uid="1", ready=3600), pod("b", uid="2", ready=3500), id="as old: by uid"),
+        pytest.param(pod("a", uid="2", ready=2), pod("b", uid="1", ready=3500), id="much younger"),
+        pytest.param(pod("a", restarts=2), pod("b", restarts=1), id="restarted more often"),
+        pytest.param(pod("a", **sidecar(2)), pod("b", **sidecar(1)), id="whose sidecar restarted"),
+        pytest.param(pod("a", restarts=1), pod("b", **sidecar(9)), id="containers before sidecars"),
+        pytest.param(pod("a", created=60), pod("b", created=4000), id="younger"),
+        pytest.param(pod("a", ready=0), pod("b", ready=3600), id="ready since nobody knows when"),
+        pytest.param(pod("a", ready=-5), pod("b", ready=1), id="ready in the future"),
+    ],
+)
+def test_one_pod_goes_before_the_other(goes, stays):
+    for pods in ([goes, stays], [stays, goes]):
+        assert names(first_to_go(pods, 1, pods if goes.node == stays.node else (), NOW)) == ["a"]
+
+
+def test_a_pod_that_is_doubled_up_on_its_node_goes_first():
+    pods = [pod("alone", node="n1", ready=60), pod("x", node="n2"), pod("y", node="n2")]
+    assert names(first_to_go(pods, 1, pods, NOW)) != ["alone"]
+
+
+def test_pods_of_another_version_count_as_company():
+    pods = [pod("a", node="n1", uid="1"), pod("b", node="n2", uid="2")]
+    kin = [*pods, pod("c", node="n2")]
+    assert names(first_to_go(pods, 1, kin, NOW)) == ["b"]
+    assert names(first_to_go(pods, 1, pods, NOW)) == ["a"]
+
+
+def test_pods_that_ended_are_no_company():
+    pods = [pod("a", node="n1", uid="1"), pod("b", node="n2", uid="2")]
+    kin = [*pods, pod("c", node="n2", phase="Failed", ready=None)]
+    assert names(first_to_go(pods, 1, kin, NOW)) == ["a"]
+
+
+def test_when_all_go_nobody_is_ranked():
+    pods = [pod("b"), pod("a", node="")]
+    assert names(first_to_go(pods, 2, (), NOW)) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        ("5", 5),
+        ("-5", -5),
+        ("0", 0),
+        ("-2147483648", -(2**31)),
+        ("2147483648", 0),
+        ("07", 0),
+        ("+5", 0),
+        ("1.5", 0),
+        ("", 0),
+        ("-", 0),
+        ("٣", 0),
+    ],
+)
+def test_a_cost_is_a_number_of_32_bits_or_none(text, cost):
+    annotations = {"controller.kubernetes.io/pod-deletion-cost": text}
+    assert deletion_cost({"metadata": {"annotations": annotations}}) == cost
