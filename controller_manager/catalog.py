@@ -3,17 +3,30 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controller_manager.controllers.deployment.controller import DEPLOYMENT
+from controller_manager.controllers.disruption.controller import DISRUPTION
+from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
 from controller_manager.controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
+from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
 from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
 from controller_manager.engines.namespaces.engine import NAMESPACE
 from controller_manager.engines.rootca import ROOT_CA
 from controller_manager.runtime.controller import Controller
 from controller_manager.runtime.engine import Engine
+from controller_manager.simulation.nodes import SIMULATED_NODES
+from controller_manager.simulation.pods import SIMULATED_PODS
 from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 
 CONTROLLERS: Final[tuple[Controller, ...]] = (
+    DEPLOYMENT,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+    DISRUPTION,
+    STALE_POD_DISRUPTION,
     SERVICE_ACCOUNT,
     SERVICE_ENDPOINTS,
     SERVICE_ENDPOINT_SLICES,
@@ -24,12 +37,14 @@ ENGINES: Final[tuple[Engine, ...]] = (
     NAMESPACE,
     ROOT_CA,
     SCHEDULER_ENGINE,
+    SIMULATED_NODES,
+    SIMULATED_PODS,
 )
 
 OFF_BY_DEFAULT: Final[frozenset[str]] = frozenset()
 """Run only where `--controllers` names them."""
 
-WITH_SIMULATED_NODES: Final = frozenset({SCHEDULER_ENGINE.name})
+WITH_SIMULATED_NODES: Final = frozenset({SCHEDULER_ENGINE.name, SIMULATED_NODES.name, SIMULATED_PODS.name})
 """Run by default only with `--simulate-nodes`: elsewhere others do their work."""
 
 WORKERS: Final[Mapping[str, str]] = {
