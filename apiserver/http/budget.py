@@ -1,25 +1,18 @@
 """What one request may take of the server: a place among those in flight, and time. Watches are free of both."""
 
-import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from apimachinery import status
-from apimachinery.clock import Clock
 from apimachinery.durations import DurationError, parse_duration
-from apimachinery.status import ApiError
 from apiserver.http.requestinfo import RequestInfo
 from apiserver.rest.call import User
-
-T = TypeVar("T")
 
 LONG_VERBS = frozenset({"watch", "proxy"})
 LONG_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 READS = frozenset({"get", "list", "watch"})
 MASTERS = "system:masters"
 """Always get an answer, for they may be the ones who have to mend the server."""
-OUT_OF_TIME = "request did not complete within the allotted timeout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,28 +57,3 @@ def allotted(asked: Sequence[str], most: float) -> float:
     except DurationError as error:
         raise status.BadRequest(f"invalid timeout specified in the request URL - {error}") from error
     return seconds if 0 < seconds < most else most
-
-
-async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
-    """What the work comes to, or Timeout: it is stopped, though what it has begun may be done all the same."""
-    task, late = asyncio.current_task(), False
-    assert task is not None
-
-    def stop() -> None:
-        nonlocal late
-        late = True
-        task.cancel()
-
-    timer = clock.call_later(seconds, stop)
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if not late or task.uncancel() > 0:
-            raise
-        raise _out_of_time() from None
-    finally:
-        timer.cancel()
-
-
-def _out_of_time() -> ApiError:
-    return status.timeout(OUT_OF_TIME, 0)

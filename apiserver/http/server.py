@@ -17,8 +17,9 @@ from apimachinery import status
 from apimachinery.status import ApiError, Details, MethodNotSupported, NotFound
 from apiserver.http import respond
 from apiserver.http.asked import Asked
-from apiserver.http.budget import Budget, InFlight, allotted, is_long_running, within
+from apiserver.http.budget import Budget, InFlight, allotted, is_long_running
 from apiserver.http.connections import Server
+from apiserver.http.deadlines import Deadlines
 from apiserver.http.headers import header
 from apiserver.http.pages import Pages
 from apiserver.http.render import Renderer
@@ -67,6 +68,7 @@ class Handler:
         self._senders = senders
         self._seconds = budget.seconds
         self._in_flight = InFlight(budget)
+        self._deadlines = Deadlines(backend.clock)
         self._observer = observer
         self._renderer = renderer
         self.watching = Watching(backend, renderer)
@@ -103,7 +105,7 @@ class Handler:
         if not self._in_flight.enter(info.verb, user):
             return respond.too_many_requests()
         try:
-            return await within(self._backend.clock, seconds, self._serve(asked))
+            return await self._deadlines.within(seconds, self._serve(asked))
         finally:
             self._in_flight.leave(info.verb)
 

@@ -1,15 +1,11 @@
-"""What a request may take: places in flight, and time."""
-
-import asyncio
+"""What a request may take: places in flight, and how much time."""
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apimachinery.status import BadRequest, Timeout
-from apiserver.http.budget import Budget, InFlight, allotted, is_long_running, within
+from apimachinery.status import BadRequest
+from apiserver.http.budget import Budget, InFlight, allotted, is_long_running
 from apiserver.http.requestinfo import parse
 from apiserver.rest.call import User
-from tests.support.turns import turns
 
 ANYBODY, MASTER = User(name="a"), User(name="m", groups=("system:masters",))
 
@@ -70,47 +66,3 @@ def test_a_time_that_is_none_is_refused():
 )
 def test_what_runs_as_long_as_it_likes(method, path, watch, long):
     assert is_long_running(parse(method, path, watch=watch)) is long
-
-
-async def test_work_that_is_done_in_time_is_answered():
-    async def work():
-        return 1
-
-    clock = SteppedClock()
-    assert await within(clock, 5.0, work()) == 1
-    assert clock.next_due() is None
-
-
-async def test_work_that_takes_too_long_is_stopped():
-    clock, stopped = SteppedClock(), asyncio.Event()
-
-    async def work():
-        try:
-            await asyncio.Event().wait()
-        finally:
-            stopped.set()
-
-    task = asyncio.create_task(within(clock, 5.0, work()))
-    await turns(2)
-    clock.advance(5.0)
-    with pytest.raises(Timeout) as late:
-        await task
-    assert stopped.is_set()
-    assert late.value.status()["message"] == "Timeout: request did not complete within the allotted timeout"
-    assert late.value.code == 504
-
-
-async def test_who_is_cancelled_by_others_is_not_late():
-    task = asyncio.create_task(within(SteppedClock(), 5.0, asyncio.Event().wait()))
-    await turns(2)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
-async def test_failures_pass_through():
-    async def work():
-        raise KeyError("x")
-
-    with pytest.raises(KeyError):
-        await within(SteppedClock(), 5.0, work())
