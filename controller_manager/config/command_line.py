@@ -9,6 +9,8 @@ from apimachinery.flags import Sections
 from controller_manager.config.selection import unknown
 from controller_manager.config.settings import Controllers, Leading, Logging, Server, Serving, Simulation
 from controller_manager.config.upstream import IGNORED
+from controller_manager.simulation.stages.errors import StageError
+from controller_manager.simulation.stages.files import load_stages
 
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2
@@ -63,6 +65,10 @@ def _problem(config: Config, known: Collection[str]) -> str:
     strangers = unknown(config.controllers.controllers, known)
     if strangers:
         return f"--controllers: there is no {', '.join(strangers)}"
+    try:
+        load_stages(config.simulation.stages)
+    except StageError as error:
+        return f"--stages: {error}"
     if config.server.kubeconfig is None and not config.server.master:
         return "where is the API server? Give --kubeconfig or --master"
     if leading.leader_elect_lease_duration <= leading.leader_elect_renew_deadline:
