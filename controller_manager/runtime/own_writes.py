@@ -38,8 +38,8 @@ class Behind(NamedTuple):
     revision: int
 
 
-Newest = Callable[[AnyResource], Awaitable[int]]
-"""Asks the server how far it is: a read of this resource that is as new as can be."""
+List = Callable[[AnyResource, str], Awaitable[Sequence[Tree]]]
+"""The objects that the server has in a namespace, as new as can be; of their metadata alone."""
 
 
 @dataclass(slots=True)
@@ -73,9 +73,9 @@ class Writes:
 class OwnWrites:
     """Of one controller. Writes of resources without a source are not waited for: nothing is decided from them."""
 
-    def __init__(self, sources: Mapping[AnyResource, Source], newest: Newest, clock: Clock) -> None:
+    def __init__(self, sources: Mapping[AnyResource, Source], list_: List, clock: Clock) -> None:
         self._sources = sources
-        self._newest = newest
+        self._list = list_
         self._clock = clock
         self._writes: dict[Key, Writes] = {}
 
@@ -85,11 +85,13 @@ class OwnWrites:
         return writes
 
     async def resolve(self, key: Key) -> None:
-        """Learn how far the caches must come to show what may have been written. Fails as the server does."""
+        """Learn what the caches must show where nobody knows what was written. Fails as the server does."""
         writes = self._writes.get(key)
-        for resource in sorted(writes.unknown, key=str) if writes else ():
-            assert writes is not None
-            writes.reached(resource, await self._newest(resource))
+        if writes is None:
+            return
+        for resource in sorted(writes.unknown, key=str):
+            if resource in self._sources:
+                self._expect(writes, resource, key.namespace, await self._list(resource, key.namespace))
             writes.unknown.discard(resource)
 
     def unseen(self, key: Key) -> Sequence[Behind]:
@@ -108,6 +110,17 @@ class OwnWrites:
             await source.when_reached(revision)
         if key in self._writes:
             self._writes[key].revisions.clear()
+
+    def _expect(self, writes: Writes, resource: AnyResource, namespace: str, listed: Sequence[Tree]) -> None:
+        """No cache is waited for by the revision of the list: nothing of this resource may happen at it."""
+        there = {meta.uid(obj) for obj in listed}
+        for obj in listed:
+            writes.wrote(resource, obj)
+        lister = self._sources[resource].lister
+        for view in lister.in_namespace(namespace) if namespace else lister.all():
+            tree = resource.tree(view)
+            if meta.uid(tree) not in there:
+                writes.victims[resource, Key(meta.namespace(tree), meta.name(tree))] = meta.uid(tree)
 
     def _is_expired(self, writes: Writes) -> bool:
         return self._clock.monotonic() - writes.at >= EXPIRY_SECONDS

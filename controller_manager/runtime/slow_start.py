@@ -25,10 +25,13 @@ async def at_once(things: Sequence[T], do: Do[T]) -> ApiError | None:
     if len(things) == 1:
         return await _one(things[0], do)
     outcomes = await asyncio.gather(*(_one(thing, do) for thing in things), return_exceptions=True)
+    refusals = []
     for outcome in outcomes:
-        if isinstance(outcome, BaseException):
+        if isinstance(outcome, ApiError):
+            refusals.append(outcome)
+        elif outcome is not None:
             raise outcome
-    return next((outcome for outcome in outcomes if isinstance(outcome, ApiError)), None)
+    return refusals[0] if refusals else None
 
 
 async def _one(thing: T, do: Do[T]) -> ApiError | None:

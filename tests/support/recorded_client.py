@@ -1,0 +1,64 @@
+"""A client that writes down what it is asked and answers as it is told, for those who write by it."""
+
+from dataclasses import dataclass, field
+
+from apimachinery import meta
+from controller_manager.runtime.resource import Key
+
+
+@dataclass
+class RecordedClient:
+    calls: list = field(default_factory=list)
+    """Verb, plural, name, and what was sent."""
+    refusals: dict = field(default_factory=dict)
+    """By verb and name, what is raised instead of an answer; a name of * is any."""
+    objects: dict = field(default_factory=dict)
+    """What `get` finds, by key."""
+    revision: int = 100
+
+    async def get(self, resource, key, *, subresource=""):
+        self._note("get", resource, key.name, subresource)
+        return self.objects[key]
+
+    async def create(self, resource, body):
+        name = meta.name(body) or f"{meta.generate_name(body)}{len(self.calls)}"
+        self._note("create", resource, name, body)
+        return self._written(meta.with_metadata(body, name=name))
+
+    async def update(self, resource, body, *, subresource=""):
+        self._note("update", resource, meta.name(body), subresource)
+        return self._written(body)
+
+    async def patch(self, resource, key, body, *, kind="merge", subresource=""):
+        self._note("patch", resource, key.name, (kind, subresource, body))
+        return self._written({"metadata": {"namespace": key.namespace, "name": key.name}})
+
+    async def delete(self, resource, key, *, uid="", propagation=""):
+        self._note("delete", resource, key.name, (uid, propagation))
+        return self._written({"metadata": {"namespace": key.namespace, "name": key.name}})
+
+    def _note(self, verb, resource, name, sent):
+        self.calls.append((verb, resource.plural, name, sent))
+        refusal = self.refusals.get((verb, name)) or self.refusals.get((verb, "*"))
+        if refusal is not None:
+            raise refusal
+
+    def _written(self, body):
+        self.revision += 1
+        return meta.with_metadata(body, resourceVersion=str(self.revision))
+
+    def told(self):
+        """What was asked, in short."""
+        return [f"{verb} {plural} {name}" for verb, plural, name, _ in self.calls]
+
+
+@dataclass
+class RecordedSayer:
+    said: list = field(default_factory=list)
+
+    def say(self, about, type_, reason, message):
+        self.said.append((meta.name(about), type_, reason, message))
+
+
+def key(name):
+    return Key("default", name)

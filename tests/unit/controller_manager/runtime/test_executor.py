@@ -1,0 +1,226 @@
+"""What becomes of each action, of its errors, and what is said and remembered of it."""
+
+import pytest
+
+from apimachinery.status import (
+    AlreadyExists,
+    Cause,
+    Conflict,
+    Details,
+    Forbidden,
+    Invalid,
+    NotFound,
+)
+from controller_manager.kinds import PODS, REPLICA_SETS
+from controller_manager.runtime.actions import (
+    Adopt,
+    Create,
+    Delete,
+    Patch,
+    Plan,
+    Release,
+    Say,
+    Saying,
+    Update,
+    Victim,
+)
+from controller_manager.runtime.executor import Executor
+from controller_manager.runtime.own_writes import Writes
+from controller_manager.runtime.wire import OutcomeUnknown
+from tests.support.recorded_client import RecordedClient, RecordedSayer, key
+
+OWNER = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"namespace": "default", "name": "web", "uid": "u-web"},
+}
+SAYING = Saying(
+    about=OWNER,
+    done=("SuccessfulThing", "did {name}"),
+    failed=("FailedThing", "did not: {error}"),
+)
+POD = {"metadata": {"namespace": "default", "generateName": "web-"}}
+NAMED = {"metadata": {"namespace": "default", "name": "web-0"}}
+TERMINATING = Forbidden("no", Details(causes=(Cause(reason="NamespaceTerminating"),)))
+
+
+class Runtime:
+    def __init__(self):
+        self.client = RecordedClient(objects={key("web"): OWNER})
+        self.sayer = RecordedSayer()
+        self.writes = Writes(at=0.0)
+
+    async def do(self, *actions, last=None):
+        plan = Plan(actions=actions) if last is None else Plan(actions=actions, last=last)
+        await Executor(self.client, self.sayer).carry_out(plan, self.writes)
+
+
+@pytest.fixture
+def runtime():
+    return Runtime()
+
+
+def victims(*names):
+    return tuple(Victim(key(name), f"u-{name}") for name in names)
+
+
+async def test_creations_are_told_and_remembered(runtime):
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING))
+    assert runtime.client.told() == ["create pods web-0", "create pods web-1"]
+    assert runtime.sayer.said == [
+        ("web", "Normal", "SuccessfulThing", "did web-0"),
+        ("web", "Normal", "SuccessfulThing", "did web-1"),
+    ]
+    assert runtime.writes.revisions == {PODS: 102}
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "said"),
+    [
+        pytest.param(POD, Forbidden("quota"), ["did not: quota"], id="refused"),
+        pytest.param(POD, AlreadyExists("again"), ["did not: again"], id="a name by chance was taken"),
+        pytest.param(NAMED, AlreadyExists("again"), [], id="a chosen name was taken"),
+    ],
+)
+async def test_a_creation_that_fails_ends_the_plan(runtime, body, error, said):
+    runtime.client.refusals["create", "*"] = error
+    with pytest.raises(type(error)):
+        await runtime.do(
+            Create(resource=PODS, bodies=(body,) * 5, saying=SAYING),
+            Say(about=OWNER, type="Normal", reason="Never", message=""),
+        )
+    assert len(runtime.client.calls) == 1
+    assert [message for *_, message in runtime.sayer.said] == said
+
+
+async def test_a_namespace_that_ends_is_no_failure(runtime):
+    runtime.client.refusals["create", "*"] = TERMINATING
+    await runtime.do(Create(resource=PODS, bodies=(POD,) * 3, saying=SAYING))
+    assert runtime.sayer.said == []
+
+
+async def test_deletions_name_the_uid_and_are_told(runtime):
+    await runtime.do(
+        Delete(resource=PODS, victims=victims("a", "b"), propagation="Background", saying=SAYING)
+    )
+    assert [sent for *_, sent in runtime.client.calls] == [("u-a", "Background"), ("u-b", "Background")]
+    assert [message for *_, message in runtime.sayer.said] == ["did a", "did b"]
+    assert runtime.writes.revisions == {PODS: 102}
+
+
+@pytest.mark.parametrize("error", [NotFound("gone"), Conflict("another uid")], ids=["gone", "another one"])
+async def test_what_is_gone_counts_as_deleted_and_is_waited_for(runtime, error):
+    runtime.client.refusals["delete", "a"] = error
+    await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
+    assert runtime.sayer.said == []
+    assert runtime.writes.victims == {(PODS, key("a")): "u-a"}
+
+
+async def test_one_deletion_that_fails_holds_up_no_other(runtime):
+    runtime.client.refusals["delete", "b"] = Forbidden("no")
+    with pytest.raises(Forbidden):
+        await runtime.do(Delete(resource=PODS, victims=victims("a", "b", "c"), saying=SAYING))
+    assert [message for *_, message in runtime.sayer.said] == ["did a", "did not: no", "did c"]
+
+
+async def test_updates_and_patches(runtime):
+    await runtime.do(
+        Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),
+        Patch(resource=PODS, key=key("a"), body={"x": 1}, kind="strategic", saying=SAYING),
+    )
+    assert runtime.client.calls == [
+        ("update", "replicasets", "web", "status"),
+        ("patch", "pods", "a", ("strategic", "", {"x": 1})),
+    ]
+    assert runtime.writes.revisions == {REPLICA_SETS: 101, PODS: 102}
+    assert [message for *_, message in runtime.sayer.said] == ["did a"]
+
+
+async def test_orphans_are_adopted_after_looking_at_the_owner(runtime):
+    await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
+    assert runtime.client.told() == ["get replicasets web", "patch pods a"]
+    kind, _, body = runtime.client.calls[1][-1]
+    assert kind == "strategic"
+    assert body == {
+        "metadata": {
+            "uid": "u-a",
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": "web",
+                    "uid": "u-web",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        pytest.param({"uid": "u-other"}, NotFound, id="another one has its name"),
+        pytest.param({"deletionTimestamp": "2030-01-01T00:00:00Z"}, Conflict, id="it is being deleted"),
+    ],
+)
+async def test_an_owner_that_goes_adopts_nobody(runtime, changes, error):
+    runtime.client.objects[key("web")] = {**OWNER, "metadata": {**OWNER["metadata"], **changes}}
+    with pytest.raises(error):
+        await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
+    assert runtime.client.told() == ["get replicasets web"]
+
+
+@pytest.mark.parametrize("error", [NotFound("gone"), Invalid("no such owner")], ids=["gone", "not owned"])
+async def test_what_is_not_there_is_released(runtime, error):
+    runtime.client.refusals["patch", "a"] = error
+    await runtime.do(Release(resource=PODS, objects=victims("a", "b"), owner=OWNER))
+    assert runtime.client.told() == ["patch pods a", "patch pods b"]
+    assert runtime.client.calls[0][-1][-1] == {
+        "metadata": {"uid": "u-a", "ownerReferences": [{"$patch": "delete", "uid": "u-web"}]}
+    }
+
+
+async def test_an_orphan_that_cannot_be_adopted_is_a_failure_unless_it_is_gone(runtime):
+    runtime.client.refusals |= {("patch", "a"): NotFound("gone"), ("patch", "b"): Invalid("two controllers")}
+    adopt = Adopt(resource=PODS, orphans=victims("a", "b"), owner_resource=REPLICA_SETS, owner=OWNER)
+    with pytest.raises(Invalid):
+        await runtime.do(adopt)
+
+
+async def test_the_last_actions_are_told_how_the_first_ended(runtime):
+    told = []
+
+    def last(error):
+        told.append(error)
+        return (Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),)
+
+    await runtime.do(last=last)
+    refused = runtime.client.refusals["create", "*"] = Forbidden("quota")
+    with pytest.raises(Forbidden):
+        await runtime.do(Create(resource=PODS, bodies=(POD,)), last=last)
+    assert told == [None, refused]
+    assert runtime.client.told() == ["update replicasets web", "create pods web-1", "update replicasets web"]
+
+
+async def test_the_first_error_is_the_one_that_counts(runtime):
+    runtime.client.refusals |= {("create", "*"): Forbidden("quota"), ("update", "*"): Conflict("old")}
+    with pytest.raises(Forbidden):
+        await runtime.do(
+            Create(resource=PODS, bodies=(POD,)),
+            last=lambda _: (Update(resource=REPLICA_SETS, body=OWNER),),
+        )
+
+
+async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
+    runtime.client.refusals["create", "*"] = OutcomeUnknown("cut")
+    with pytest.raises(OutcomeUnknown):
+        await runtime.do(Create(resource=PODS, bodies=(POD,), saying=SAYING))
+    assert runtime.writes.unknown == {PODS}
+    assert runtime.sayer.said == []
+
+
+async def test_an_event_is_said(runtime):
+    await runtime.do(Say(about=OWNER, type="Warning", reason="Why", message="{braces} stay"))
+    assert runtime.sayer.said == [("web", "Warning", "Why", "{braces} stay")]
