@@ -3,7 +3,7 @@
 Data alone: `runtime.executor` carries it out, and is the only writer of the controllers that plan.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -101,7 +101,23 @@ class Say:
     message: str
 
 
-Action = Create | Delete | Update | Patch | Adopt | Release | Say
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirm:
+    """Go on only if it holds of what the server has now, read past the caches.
+
+    For what cannot be undone and rests on an absence: caches of two resources may be apart, and the object that speaks
+    against it on its way.
+    """
+
+    resource: AnyResource
+    namespace: str
+    name: str = ""
+    """Only the object of this name is asked for; without it, all of the namespace."""
+    holds: Callable[[Sequence[Any]], bool]
+    """Of the views of what was found."""
+
+
+Action = Create | Delete | Update | Patch | Adopt | Release | Say | Confirm
 
 
 def no_last(_: ApiError | None) -> tuple[Action, ...]:

@@ -12,6 +12,7 @@ from controller_manager.runtime.actions import (
     Action,
     Adopt,
     AnyResource,
+    Confirm,
     Create,
     Delete,
     Patch,
@@ -73,6 +74,8 @@ class Executor:
             case Say():
                 self._recorder.say(action.about, action.type, action.reason, action.message)
                 return None
+            case Confirm():
+                return await at_once((action,), self._confirm)
             case _:
                 assert_never(action)
 
@@ -147,6 +150,12 @@ class Executor:
         body = {"metadata": {"ownerReferences": [reference], "uid": held.uid}}
         # Invalid: the reference is not there any more.
         await self._claim(action.resource, held, body, writes, none_left=(NotFound, Invalid))
+
+    async def _confirm(self, action: Confirm) -> None:
+        resource, selected = action.resource, f"metadata.name={action.name}" if action.name else ""
+        found = await self._client.list(resource, action.namespace, field_selector=selected)
+        if not action.holds([resource.view(item) for item in found.items]):
+            raise Conflict(f"the server has other {resource} than the cache")
 
     async def _claim(
         self,
