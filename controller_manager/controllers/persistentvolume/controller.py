@@ -1,0 +1,104 @@
+"""The controller that binds claims and volumes: one queue for both, since each step of one is the next of the other."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from apimachinery import meta
+from controller_manager.controllers.persistentvolume import claims, volumes
+from controller_manager.controllers.persistentvolume.binding import is_completed
+from controller_manager.indexes import BY_CLAIM, claims_of_pod
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
+from controller_manager.runtime.actions import NOTHING, Plan
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.storage.classes import class_name, says_its_class
+from controller_manager.workloads.claims import key_of
+from controller_manager.workloads.podview import PodView
+
+_UNBOUND: Final = "unbound"
+"""Claims that have no volume yet, by their class."""
+_NAMED: Final = "named"
+"""Volumes by the claim that they name."""
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    """A key with a namespace is a claim's, one without is a volume's."""
+    if key.namespace:
+        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+        return NOTHING if claim is None else claims.reconcile(caches, claim)
+    volume = caches.of(PERSISTENT_VOLUMES).get(*key)
+    return NOTHING if volume is None else volumes.reconcile(caches, volume)
+
+
+def _named_claim(volume: Tree) -> Iterable[str]:
+    ref = volume["spec"].get("claimRef")
+    return () if ref is None else (f"{ref['namespace']}/{ref['name']}",)
+
+
+def _class_if_unbound(claim: Tree) -> Iterable[str]:
+    return () if is_completed(claim) else (class_name(claim),)
+
+
+# --- what a change concerns
+
+
+def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
+    claim: Tree = change.latest
+    yield key_of(claim)
+    named = caches.of(PERSISTENT_VOLUMES).by_index(_NAMED, str(key_of(claim)))
+    yield from map(key_of, named)
+
+
+def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
+    """Itself, the claims that it names or named, those that name it; a free one all that wait for one of its class."""
+    for volume in (tree for tree in change if tree is not None):
+        yield key_of(volume)
+        ref = volume["spec"].get("claimRef")
+        if ref is not None:
+            yield Key(ref["namespace"], ref["name"])
+    latest: Tree = change.latest
+    if latest["spec"].get("claimRef") is None:
+        waiting = caches.of(PERSISTENT_VOLUME_CLAIMS).by_index(_UNBOUND, class_name(latest))
+        yield from map(key_of, waiting)
+
+
+def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
+    """The claims that wait for a volume of it, and those that would take the default."""
+    lister = caches.of(PERSISTENT_VOLUME_CLAIMS)
+    yield from map(key_of, lister.by_index(_UNBOUND, meta.name(change.latest)))
+    yield from (key_of(claim) for claim in lister.by_index(_UNBOUND, "") if not says_its_class(claim))
+
+
+def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """A new consumer of a claim that waits for one: the scheduler has the next word, and the claim says so."""
+    pod: PodView | None = change.new
+    if pod is None or change.old is not None or pod.node:
+        return
+    for name in claims_of_pod(pod):
+        namespace, _, claim_name = name.partition("/")
+        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(namespace, claim_name)
+        if claim is not None and not is_completed(claim):
+            yield key_of(claim)
+
+
+PERSISTENT_VOLUME_BINDER: Final = Controller(
+    name="persistentvolume-binder-controller",
+    queue="persistentvolume_binder",
+    service_account="persistent-volume-binder",
+    speaks_as="persistentvolume-controller",
+    watches=(
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_of_volume),
+        Watch(resource=STORAGE_CLASSES, keys=_of_class),
+        Watch(resource=PODS, keys=_of_pod),
+    ),
+    indexes={
+        PERSISTENT_VOLUME_CLAIMS: {_UNBOUND: _class_if_unbound},
+        PERSISTENT_VOLUMES: {_NAMED: _named_claim},
+        PODS: {BY_CLAIM: claims_of_pod},
+    },
+    reconcile=reconcile,
+    workers=1,
+)

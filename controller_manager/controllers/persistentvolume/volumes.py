@@ -1,0 +1,100 @@
+"""What becomes of a volume: free, taken, and, when its claim is gone, kept or deleted."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from apimachinery import gotext, meta
+from controller_manager.controllers.persistentvolume import binding
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from controller_manager.runtime.actions import Action, Confirm, Delete, Plan, Say, Victim
+from controller_manager.runtime.caches import Caches
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.storage.names import PROVISIONED_BY
+
+_GONE: Final = ("Released", "Failed")
+"""Phases of a volume whose claim is known to be gone."""
+
+
+def reconcile(caches: Caches, volume: Tree) -> Plan:
+    ref = volume["spec"].get("claimRef")
+    if ref is None or not ref.get("uid"):
+        return Plan(actions=binding.phase(volume, "Available"))
+    claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(ref["namespace"], ref["name"])
+    if claim is None or meta.uid(claim) != ref["uid"]:
+        return Plan(actions=_without_claim(volume, ref))
+    return Plan(actions=_with_claim(volume, claim))
+
+
+def _with_claim(volume: Tree, claim: Tree) -> tuple[Action, ...]:
+    named = claim["spec"].get("volumeName")
+    if not named:
+        return ()  # half of a binding: the claim's turn makes the other half
+    if named == meta.name(volume):
+        return binding.phase(volume, "Bound")
+    if PROVISIONED_BY in meta.annotations(volume) and _policy(volume) == "Delete":
+        return _released(volume)  # it was made for this claim, which found another
+    return binding.unbind(volume)
+
+
+def _without_claim(volume: Tree, ref: Tree) -> tuple[Action, ...]:
+    if _phase(volume) in _GONE:
+        return _released(volume)
+    confirmed = Confirm(
+        resource=PERSISTENT_VOLUME_CLAIMS,
+        namespace=ref["namespace"],
+        name=ref["name"],
+        holds=partial(_is_gone, ref["uid"]),
+    )
+    return (confirmed, *binding.phase(volume, "Released"))
+
+
+def _is_gone(uid: str, found: Sequence[Any]) -> bool:
+    return not any(meta.uid(claim) == uid for claim in found)
+
+
+def _phase(volume: Tree) -> str:
+    return (volume.get("status") or {}).get("phase") or ""
+
+
+def _policy(volume: Tree) -> str:
+    return volume["spec"].get("persistentVolumeReclaimPolicy") or "Retain"
+
+
+# --- what is done with a volume that nobody has any more
+
+
+def _released(volume: Tree) -> tuple[Action, ...]:
+    """Tell first that it is released; then, its change having come back, do what its policy says."""
+    if _phase(volume) not in _GONE:
+        return binding.phase(volume, "Released")
+    policy = _policy(volume)
+    if policy == "Recycle":
+        return _failed(volume, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
+    return _deleted(volume) if policy == "Delete" else ()
+
+
+def _deleted(volume: Tree) -> tuple[Action, ...]:
+    """By this controller only what it could have made; all else is its provisioner's or its driver's."""
+    spec = volume["spec"]
+    if PROVISIONED_BY in meta.annotations(volume) or "csi" in spec or meta.is_deleting(volume):
+        return ()
+    name = gotext.quote(meta.name(volume))
+    path = (spec.get("hostPath") or {}).get("path")
+    if path is None:
+        problem = f"error getting deleter volume plugin for volume {name}: no deletable volume plugin matched"
+        return _failed(volume, "VolumeFailedDelete", problem)
+    if not path.startswith(_DELETABLE):
+        problem = f"host_path deleter only supports /tmp/.+ but received provided {path}"
+        return _failed(volume, "VolumeFailedDelete", problem)
+    victim = Victim(Key("", meta.name(volume)), meta.uid(volume))
+    return (Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),)
+
+
+_DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; nothing is written there
+
+
+def _failed(volume: Tree, reason: str, message: str) -> tuple[Action, ...]:
+    told = binding.phase(volume, "Failed", message)
+    said = Say(about=volume, type="Warning", reason=reason, message=message)
+    return (*told, said) if told else ()

@@ -1,0 +1,147 @@
+"""The simulated provisioner: makes the volume that a claim waits for, and deletes it when it is released.
+
+It does what a CSI driver's external provisioner does, for the drivers named here; any other is left to whoever brings
+it. Its volumes hold no data.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from apimachinery import gotext, meta
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
+from controller_manager.runtime.actions import NOTHING, Create, Delete, Plan, Say, Saying, Victim
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.storage.classes import class_name, waits_for_consumer
+from controller_manager.storage.matching import claim_reference
+from controller_manager.storage.names import MIGRATED, PROVISIONED_BY, SELECTED_NODE, STORAGE_PROVISIONER
+from controller_manager.workloads.claims import key_of
+
+SIMULATED: Final = "mockube.dev/simulated"
+"""The provisioner of the class that the simulation offers."""
+
+ANSWERED: Final = frozenset(
+    {
+        SIMULATED,
+        "docker.io/hostpath",
+        "efs.csi.aws.com",
+        "hostpath.csi.k8s.io",
+        "k8s.io/minikube-hostpath",
+        "rancher.io/local-path",
+        *MIGRATED.values(),
+    }
+)
+"""The provisioners that it stands for: those of usual clouds and of clusters on one's own machine."""
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    """A key with a namespace is a claim's, one without is a volume's."""
+    if key.namespace:
+        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+        return NOTHING if claim is None else _provision(caches, claim)
+    volume = caches.of(PERSISTENT_VOLUMES).get(*key)
+    return _delete(volume) if volume is not None and _is_to_go(volume) else NOTHING
+
+
+def _provision(caches: Caches, claim: Tree) -> Plan:
+    storage_class = caches.of(STORAGE_CLASSES).get("", class_name(claim))
+    if storage_class is None or not _is_wanted(claim, storage_class):
+        return NOTHING
+    volume = _volume(claim, storage_class)
+    if caches.of(PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
+        return NOTHING
+    quoted = gotext.quote(str(key_of(claim)))
+    begun = f"External provisioner is provisioning volume for claim {quoted}"
+    done = ("ProvisioningSucceeded", "Successfully provisioned volume {name}")
+    failed = ("ProvisioningFailed", "Error saving provisioned volume: {error}")
+    saying = Saying(about=claim, done=done, failed=failed)
+    return Plan(
+        actions=(
+            Say(about=claim, type="Normal", reason="Provisioning", message=begun),
+            Create(resource=PERSISTENT_VOLUMES, bodies=(volume,), saying=saying),
+        )
+    )
+
+
+def _is_wanted(claim: Tree, storage_class: Tree) -> bool:
+    marks = meta.annotations(claim)
+    if meta.is_deleting(claim) or claim["spec"].get("volumeName"):
+        return False
+    asked = marks.get(STORAGE_PROVISIONER) in ANSWERED
+    return asked and (SELECTED_NODE in marks or not waits_for_consumer(storage_class))
+
+
+def _volume(claim: Tree, storage_class: Tree) -> dict[str, Any]:
+    name = f"pvc-{meta.uid(claim)}"
+    wanted = claim["spec"]
+    driver = meta.annotations(claim)[STORAGE_PROVISIONER]
+    spec = {
+        "capacity": wanted["resources"]["requests"],
+        "csi": {"driver": driver, "volumeHandle": name},
+        "accessModes": wanted.get("accessModes"),
+        "claimRef": claim_reference(claim),
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
+        "storageClassName": meta.name(storage_class),
+        "mountOptions": storage_class.get("mountOptions"),
+        "volumeMode": wanted.get("volumeMode"),
+        "nodeAffinity": _affinity(storage_class),
+        "volumeAttributesClassName": wanted.get("volumeAttributesClassName"),
+    }
+    return {
+        "kind": PERSISTENT_VOLUMES.kind,
+        "apiVersion": PERSISTENT_VOLUMES.api_version,
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: driver}},
+        "spec": {field: value for field, value in spec.items() if value},
+    }
+
+
+def _affinity(storage_class: Tree) -> dict[str, Any]:
+    """A volume can be reached from wherever its class allows it to be."""
+    terms = [
+        {
+            "matchExpressions": [
+                {"key": it["key"], "operator": "In", "values": it["values"]}
+                for it in topology.get("matchLabelExpressions") or ()
+            ]
+        }
+        for topology in storage_class.get("allowedTopologies") or ()
+    ]
+    return {"required": {"nodeSelectorTerms": terms}} if terms else {}
+
+
+def _is_to_go(volume: Tree) -> bool:
+    is_released = (volume.get("status") or {}).get("phase") == "Released"
+    policy = volume["spec"].get("persistentVolumeReclaimPolicy")
+    is_mine = meta.annotations(volume).get(PROVISIONED_BY) in ANSWERED
+    return is_mine and is_released and policy == "Delete" and not meta.is_deleting(volume)
+
+
+def _delete(volume: Tree) -> Plan:
+    victim = Victim(key_of(volume), meta.uid(volume))
+    return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),))
+
+
+def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None else (key_of(change.new),)
+
+
+def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
+    claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
+    return (key_of(claim) for claim in claims if class_name(claim) == meta.name(change.latest))
+
+
+PROVISIONER: Final = Controller(
+    name="simulated-provisioner",
+    queue="simulated_provisioner",
+    service_account="persistent-volume-binder",
+    speaks_as=SIMULATED,
+    watches=(
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_itself),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_of_itself),
+        Watch(resource=STORAGE_CLASSES, keys=_of_class),
+    ),
+    reconcile=reconcile,
+    workers=5,
+)

@@ -1,0 +1,107 @@
+"""What is in use is kept until it is not."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
+from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from controller_manager.runtime.caches import Change
+from controller_manager.runtime.resource import Key
+from controller_manager.workloads.podview import PodView
+from tests.support.storage import Storage
+
+BOTH = (CLAIM_PROTECTION, VOLUME_PROTECTION)
+DATA = Key("default", "data")
+
+
+def test_a_claim_that_nobody_uses_goes():
+    storage = Storage(BOTH)
+    storage.claim()
+    storage.delete_claim()
+    storage.settle()
+    assert storage.get_claim() is None
+
+
+def test_a_claim_stays_while_a_pod_on_a_node_uses_it():
+    storage = Storage(BOTH)
+    storage.claim()
+    storage.pod(node="node-1")
+    storage.delete_claim()
+    storage.settle()
+    assert meta.is_deleting(storage.get_claim())
+    storage.remove(PODS, "app")
+    storage.settle()
+    assert storage.get_claim() is None
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param({}, id="a pod without a node"),
+        pytest.param({"claim": "other", "node": "node-1"}, id="a pod with another claim"),
+    ],
+)
+def test_a_claim_does_not_wait_for(pod):
+    storage = Storage(BOTH)
+    storage.claim()
+    storage.pod(**pod)
+    storage.delete_claim()
+    storage.settle()
+    assert storage.get_claim() is None
+
+
+@pytest.mark.parametrize("owned", [True, False], ids=["its own", "a stranger's of the name"])
+def test_an_ephemeral_volume_uses_only_its_own_claim(owned):
+    storage = Storage(BOTH)
+    spec = {"nodeName": "node-1", "volumes": [{"name": "tmp", "ephemeral": {}}]}
+    pod = storage.add(PODS, {"metadata": {"name": "app", "namespace": "default"}, "spec": spec})
+    claim = storage.claim("app-tmp")
+    if owned:
+        refs = [meta.controller_reference(pod)]
+        storage.put(PERSISTENT_VOLUME_CLAIMS, meta.with_metadata(claim, ownerReferences=refs))
+    storage.delete_claim("app-tmp")
+    storage.settle()
+    assert (storage.get_claim("app-tmp") is not None) is owned
+
+
+def test_a_claim_does_not_go_because_a_cache_is_behind():
+    storage = Storage(BOTH)
+    storage.claim()
+    storage.pod(node="node-1")
+    storage.unseen = {PODS: {("default", "app"): storage.get(PODS, "app")}}
+    storage.remove(PODS, "app")
+    storage.delete_claim()
+    storage.controller = CLAIM_PROTECTION
+    _, error = storage.reconcile(DATA)
+    assert error is not None
+    assert storage.get_claim() is not None
+
+
+def test_a_volume_goes_unless_it_is_bound():
+    storage = Storage(BOTH)
+    for name, phase in (("free", "Available"), ("taken", "Bound"), ("left", "Released")):
+        storage.delete(PERSISTENT_VOLUMES, storage.volume(name, phase=phase))
+    storage.settle()
+    assert storage.names(PERSISTENT_VOLUMES) == ["taken"]
+
+
+def test_what_has_lost_its_protection_gets_it_back():
+    storage = Storage(BOTH)
+    storage.put(PERSISTENT_VOLUME_CLAIMS, meta.with_metadata(storage.claim(), finalizers=None))
+    storage.put(PERSISTENT_VOLUMES, meta.with_metadata(storage.volume(), finalizers=None))
+    storage.settle()
+    assert meta.finalizers(storage.get_claim()) == ["kubernetes.io/pvc-protection"]
+    assert meta.finalizers(storage.get_volume()) == ["kubernetes.io/pv-protection"]
+
+
+def test_only_a_pod_that_is_gone_frees_claims():
+    storage = Storage(BOTH)
+    storage.pod(node="node-1")
+    pod = PodView.of(storage.get(PODS, "app"))
+    again = PodView.of(meta.with_metadata(pod.object, uid="another"))
+    keys = CLAIM_PROTECTION.watches[1].keys
+    assert set(keys(storage.caches(), Change(pod, None))) == {DATA}
+    assert set(keys(storage.caches(), Change(pod, again))) == {DATA}
+    assert set(keys(storage.caches(), Change(pod, pod))) == set()
+    assert set(keys(storage.caches(), Change(None, pod))) == set()
