@@ -1,6 +1,6 @@
-"""The API server as a real process, on a free port, with a client that uses the kubeconfig it wrote.
+"""The API server and the controller manager as real processes, and a client that uses the kubeconfig of the server.
 
-Nothing is waited for by time: it serves when its log says so.
+Nothing is waited for by time: they are ready when their logs say so.
 """
 
 import base64
@@ -23,29 +23,31 @@ from tests.support.etcd_server import die_with_parent
 
 ROOT = Path(__file__).parents[2]
 START_TIMEOUT = 60.0
-_SERVES = re.compile(r"Serving securely on (https://\S+)")
-_ENVIRONMENT = "MOCKUBE_APISERVER_"
+_ENVIRONMENT = ("MOCKUBE_APISERVER_", "KUBECONFIG")
 
 
 class ProcessFailed(Exception):
     pass
 
 
-class ApiServerProcess:
-    """One server. `start` returns when it serves; `stop` ends it with SIGTERM and answers with its exit code."""
+class Process:
+    """One process. `start` returns when it is ready; `stop` ends it with SIGTERM and answers with its exit code."""
 
-    def __init__(self, folder, *arguments):
-        self.kubeconfig = Path(folder) / "kubeconfig"
+    MODULE = ""
+    READY = re.compile("")
+
+    def __init__(self, *arguments):
         self.log = []
-        self.url = ""
-        self._arguments = ["--secure-port=0", f"--write-kubeconfig={self.kubeconfig}", *arguments]
+        self.ready = None
+        """The words by which the log told it."""
+        self._arguments = arguments
         self._known = threading.Event()
         self._logged = threading.Condition()
 
     def start(self):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_ENVIRONMENT)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "apiserver", *map(str, self._arguments)],
+            [sys.executable, "-m", self.MODULE, *map(str, self._arguments)],
             cwd=ROOT,
             env=environment,
             stderr=subprocess.PIPE,
@@ -54,7 +56,7 @@ class ApiServerProcess:
         )
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
-        if not self._known.wait(START_TIMEOUT) or not self.url:
+        if not self._known.wait(START_TIMEOUT) or self.ready is None:
             self.__exit__()
             raise ProcessFailed("".join(self.log))
         return self
@@ -97,10 +99,35 @@ class ApiServerProcess:
                 with self._logged:
                     self.log.append(line)
                     self._logged.notify_all()
-                if found := _SERVES.search(line):
-                    self.url = found[1]
+                if found := self.READY.search(line):
+                    self.ready = found
                     self._known.set()
         self._known.set()  # it ended, and never will
+
+
+class ApiServerProcess(Process):
+    """On a free port."""
+
+    MODULE = "apiserver"
+    READY = re.compile(r"Serving securely on (https://\S+)")
+
+    def __init__(self, folder, *arguments):
+        self.kubeconfig = Path(folder) / "kubeconfig"
+        super().__init__("--secure-port=0", f"--write-kubeconfig={self.kubeconfig}", *arguments)
+
+    @property
+    def url(self):
+        return self.ready[1]
+
+
+class ManagerProcess(Process):
+    """Ready when it leads."""
+
+    MODULE = "controller_manager"
+    READY = re.compile(r"Controllers: ")
+
+    def __init__(self, kubeconfig, *arguments):
+        super().__init__(f"--kubeconfig={kubeconfig}", "--secure-port=0", *arguments)
 
 
 def tls(kubeconfig, *, certificate=True):
