@@ -15,7 +15,7 @@ from apimachinery import meta, status
 from apimachinery.status import ApiError
 from controller_manager.runtime.resource import Key, Resource, Tree
 from controller_manager.runtime.sender import Sender
-from controller_manager.runtime.wire import Answer, OutcomeUnknown, Request, Stream
+from controller_manager.runtime.wire import Answer, NoAnswer, Request, Stream, no_answer
 
 AnyResource = Resource[Any]
 Parsed = dict[str, Any]
@@ -167,7 +167,10 @@ class Client:
         answer = await self._sender.send(request)
         if answer.status >= 300:
             raise _error(request, answer)
-        parsed: Parsed = orjson.loads(answer.body)
+        try:
+            parsed: Parsed = orjson.loads(answer.body)
+        except orjson.JSONDecodeError as error:
+            raise no_answer(request, f"no JSON came: {error}") from error
         return parsed
 
 
@@ -208,10 +211,10 @@ def _delete_options(options: DeleteOptions) -> bytes:
     return orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", **present}) if present else b""
 
 
-def _error(request: Request, answer: Answer) -> ApiError | OutcomeUnknown:
+def _error(request: Request, answer: Answer) -> ApiError | NoAnswer:
     error = _told(request, answer)
     if answer.status in _UNTOLD and not request.is_read:
-        unknown = OutcomeUnknown(f"{request.method} {request.target}: {error.message}")
+        unknown = no_answer(request, error.message)
         unknown.__cause__ = error
         return unknown
     return error

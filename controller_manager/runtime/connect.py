@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from apimachinery.clock import Clock
+from controller_manager.runtime.bounded import Bounded
 from controller_manager.runtime.client import Client
 from controller_manager.runtime.client_metrics import ClientMetrics
 from controller_manager.runtime.credentials import Credential, FileToken, FixedToken
@@ -53,9 +54,11 @@ async def connected(connection: Connection) -> AsyncIterator[Client]:
 
 
 def _transport(connection: Connection, access: Access, stack: AsyncExitStack) -> Transport:
-    transport = AiohttpTransport(access)
+    transport: Transport = AiohttpTransport(access)
     stack.push_async_callback(transport.close)
-    return transport if connection.may_write is None else Fenced(transport, connection.may_write)
+    if connection.may_write is not None:
+        transport = Fenced(transport, connection.may_write)
+    return Bounded(transport)
 
 
 def _sender(connection: Connection, transport: Transport, credential: Credential) -> Sender:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from apimachinery.clock import Clock
+from controller_manager.runtime.wire import Unreachable
 
 REREAD_SECONDS: Final = 60.0
 
@@ -41,7 +42,7 @@ class FileToken:
     async def token(self) -> str:
         now = self._clock.monotonic()
         if not self._read or now >= self._until:
-            self._read = self._path.read_text().strip()
+            self._read = self._read_file()
             self._until = now + REREAD_SECONDS
         return self._read
 
@@ -50,4 +51,10 @@ class FileToken:
         if token != self._read:
             return True
         self._until = 0.0
-        return self._path.read_text().strip() != token
+        return self._read_file() != token
+
+    def _read_file(self) -> str:
+        try:
+            return self._path.read_text().strip()
+        except OSError as error:
+            raise Unreachable(f"no token: {error}") from error

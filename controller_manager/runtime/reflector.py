@@ -75,13 +75,13 @@ class Reflector:
         while True:
             try:
                 await self._follow()
-            except (ApiError, NoAnswer, orjson.JSONDecodeError) as error:
+            except (ApiError, NoAnswer) as error:
                 self._take_failure(error)
                 await self._clock.sleep(self._pauses.next())
 
     def _take_failure(self, error: Exception) -> None:
         _log.warning("watching %s: %s: %s", self._resource, type(error).__name__, error)
-        if isinstance(error, Unreachable | status.Expired | status.Gone | orjson.JSONDecodeError):
+        if isinstance(error, Unreachable | status.Expired | status.Gone):
             self._revision = 0
 
     async def _follow(self) -> None:
@@ -126,7 +126,7 @@ class Reflector:
         async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
             async for batch in lines.batches(stream.chunks()):
                 for line in batch:
-                    self._take(orjson.loads(line))
+                    self._take(*_event(line))
         if self._initial is not None:
             raise Unreachable("the watch ended before all of what is there had come")
         if self._clock.monotonic() - began < SHORT and self._counts.events == before:
@@ -139,12 +139,8 @@ class Reflector:
             return {**query, "resourceVersion": self._revision}
         return {**query, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
-    def _take(self, event: Parsed) -> None:
-        kind, tree = event["type"], event["object"]
-        if kind == "ERROR":
-            raise status.from_tree(tree, tree.get("code", 500))
+    def _take(self, kind: str, tree: Parsed, revision: int) -> None:
         self._counts.take(kind)
-        revision = int(tree["metadata"]["resourceVersion"])
         if self._initial is not None:
             self._take_initial(kind, tree, revision)
             return
@@ -165,3 +161,15 @@ class Reflector:
             self._sink.replace(self._initial, revision)
             self._revision = revision
             self._initial = None
+
+
+def _event(line: bytes) -> tuple[str, Parsed, int]:
+    """Its type, its object, and the revision at which it happened."""
+    try:
+        event = orjson.loads(line)
+        kind, tree = event["type"], event["object"]
+        if kind == "ERROR":
+            raise status.from_tree(tree, tree["code"])
+        return kind, tree, int(tree["metadata"]["resourceVersion"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unreachable(f"what came is no event: {line[:200]!r}") from error

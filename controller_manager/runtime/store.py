@@ -15,10 +15,11 @@ class _Index(Generic[T]):
         self._buckets: dict[str, dict[Key, T]] = {}
 
     def change(self, key: Key, old: T | None, new: T | None) -> None:
-        before = set() if old is None else set(self._values(key, old))
-        after = set() if new is None else set(self._values(key, new))
-        for value in before - after:
-            self._drop(value, key)
+        before = () if old is None else tuple(self._values(key, old))
+        after = () if new is None else tuple(self._values(key, new))
+        if before != after:
+            for value in set(before).difference(after):
+                self._drop(value, key)
         if new is not None:
             for value in after:
                 self._buckets.setdefault(value, {})[key] = new

@@ -1,10 +1,8 @@
 """HTTP to one API server, by aiohttp: connections, TLS, deadlines. Knows nothing of what is said.
 
-Requests share a bounded pool of connections that are kept alive. Streams have connections of their own, since they
-hold them for minutes and there is one for each watched resource.
+Requests share connections that are kept alive; streams have their own, since they hold them for minutes.
 """
 
-import asyncio
 import io
 import socket
 import ssl
@@ -18,9 +16,8 @@ from yarl import URL
 
 from controller_manager.runtime import tls
 from controller_manager.runtime.kubeconfig import Access
-from controller_manager.runtime.wire import Answer, OutcomeUnknown, Request, Unreachable
+from controller_manager.runtime.wire import Answer, NoAnswer, Request, Unreachable, no_answer
 
-CONNECTIONS: Final = 32
 IDLE_SECONDS: Final = 30.0
 """How long a connection is kept unused: less than any server does, so that none is closed under a request."""
 CONNECT_SECONDS: Final = 10.0
@@ -52,21 +49,18 @@ class AiohttpTransport:
         trust = tls.context(access) if self._origin.scheme == "https" else True
         self._requests = _session(trust=trust)
         self._streams = _session(trust=trust)
-        self._turns = asyncio.Semaphore(CONNECTIONS)
 
     @property
     def host(self) -> str:
         return self._origin.authority
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
-        # The deadline begins with the request's turn: what waits for a connection has not been sent.
-        async with self._turns:
-            try:
-                async with await self._open(self._requests, request, headers) as answer:
-                    body = await answer.read()
-                    return Answer(answer.status, _retry_after(answer), body)
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise _no_answer(error, request) from error
+        try:
+            async with await self._open(self._requests, request, headers) as answer:
+                body = await answer.read()
+                return Answer(answer.status, _retry_after(answer), body)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _no_answer(error, request) from error
 
     @asynccontextmanager
     async def stream(self, request: Request, headers: Mapping[str, str]) -> AsyncIterator["_Stream"]:
@@ -150,12 +144,12 @@ class _Failed(aiohttp.ClientError):
         self.cause = cause
 
 
-def _no_answer(error: Exception, request: Request) -> Unreachable | OutcomeUnknown:
+def _no_answer(error: Exception, request: Request) -> NoAnswer:
     cause = error.cause if isinstance(error, _Failed) else error
-    text = f"{request.method} {request.target}: {str(cause) or type(cause).__name__}"
-    if request.is_read or isinstance(cause, ClientConnectorError | ConnectionTimeoutError):
-        return Unreachable(text)
-    return OutcomeUnknown(text)
+    problem = str(cause) or type(cause).__name__
+    if isinstance(cause, ClientConnectorError | ConnectionTimeoutError):
+        return Unreachable(f"{request.method} {request.target}: {problem}")
+    return no_answer(request, problem)
 
 
 def _retry_after(answer: aiohttp.ClientResponse) -> float | None:

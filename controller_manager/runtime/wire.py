@@ -46,6 +46,12 @@ class OutcomeUnknown(NoAnswer):
     """A write was sent, and nobody has told whether it was done."""
 
 
+def no_answer(request: Request, problem: str) -> NoAnswer:
+    """Of a request that was sent."""
+    text = f"{request.method} {request.target}: {problem}"
+    return Unreachable(text) if request.is_read else OutcomeUnknown(text)
+
+
 class Stream(Protocol):
     """An answer that is read as it comes. Iteration ends with the stream, whether it was ended or cut."""
 

@@ -167,6 +167,7 @@ async def test_an_empty_list_may_have_no_items(client, transport):
         pytest.param(problem(500, "InternalError"), status.InternalError, id="internal"),
         pytest.param(problem(504, "Timeout"), OutcomeUnknown, id="a write that took too long"),
         pytest.param(Answer(502, None, b"<html>"), OutcomeUnknown, id="a write behind a proxy"),
+        pytest.param(Answer(200, None, b"<html>"), OutcomeUnknown, id="a success that says nothing"),
         pytest.param(Unreachable(), Unreachable, id="unreachable"),
         pytest.param(OutcomeUnknown(), OutcomeUnknown, id="cut"),
     ],

@@ -2,6 +2,7 @@ import pytest
 
 from apimachinery.clock import SteppedClock
 from controller_manager.runtime.credentials import FileToken, FixedToken
+from controller_manager.runtime.wire import Unreachable
 
 
 @pytest.fixture
@@ -36,3 +37,8 @@ async def test_a_file_is_read_again_when_its_token_is_not_taken(file):
     assert credential.forget("one")
     assert await credential.token() == "two"
     assert credential.forget("one")
+
+
+async def test_without_its_file_the_server_is_unreachable(tmp_path):
+    with pytest.raises(Unreachable, match=r"no token: .*No such file"):
+        await FileToken(tmp_path / "absent", SteppedClock()).token()

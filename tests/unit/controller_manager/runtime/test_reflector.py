@@ -278,12 +278,13 @@ async def test_it_starts_before_the_server_does(transport):
     assert scene.told.words == ["+a"]
 
 
-async def test_what_is_no_event_is_taken_for_a_broken_connection(transport):
+@pytest.mark.parametrize("line", [b"<html>\n", b"{}\n", b"[]\n", b'{"type":"ADDED","object":{}}\n'])
+async def test_what_is_no_event_is_taken_for_a_broken_connection(transport, line):
     first = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
         transport.will_stream(initial(tree("a", 8), revision=9))
-        first.feed(b"<html>\n")
+        first.feed(line)
         await rest(scene, 0.8)
         await scene.informer.when_reached(9)
     assert scene.told.words == ["+a"]

@@ -9,8 +9,9 @@ import pytest
 from apimachinery.chance import SeededChance
 from apimachinery.clock import RealClock
 from apiserver.pki.issue import Issuer, Subject, make_authority
+from controller_manager.runtime.bounded import UNDER_WAY, Bounded
 from controller_manager.runtime.kubeconfig import Access
-from controller_manager.runtime.transport import CONNECTIONS, LARGE, AiohttpTransport
+from controller_manager.runtime.transport import LARGE, AiohttpTransport
 from controller_manager.runtime.wire import Answer, OutcomeUnknown, Request, Unreachable
 from tests.support.raw_server import answer, serving
 from tests.support.turns import until
@@ -110,14 +111,14 @@ async def test_there_are_only_so_many_connections():
         waiting.append(writer)
 
     async with serving(talk) as server, reaching(server.url) as transport:
-        sending = [asyncio.create_task(transport.send(request(), SAID)) for _ in range(CONNECTIONS + 8)]
-        await until(lambda: len(waiting) == CONNECTIONS)
-        while waiting or not all(task.done() for task in sending):
-            if waiting:
-                waiting.pop().write(answer())
-            await until(lambda: waiting or all(task.done() for task in sending))
+        bounded = Bounded(transport)
+        sending = [asyncio.create_task(bounded.send(request(), SAID)) for _ in range(UNDER_WAY + 8)]
+        await until(lambda: len(waiting) == UNDER_WAY)
+        for _ in sending:
+            await until(lambda: waiting)
+            waiting.pop().write(answer())
         await asyncio.gather(*sending)
-    assert len(server.connections) == CONNECTIONS
+    assert len(server.connections) == UNDER_WAY
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])

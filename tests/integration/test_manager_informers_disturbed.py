@@ -1,0 +1,153 @@
+"""Informers whose way to the server breaks: at the end they hold what is there, and told of each change once."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from apimachinery import meta
+from apimachinery.clock import RealClock
+from controller_manager.kinds import CONFIG_MAPS
+from controller_manager.runtime.resource import Key
+from etcd.embedded.memory import MemoryStore
+from tests.support.apiserver import running
+from tests.support.impatient import Impatient
+from tests.support.informed import Told, informers_of
+from tests.support.manager_client import client_of
+from tests.support.relay import relayed
+from tests.support.turns import until
+
+
+def config_map(name, **data):
+    return {"metadata": {"name": name, "namespace": "default"}, "data": data}
+
+
+@contextlib.asynccontextmanager
+async def watched(server):
+    """A direct client, the relay, and an informer behind it that never rests for long."""
+    async with (
+        client_of(server.url) as direct,
+        relayed(server.url) as relay,
+        client_of(relay.url) as client,
+        informers_of(client, CONFIG_MAPS, clock=Impatient()) as informers,
+    ):
+        yield direct, relay, informers.of(CONFIG_MAPS)
+
+
+async def agree(informer, client):
+    """Wait until the cache holds what the server has."""
+    listed = await client.list(CONFIG_MAPS)
+    there = {meta.name(one): meta.resource_version(one) for one in listed.items}
+    await until(
+        lambda: {meta.name(one): meta.resource_version(one) for one in informer.lister.all()} == there
+    )
+
+
+@pytest.fixture
+async def server():
+    async with running() as server:
+        yield server
+
+
+async def test_connections_that_are_cut(server):
+    async with watched(server) as (direct, relay, informer):
+        told = Told(informer)
+        for name in "abcde":
+            relay.cut()
+            await direct.create(CONFIG_MAPS, config_map(name))
+            await agree(informer, direct)
+    assert told.words == ["+a", "+b", "+c", "+d", "+e"]
+
+
+@pytest.mark.parametrize("count", [1, 700, 5000])
+async def test_a_connection_that_is_cut_in_the_middle_of_a_line(server, count):
+    async with watched(server) as (direct, relay, informer):
+        told = Told(informer)
+        relay.cut_after(count)
+        await direct.create(CONFIG_MAPS, config_map("large", text="x" * 9000))
+        await direct.create(CONFIG_MAPS, config_map("small"))
+        await agree(informer, direct)
+    assert told.words == ["+large", "+small"]
+
+
+async def test_a_line_of_megabytes(server):
+    async with watched(server) as (direct, _, informer):
+        text = "x" * 900_000
+        await direct.create(CONFIG_MAPS, config_map("large", text=text))
+        await agree(informer, direct)
+        assert informer.lister.get("default", "large")["data"] == {"text": text}
+
+
+async def test_a_server_that_is_away_for_a_while(server):
+    async with watched(server) as (direct, relay, informer):
+        await direct.create(CONFIG_MAPS, config_map("goes"))
+        await direct.create(CONFIG_MAPS, config_map("stays"))
+        await agree(informer, direct)
+        told = Told(informer)
+        told.words.clear()
+        relay.refuse()
+        await direct.delete(CONFIG_MAPS, Key("default", "goes"))
+        await direct.create(CONFIG_MAPS, config_map("comes"))
+        await relay.listen()
+        await agree(informer, direct)
+    assert sorted(told.words) == ["+comes", "-goes"]
+
+
+async def test_another_server_with_another_history(server):
+    """Its revisions are lower, so nothing of what was known before may be waited for."""
+    async with (
+        running() as other,
+        client_of(other.url) as elsewhere,
+        watched(server) as (direct, relay, informer),
+    ):
+        for name in ("only here", "there too"):
+            made = await direct.create(CONFIG_MAPS, config_map(name.replace(" ", "-")))
+        await agree(informer, direct)
+        before = informer.revision
+        waits = informer.when_reached(int(meta.resource_version(made)) + 1000)
+        told = Told(informer)
+        told.words.clear()
+        relay.refuse()
+        await elsewhere.create(CONFIG_MAPS, config_map("there-too"))
+        relay.leads_to(other.url)
+        await relay.listen()
+        await agree(informer, elsewhere)
+        await waits
+        assert informer.revision < before
+    assert sorted(told.words) == ["-only-here", "~there-too"]
+
+
+async def test_history_that_is_forgotten():
+    """The server is replaced by one that knows no more than what is there, and the connection is never refused."""
+    store = MemoryStore(clock=RealClock())
+    async with running(kv=store) as server, watched(server) as (direct, relay, informer):
+        await direct.create(CONFIG_MAPS, config_map("goes"))
+        await agree(informer, direct)
+        told = Told(informer)
+        told.words.clear()
+        relay.hold()
+        await direct.delete(CONFIG_MAPS, Key("default", "goes"))
+        made = await direct.create(CONFIG_MAPS, config_map("comes"))
+        await store.compact(int(meta.resource_version(made)))
+        async with running(kv=store) as successor:
+            relay.leads_to(successor.url)
+            relay.cut()
+            await agree(informer, direct)
+            relay.refuse()  # the successor waits for its clients before it ends
+    assert sorted(told.words) == ["+comes", "-goes"]
+
+
+@pytest.mark.slow
+async def test_many_objects_and_many_changes(server):
+    """Ten thousand, half of them there before, while connections are cut."""
+    async with client_of(server.url) as direct:
+        await asyncio.gather(*(direct.create(CONFIG_MAPS, config_map(f"before-{i}")) for i in range(5000)))
+        async with watched(server) as (_, relay, informer):
+            told = Told(informer)
+            for round_ in range(10):
+                await asyncio.gather(
+                    *(direct.create(CONFIG_MAPS, config_map(f"after-{round_}-{i}")) for i in range(500))
+                )
+                relay.cut()
+            await agree(informer, direct)
+        assert len(told.words) == len(set(told.words)) == 10_000

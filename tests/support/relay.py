@@ -1,0 +1,90 @@
+"""A way to a server that the test may break: connections that are cut, servers that are away, or others in their place."""
+
+import asyncio
+import contextlib
+from urllib.parse import urlsplit
+
+
+class Relay:
+    """Listens at one address for as long as it is told to, and passes bytes on to where it leads."""
+
+    def __init__(self, url):
+        self.leads_to(url)
+        self._listening = None
+        self._port = 0
+        self._writers = set()
+        self._tasks = set()
+        self._bytes_left = None
+        self._passes = asyncio.Event()
+        self._passes.set()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self._port}"
+
+    def leads_to(self, url):
+        self._target = (urlsplit(url).hostname, urlsplit(url).port)
+
+    async def listen(self):
+        self._listening = await asyncio.start_server(self._pass_on, "127.0.0.1", self._port)
+        self._port = self._listening.sockets[0].getsockname()[1]
+
+    def refuse(self):
+        """Be away: nobody listens, and what was open is cut."""
+        self._listening.close()
+        self.cut()
+
+    def hold(self):
+        """Keep back what the server says, until everything is cut."""
+        self._passes.clear()
+
+    def cut(self):
+        self._bytes_left = None
+        self._passes.set()
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    def cut_after(self, count):
+        """Let so many bytes more come from the server, and then cut everything."""
+        self._bytes_left = count
+
+    async def _pass_on(self, reader, writer):
+        self._tasks.add(asyncio.current_task())
+        there, back = await asyncio.open_connection(*self._target)
+        self._writers |= {writer, back}
+        await asyncio.gather(self._say(reader, back), self._answer(there, writer))
+
+    async def _say(self, reader, writer):
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def _answer(self, reader, writer):
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(1 << 16):
+                await self._passes.wait()
+                if self._bytes_left is not None:
+                    data = data[: self._bytes_left]
+                    self._bytes_left -= len(data)
+                writer.write(data)
+                await writer.drain()
+                if self._bytes_left == 0:
+                    self.cut()
+        writer.close()
+
+    async def close(self):
+        self.refuse()
+        await asyncio.gather(*self._tasks)
+
+
+@contextlib.asynccontextmanager
+async def relayed(url):
+    relay = Relay(url)
+    await relay.listen()
+    try:
+        yield relay
+    finally:
+        await relay.close()
