@@ -179,13 +179,18 @@ def _check_no_new_finalizers(new: Tree, old: Tree, path: Path) -> Iterable[Field
 
 
 def check_finalizers(tree: Tree, rule: NameRule, path: Path = METADATA) -> Iterable[FieldError]:
-    return each(valid(rule.finalizer))(meta.metadata(tree).get("finalizers"), path.child("finalizers"))
+    finalizers = meta.metadata(tree).get("finalizers")
+    return each(valid(rule.finalizer))(finalizers, path.child("finalizers")) if finalizers else ()
 
 
 # --- who manages what
 
 
-def _check_printable(manager: str, path: Path) -> Iterator[FieldError]:
+def _check_printable(manager: str, path: Path) -> Iterable[FieldError]:
+    return () if manager.isprintable() else _unprintable(manager, path)
+
+
+def _unprintable(manager: str, path: Path) -> Iterator[FieldError]:
     at = 0
     for character in manager:
         if not character.isprintable():
