@@ -43,7 +43,12 @@ _ADDED: Final = Comparison(added=LEAF)
 
 def compare(atom: Atom, before: Any, after: Any) -> Comparison:
     """`TypedError` if an item of a list has no keys to be found by."""
-    return Comparison(*(difference(fields, LEAF) for fields in _compare(atom, before, after)))
+    if isinstance(atom, Scalar | ListAtom) or atom.atomic:
+        changes = _compare(atom, before, after)
+    else:
+        # Whole objects are compared because they differ: to see at once that they do not is for what is in them.
+        changes = _compare_maps(atom, before, after)
+    return Comparison(*(difference(fields, LEAF) for fields in changes))
 
 
 def _compare(atom: Atom, before: Any, after: Any) -> Comparison:
