@@ -8,9 +8,12 @@ from controller_manager.controllers.disruption.controller import DISRUPTION
 from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
 from controller_manager.controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
+from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
 from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
+from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
 from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
 from controller_manager.engines.namespaces.engine import NAMESPACE
 from controller_manager.engines.rootca import ROOT_CA
@@ -19,6 +22,8 @@ from controller_manager.runtime.engine import Engine
 from controller_manager.simulation.nodes import SIMULATED_NODES
 from controller_manager.simulation.pods import SIMULATED_PODS
 from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
+from controller_manager.simulation.storage.offered_class import OFFERED_CLASS
+from controller_manager.simulation.storage.provisioner import PROVISIONER
 
 CONTROLLERS: Final[tuple[Controller, ...]] = (
     DEPLOYMENT,
@@ -27,6 +32,10 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     STATEFUL_SET,
     DISRUPTION,
     STALE_POD_DISRUPTION,
+    PERSISTENT_VOLUME_BINDER,
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+    PROVISIONER,
     SERVICE_ACCOUNT,
     SERVICE_ENDPOINTS,
     SERVICE_ENDPOINT_SLICES,
@@ -39,12 +48,15 @@ ENGINES: Final[tuple[Engine, ...]] = (
     SCHEDULER_ENGINE,
     SIMULATED_NODES,
     SIMULATED_PODS,
+    OFFERED_CLASS,
 )
 
-OFF_BY_DEFAULT: Final[frozenset[str]] = frozenset()
+OFF_BY_DEFAULT: Final = frozenset({OFFERED_CLASS.name})
 """Run only where `--controllers` names them."""
 
-WITH_SIMULATED_NODES: Final = frozenset({SCHEDULER_ENGINE.name, SIMULATED_NODES.name, SIMULATED_PODS.name})
+WITH_SIMULATED_NODES: Final = frozenset(
+    {SCHEDULER_ENGINE.name, SIMULATED_NODES.name, SIMULATED_PODS.name, PROVISIONER.name}
+)
 """Run by default only with `--simulate-nodes`: elsewhere others do their work."""
 
 WORKERS: Final[Mapping[str, str]] = {

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from apimachinery import meta
+from controller_manager.runtime.client import ObjectList
 from controller_manager.runtime.resource import Key
 
 
@@ -19,6 +20,10 @@ class RecordedClient:
     async def get(self, resource, key, *, subresource=""):
         self._note("get", resource, key.name, subresource)
         return self.objects[key]
+
+    async def list(self, resource, namespace="", *, field_selector=""):
+        self._note("list", resource, namespace, field_selector)
+        return ObjectList([*self.objects.values()], str(self.revision), "")
 
     async def create(self, resource, body):
         name = meta.name(body) or f"{meta.generate_name(body)}{len(self.calls)}"

@@ -14,6 +14,7 @@ from apimachinery.status import (
 from controller_manager.kinds import PODS, REPLICA_SETS
 from controller_manager.runtime.actions import (
     Adopt,
+    Confirm,
     Create,
     Delete,
     Patch,
@@ -187,6 +188,32 @@ async def test_an_orphan_that_cannot_be_adopted_is_a_failure_unless_it_is_gone(r
     adopt = Adopt(resource=PODS, orphans=victims("a", "b"), owner_resource=REPLICA_SETS, owner=OWNER)
     with pytest.raises(Invalid):
         await runtime.do(adopt)
+
+
+@pytest.mark.parametrize(
+    ("name", "selector"),
+    [pytest.param("a", "metadata.name=a", id="one object"), pytest.param("", "", id="a namespace")],
+)
+async def test_what_is_confirmed_is_read_past_the_caches(runtime, name, selector):
+    runtime.client.objects = {key("a"): NAMED}
+    seen = []
+
+    def holds(found):
+        seen.extend(found)
+        return True
+
+    confirm = Confirm(resource=REPLICA_SETS, namespace="default", name=name, holds=holds)
+    await runtime.do(confirm, Create(resource=PODS, bodies=(NAMED,)))
+    assert runtime.client.told() == ["list replicasets default", "create pods web-0"]
+    assert runtime.client.calls[0][-1] == selector
+    assert seen == [NAMED]
+
+
+async def test_what_does_not_hold_ends_the_plan(runtime):
+    confirm = Confirm(resource=REPLICA_SETS, namespace="default", holds=lambda _: False)
+    with pytest.raises(Conflict):
+        await runtime.do(confirm, Create(resource=PODS, bodies=(NAMED,)))
+    assert runtime.client.told() == ["list replicasets default"]
 
 
 async def test_the_last_actions_are_told_how_the_first_ended(runtime):
