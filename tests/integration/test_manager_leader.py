@@ -1,0 +1,263 @@
+"""Two managers, one lease and one clock, at a real API server: exactly one works, and the other takes over in time."""
+
+import asyncio
+
+import pytest
+
+from apimachinery.chance import SeededChance
+from apimachinery.clock import SteppedClock
+from apimachinery.timestamps import format_micro_time
+from controller_manager.kinds import LEASES, SECRETS
+from controller_manager.runtime.leader import Candidate, Elector, LeaseLost, Timings
+from controller_manager.runtime.leading import lead
+from controller_manager.runtime.resource import Key
+from controller_manager.runtime.wire import Unreachable
+from tests.support.apiserver import running
+from tests.support.manager_client import client_of
+from tests.support.turns import turns, until
+
+LEASE = Key("kube-system", "manager")
+
+
+class Line:
+    """A client for leases whose line can be cut."""
+
+    def __init__(self, client):
+        self._client = client
+        self.is_cut = False
+        self.in_flight = 0
+
+    def __getattr__(self, verb):
+        async def call(*arguments, **options):
+            if self.is_cut:
+                raise Unreachable("cut")
+            self.in_flight += 1
+            try:
+                return await getattr(self._client, verb)(*arguments, **options)
+            finally:
+                self.in_flight -= 1
+
+        return call
+
+
+class Candidacy:
+    """One manager: whether it works, and since when."""
+
+    def __init__(self, client, clock, identity):
+        self.line = Line(client)
+        self.elector = Elector(
+            Candidate(lease=LEASE, identity=identity),
+            self.line,
+            clock=clock,
+            chance=SeededChance(len(identity)),
+        )
+        self.works = False
+        self._clock = clock
+
+    def start(self):
+        self.task = asyncio.create_task(lead(self.elector, self._work(), clock=self._clock, patience=10.0))
+
+    async def _work(self):
+        self.works = True
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self.works = False
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def client(clock):
+    async with running(clock=clock) as server:
+        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+        async with client_of(server.url, clock=clock) as client:
+            yield client
+
+
+@pytest.fixture
+async def candidates(client, clock):
+    candidates = Candidacy(client, clock, "first"), Candidacy(client, clock, "second-one")
+    yield candidates
+    for candidate in candidates:
+        candidate.task.cancel()
+    await asyncio.gather(*(candidate.task for candidate in candidates), return_exceptions=True)
+
+
+async def start(candidates):
+    """The first is faster."""
+    first, second = candidates
+    first.start()
+    await until(lambda: first.works)
+    second.start()
+    await until(lambda: second.elector.lease)
+    return first, second
+
+
+async def pass_time(clock, seconds, candidates=(), *, check=lambda: None):
+    """In steps of half a second; whoever asks the server then has his answer before the next."""
+    for _ in range(int(seconds / 0.5)):
+        clock.advance(0.5)
+        quiet = 0
+        while quiet < 25:
+            await turns(1)
+            quiet = 0 if any(candidate.line.in_flight for candidate in candidates) else quiet + 1
+        check()
+
+
+async def spec(client):
+    return (await client.get(LEASES, LEASE))["spec"]
+
+
+async def test_one_works_as_long_as_it_renews(client, clock, candidates):
+    first, second = await start(candidates)
+    before = clock.now()
+
+    def one_works():
+        assert (first.works, second.works) == (True, False)
+
+    await pass_time(clock, 60, candidates, check=one_works)
+    now = await spec(client)
+    assert now["holderIdentity"] == "first"
+    assert now["leaseDurationSeconds"] == 15
+    assert now["leaseTransitions"] == 0
+    assert now["acquireTime"] == format_micro_time(before)
+    assert now["renewTime"] > format_micro_time(before)
+
+
+async def test_who_stops_gives_the_lease_back_and_the_other_begins_at_once(client, clock, candidates):
+    first, second = await start(candidates)
+    first.task.cancel()
+    await asyncio.gather(first.task, return_exceptions=True)
+    assert not first.works
+    assert (await spec(client)).get("holderIdentity", "") == ""
+    assert (await spec(client))["leaseDurationSeconds"] == 1
+    await pass_time(clock, 5, candidates)
+    assert second.works
+    assert (await spec(client))["leaseTransitions"] == 1
+
+
+async def test_who_is_cut_off_stops_at_the_deadline_and_the_other_begins_later(clock, candidates):
+    first, second = await start(candidates)
+    await pass_time(clock, 6, candidates)
+    first.line.is_cut = True
+    cut = clock.monotonic()
+    stopped, began = [], []
+
+    def note():
+        assert not (first.works and second.works)
+        if not first.elector.may_write() and not stopped:
+            stopped.append(clock.monotonic() - cut)
+        if second.works and not began:
+            began.append(clock.monotonic() - cut)
+
+    await pass_time(clock, 30, candidates, check=note)
+    assert not first.works
+    with pytest.raises(LeaseLost):
+        await first.task
+    # The last renewal was up to two seconds before the cut; tries of the second are up to 4.4 seconds apart.
+    assert 7.5 <= stopped[0] <= 10
+    assert 12.5 <= began[0] <= 15 + 4.5
+    assert began[0] > stopped[0]
+
+
+async def test_who_slept_past_the_deadline_writes_nothing_more(clock, candidates):
+    """As a process that was stopped and goes on: nothing has run since, and the clock is further."""
+    first, _ = await start(candidates)
+    assert first.elector.may_write()
+    clock.advance(11)
+    assert not first.elector.may_write()
+
+
+async def test_a_line_that_is_mended_in_time_changes_nothing(clock, candidates):
+    first, second = await start(candidates)
+    await pass_time(clock, 6, candidates)
+    first.line.is_cut = True
+    await pass_time(clock, 6, candidates)
+    first.line.is_cut = False
+    await pass_time(clock, 30, candidates)
+    assert (first.works, second.works) == (True, False)
+
+
+async def test_a_lease_that_was_taken_away_is_lost_at_once(client, clock, candidates):
+    first, second = await start(candidates)
+    found = await client.get(LEASES, LEASE)
+    taken = {**found["spec"], "holderIdentity": "somebody"}
+    await client.update(LEASES, {**found, "spec": taken})
+    await pass_time(clock, 5, candidates)
+    assert not first.works
+    with pytest.raises(LeaseLost):
+        await first.task
+    assert (await spec(client))["holderIdentity"] == "somebody"
+    assert not second.works
+
+
+async def test_a_lease_that_was_deleted_is_made_anew(client, clock, candidates):
+    first, _ = await start(candidates)
+    await client.delete(LEASES, LEASE)
+    await pass_time(clock, 5, candidates)
+    found = await spec(client)
+    assert found["holderIdentity"] in ("first", "second-one")
+    assert [first.works, candidates[1].works] == [
+        found["holderIdentity"] == "first",
+        found["holderIdentity"] == "second-one",
+    ]
+
+
+async def test_work_that_fails_gives_the_lease_back(client, clock):
+    async def fail():
+        raise ValueError("why")
+
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    with pytest.raises(ValueError, match="why"):
+        await lead(elector, fail(), clock=clock, patience=10.0)
+    assert (await spec(client)).get("holderIdentity", "") == ""
+
+
+async def test_what_is_in_hand_is_finished_before_the_lease_is_given_back(client, clock):
+    ended = []
+
+    async def work():
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await client.create(SECRETS, {"metadata": {"namespace": "default", "name": "last"}})
+            ended.append((await spec(client))["holderIdentity"])
+
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    leading = asyncio.create_task(lead(elector, work(), clock=clock, patience=10.0))
+    await until(lambda: elector.is_leading)
+    await turns(3)
+    leading.cancel()
+    await asyncio.gather(leading, return_exceptions=True)
+    assert ended == ["a"]
+
+
+async def test_who_does_not_end_in_time_is_cut_off(client, clock):
+    cut = []
+
+    async def work():
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                cut.append(clock.monotonic())
+                raise
+
+    timings = Timings(lease_duration=60, renew_deadline=50)
+    candidate = Candidate(lease=LEASE, identity="a", timings=timings)
+    elector = Elector(candidate, client, clock=clock, chance=SeededChance())
+    leading = asyncio.create_task(lead(elector, work(), clock=clock, patience=10.0))
+    await until(lambda: elector.is_leading)
+    await turns(3)
+    leading.cancel()
+    await turns(5)
+    await pass_time(clock, 12)
+    await asyncio.gather(leading, return_exceptions=True)
+    assert cut == [10.0]
+    assert (await spec(client)).get("holderIdentity", "") == ""
