@@ -1,5 +1,6 @@
 """The controller manager's client at a real API server: every verb, and errors by their names."""
 
+import orjson
 import pytest
 
 from apimachinery.status import AlreadyExists, Conflict, Invalid, NotFound, Unauthorized
@@ -157,3 +158,17 @@ async def test_a_server_that_is_not_there_is_unreachable():
     async with client_of("http://127.0.0.1:1") as nobody:
         with pytest.raises(Unreachable, match="POST /api/v1/namespaces/default/configmaps"):
             await nobody.create(CONFIG_MAPS, config_map("a"))
+
+
+async def test_a_controller_may_be_a_service_account_of_its_own():
+    """The server made none for it and, having no controllers, not even its namespace's."""
+    async with running() as server, client_of(server.url, use_service_account_credentials=True) as client:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        controller = client.acting_as("replicaset-controller")
+        mine = await client.raw("POST", path, body=orjson.dumps(review))
+        its = await controller.raw("POST", path, body=orjson.dumps(review))
+        assert mine["status"]["userInfo"]["username"] == "admin"
+        assert its["status"]["userInfo"]["username"] == (
+            "system:serviceaccount:kube-system:replicaset-controller"
+        )
