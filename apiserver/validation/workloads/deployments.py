@@ -49,6 +49,7 @@ def _check_deadline(spec: Tree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, seconds, "must be greater than minReadySeconds")
 
 
+_REPLICAS: Final = field("replicas", non_negative)
 _REST: Final = every(
     field("strategy", _check_strategy, absent={}),
     field("minReadySeconds", non_negative),
@@ -59,7 +60,7 @@ _REST: Final = every(
 
 def _check_spec(spec: Tree, leniency: Leniency) -> Iterator[FieldError]:
     path = ROOT.child("spec")
-    yield from field("replicas", non_negative)(spec, path)
+    yield from _REPLICAS(spec, path)
     yield from check_selected_replicas(spec, path, leniency)
     yield from _REST(spec, path)
 
