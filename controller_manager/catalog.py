@@ -16,7 +16,10 @@ from controller_manager.controllers.storageprotection.claims import CLAIM_PROTEC
 from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
 from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
 from controller_manager.engines.namespaces.engine import NAMESPACE
+from controller_manager.engines.nodelifecycle.engine import NODE_LIFECYCLE
+from controller_manager.engines.podgc.engine import POD_GARBAGE_COLLECTOR
 from controller_manager.engines.rootca import ROOT_CA
+from controller_manager.engines.tainteviction.engine import TAINT_EVICTION
 from controller_manager.runtime.controller import Controller
 from controller_manager.runtime.engine import Engine
 from controller_manager.simulation.nodes import SIMULATED_NODES
@@ -44,6 +47,8 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
 ENGINES: Final[tuple[Engine, ...]] = (
     GARBAGE_COLLECTOR,
     NAMESPACE,
+    NODE_LIFECYCLE,
+    POD_GARBAGE_COLLECTOR,
     ROOT_CA,
     SCHEDULER_ENGINE,
     SIMULATED_NODES,

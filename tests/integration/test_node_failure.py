@@ -1,0 +1,212 @@
+"""A node that falls silent: its conditions, its taints, its pods, and its return."""
+
+import contextlib
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Controllers, Simulation
+from controller_manager.engines.nodelifecycle.engine import NODE_LIFECYCLE
+from controller_manager.engines.podgc.engine import POD_GARBAGE_COLLECTOR
+from controller_manager.engines.tainteviction.engine import TAINT_EVICTION
+from controller_manager.simulation.nodes import SIMULATED_NODES
+from controller_manager.simulation.pods import SIMULATED_PODS
+from tests.support.apiserver import running
+from tests.support.manager import running_manager
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+EVENTS = "/api/v1/namespaces/default/events"
+STOP = "mockube.dev/stop-heartbeats"
+ENGINES = (SIMULATED_NODES, SIMULATED_PODS, NODE_LIFECYCLE, TAINT_EVICTION, POD_GARBAGE_COLLECTOR)
+
+
+class Cluster:
+    def __init__(self, server, manager):
+        self.server = server
+        self.manager = manager
+
+    async def node(self, name="node-1"):
+        return (await self.server.get(f"{NODES}/{name}")).body
+
+    async def pod(self, name="p"):
+        answer = await self.server.get(f"{PODS}/{name}")
+        return answer.body if answer.status == 200 else None
+
+    async def run(self, name="p", node="node-1", **spec):
+        spec = {"nodeName": node, "containers": [{"name": "c", "image": "nginx"}], **spec}
+        answer = await self.server.post(PODS, {"metadata": {"name": name}, "spec": spec})
+        assert answer.status == 201, answer.data
+        await self.manager.settle()
+
+    async def silence(self, *names):
+        await self._annotate(names, "true")
+
+    async def wake(self, *names):
+        await self._annotate(names, None)
+
+    async def _annotate(self, names, text):
+        for name in names:
+            await self.server.patch(f"{NODES}/{name}", {"metadata": {"annotations": {STOP: text}}})
+        await self.manager.settle()
+
+    async def taints(self, name="node-1"):
+        taints = (await self.node(name))["spec"].get("taints") or []
+        return sorted((taint["key"].rpartition("/")[2], taint["effect"]) for taint in taints)
+
+    async def told(self, kind):
+        events = (await self.server.get(EVENTS)).body["items"]
+        return [(e["reason"], e["message"]) for e in events if e["involvedObject"]["kind"] == kind]
+
+
+@contextlib.asynccontextmanager
+async def cluster_of(nodes=3, **options):
+    clock = SteppedClock()
+    config = Config(simulation=Simulation(simulate_nodes=nodes), controllers=Controllers(**options))
+    async with running(clock=clock) as server:
+        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        async with running_manager(server, clock, engines=ENGINES, config=config) as manager:
+            await manager.step(5)
+            yield Cluster(server, manager)
+
+
+@pytest.fixture
+async def cluster():
+    async with cluster_of() as cluster:
+        yield cluster
+
+
+def condition(obj, name):
+    return next(one for one in obj["status"]["conditions"] if one["type"] == name)
+
+
+async def test_nodes_are_greeted(cluster):
+    assert (
+        "RegisteredNode",
+        "Node node-2 event: Registered Node node-2 in Controller",
+    ) in await cluster.told("Node")
+    await cluster.server.delete(f"{NODES}/node-2")
+    await cluster.manager.step(5)
+    assert ("RemovingNode", "Node node-2 event: Removing Node node-2 from Controller") in await cluster.told(
+        "Node"
+    )
+
+
+async def test_healthy_nodes_have_no_taints(cluster):
+    await cluster.manager.step(600)
+    assert await cluster.taints() == []
+    assert condition(await cluster.node(), "Ready")["status"] == "True"
+
+
+async def test_a_silent_node_becomes_unknown_and_its_pods_not_ready(cluster):
+    await cluster.run()
+    await cluster.silence("node-1")
+    await cluster.manager.step(45)
+    assert condition(await cluster.node(), "Ready")["status"] == "True"
+    await cluster.manager.step(15)
+    ready = condition(await cluster.node(), "Ready")
+    assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusUnknown")
+    assert condition(await cluster.pod(), "Ready")["status"] == "False"
+    assert ("NodeNotReady", "Node node-1 status is now: NodeNotReady") in await cluster.told("Node")
+    assert ("NodeNotReady", "Node is not ready") in await cluster.told("Pod")
+    await cluster.manager.step(5)
+    assert await cluster.taints() == [("unreachable", "NoExecute"), ("unreachable", "NoSchedule")]
+
+
+async def test_pods_leave_a_silent_node_after_five_minutes(cluster):
+    await cluster.run()
+    await cluster.silence("node-1")
+    await cluster.manager.step(65)
+    await cluster.manager.step(290)
+    assert "deletionTimestamp" not in (await cluster.pod())["metadata"]
+    await cluster.manager.step(20)
+    pod = await cluster.pod()
+    assert pod["metadata"]["deletionTimestamp"]
+    target = condition(pod, "DisruptionTarget")
+    assert (target["reason"], target["message"]) == (
+        "DeletionByTaintManager",
+        "Taint manager: deleting due to NoExecute taint",
+    )
+    assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in await cluster.told("Pod")
+
+
+async def test_a_node_that_comes_back_keeps_its_pods(cluster):
+    await cluster.run()
+    await cluster.silence("node-1")
+    await cluster.manager.step(120)
+    await cluster.wake("node-1")
+    await cluster.manager.step(10)
+    assert await cluster.taints() == []
+    assert condition(await cluster.node(), "Ready")["status"] == "True"
+    pod = await cluster.pod()
+    assert condition(pod, "Ready")["status"] == "True"
+    assert ("TaintManagerEviction", "Cancelling deletion of Pod default/p") in await cluster.told("Pod")
+    await cluster.manager.step(600)
+    assert (await cluster.pod())["metadata"]["uid"] == pod["metadata"]["uid"]
+
+
+async def test_nothing_is_driven_out_if_nobody_is_heard(cluster):
+    await cluster.run()
+    await cluster.silence("node-1", "node-2", "node-3")
+    await cluster.manager.step(600)
+    assert await cluster.taints() == [("unreachable", "NoSchedule")]
+    assert "deletionTimestamp" not in (await cluster.pod())["metadata"]
+
+
+async def test_nodes_are_given_up_one_after_the_other():
+    async with cluster_of(nodes=5) as cluster:
+        await cluster.silence("node-1", "node-2")
+        await cluster.manager.step(65)
+        given_up = [("unreachable", "NoExecute") in await cluster.taints(f"node-{at}") for at in (1, 2)]
+        assert given_up == [True, False]
+        await cluster.manager.step(10)
+        assert ("unreachable", "NoExecute") in await cluster.taints("node-2")
+
+
+async def test_a_cordoned_node_is_tainted(cluster):
+    await cluster.server.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
+    await cluster.manager.settle()
+    assert await cluster.taints() == [("unschedulable", "NoSchedule")]
+    await cluster.server.patch(f"{NODES}/node-1", {"spec": {"unschedulable": None}})
+    await cluster.manager.settle()
+    assert await cluster.taints() == []
+
+
+async def test_a_taint_of_the_user_drives_pods_out_at_once(cluster):
+    await cluster.run("stays", tolerations=[{"operator": "Exists"}])
+    await cluster.run("goes")
+    await cluster.server.patch(f"{NODES}/node-1", {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}})
+    await cluster.manager.settle()
+    assert await cluster.pod("stays")
+    assert await cluster.pod("goes") is None
+
+
+# --- pods that nobody collects otherwise
+
+
+async def test_pods_of_a_node_that_is_gone_are_collected(cluster):
+    await cluster.run()
+    await cluster.server.delete(f"{NODES}/node-1")
+    await cluster.manager.step(39)
+    assert await cluster.pod()
+    await cluster.manager.step(41)
+    assert await cluster.pod() is None
+
+
+async def test_pods_that_ended_are_collected_beyond_a_number():
+    async with cluster_of(terminated_pod_gc_threshold=1) as cluster:
+        for name in ("a", "b"):
+            containers = [{"name": "c", "image": "busybox", "command": ["true"]}]
+            await cluster.run(name, containers=containers, restartPolicy="Never")
+        await cluster.manager.step(20)
+        assert [await cluster.pod(name) is None for name in ("a", "b")] == [True, False]
+
+
+async def test_pods_that_were_never_bound_are_let_go(cluster):
+    await cluster.run(node="")
+    await cluster.server.patch(f"{PODS}/p", {"metadata": {"finalizers": ["a.b/c"]}})
+    await cluster.server.delete(f"{PODS}/p")
+    await cluster.manager.step(20)
+    assert (await cluster.pod())["status"]["phase"] == "Failed"

@@ -1,0 +1,171 @@
+"""When a node counts as silent, what becomes of its conditions and taints, and how many a zone gives up at a time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apimachinery.timestamps import format_time
+from controller_manager.engines.nodelifecycle.health import is_silent, listen, unknown_conditions
+from controller_manager.engines.nodelifecycle.taints import driving_out, keeping_away
+from controller_manager.engines.nodelifecycle.zones import Limits, State, Zone, by_zone, rate_of, state_of
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+GRACE = timedelta(seconds=50)
+LIMITS = Limits(rate=0.1, slow_rate=0.01, threshold=0.55, large=50)
+
+
+def at(seconds):
+    return NOW + timedelta(seconds=seconds)
+
+
+def node(ready="True", *, heartbeat="a", taints=(), labels=None, **others):
+    conditions = [] if ready is None else [{"type": "Ready", "status": ready, "lastHeartbeatTime": heartbeat}]
+    conditions += [
+        {"type": name, "status": status} for name, status in others.items() if name != "unschedulable"
+    ]
+    return {
+        "metadata": {"name": "n", "creationTimestamp": format_time(NOW), "labels": labels or {}},
+        "spec": {"taints": list(taints), "unschedulable": others.get("unschedulable", False)},
+        "status": {"conditions": conditions},
+    }
+
+
+def lease(text):
+    return {"spec": {"renewTime": text}}
+
+
+def heard(*looks):
+    health = None
+    for seconds, seen, renewed in looks:
+        health = listen(health, seen, lease(renewed) if renewed else None, at(seconds))
+    return health
+
+
+@pytest.mark.parametrize(
+    ("looks", "now", "silent"),
+    [
+        pytest.param([(0, node(), None)], 50, False, id="within the grace"),
+        pytest.param([(0, node(), None)], 51, True, id="beyond it"),
+        pytest.param([(0, node(), None), (40, node(heartbeat="b"), None)], 90, False, id="its status is new"),
+        pytest.param([(0, node(), "1"), (40, node(), "2")], 90, False, id="its Lease is renewed"),
+        pytest.param([(0, node(), "1"), (40, node(), "1")], 51, True, id="its Lease stays as it is"),
+        pytest.param([(0, node(), "1"), (40, node(), None)], 51, True, id="its Lease is gone"),
+        pytest.param([(0, node(None), None)], 60, False, id="it has time to begin"),
+        pytest.param([(0, node(None), None)], 61, True, id="it never began"),
+        pytest.param([(100, node(None), None)], 101, True, id="it was there long before"),
+        pytest.param([(100, node(None), "1")], 150, False, id="only its Lease is kept"),
+        pytest.param([(0, node(None), None), (55, node(), None)], 105, False, id="it began late"),
+    ],
+)
+def test_silence(looks, now, silent):
+    assert is_silent(heard(*looks), at(now), GRACE) is silent
+
+
+def test_a_silent_node_has_unknown_conditions():
+    changes = unknown_conditions(node(MemoryPressure="False", DiskPressure="Unknown"), NOW)
+    stopped = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+    assert [(c["type"], c["status"], c["reason"], c["message"]) for c in changes] == [
+        ("Ready", "Unknown", *stopped),
+        ("MemoryPressure", "Unknown", *stopped),
+        ("PIDPressure", "Unknown", "NodeStatusNeverUpdated", "Kubelet never posted node status."),
+    ]
+    assert changes[2]["lastHeartbeatTime"] == format_time(NOW)
+
+
+def test_nothing_changes_once_everything_is_unknown():
+    every = dict.fromkeys(("MemoryPressure", "DiskPressure", "PIDPressure"), "Unknown")
+    assert unknown_conditions(node("Unknown", **every), NOW) == []
+
+
+def taint(key, effect="NoSchedule", **fields):
+    return {"key": key, "effect": effect, **fields}
+
+
+NEW = {"timeAdded": format_time(NOW)}
+
+
+@pytest.mark.parametrize(
+    ("seen", "taints"),
+    [
+        pytest.param(node(), None, id="healthy"),
+        pytest.param(node("False"), [taint("node.kubernetes.io/not-ready", **NEW)], id="not ready"),
+        pytest.param(node("Unknown"), [taint("node.kubernetes.io/unreachable", **NEW)], id="unknown"),
+        pytest.param(
+            node(taints=[taint("node.kubernetes.io/not-ready"), taint("mine")]),
+            [taint("mine")],
+            id="ready again",
+        ),
+        pytest.param(
+            node(
+                MemoryPressure="True", unschedulable=True, taints=[taint("node.kubernetes.io/unschedulable")]
+            ),
+            [taint("node.kubernetes.io/unschedulable"), taint("node.kubernetes.io/memory-pressure", **NEW)],
+            id="one more",
+        ),
+        pytest.param(
+            node(taints=[taint("node.kubernetes.io/not-ready", "NoExecute")]),
+            None,
+            id="another effect is not touched",
+        ),
+    ],
+)
+def test_taints_that_keep_pods_away(seen, taints):
+    assert keeping_away(seen, NOW) == taints
+
+
+@pytest.mark.parametrize(
+    ("ready", "present", "taints"),
+    [
+        pytest.param("True", [], None, id="healthy"),
+        pytest.param(
+            "False", [], [taint("node.kubernetes.io/not-ready", "NoExecute", **NEW)], id="not ready"
+        ),
+        pytest.param(
+            "Unknown",
+            [taint("node.kubernetes.io/not-ready", "NoExecute"), taint("mine", "NoExecute")],
+            [taint("mine", "NoExecute"), taint("node.kubernetes.io/unreachable", "NoExecute", **NEW)],
+            id="exchanged",
+        ),
+        pytest.param("True", [taint("node.kubernetes.io/unreachable", "NoExecute")], [], id="healed"),
+        pytest.param(
+            "False", [taint("node.kubernetes.io/not-ready", "NoExecute")], None, id="as it should be"
+        ),
+    ],
+)
+def test_taints_that_drive_pods_out(ready, present, taints):
+    assert driving_out(node(ready, taints=present), ready, NOW) == taints
+
+
+@pytest.mark.parametrize(
+    ("ready", "ill", "state", "rate"),
+    [
+        pytest.param(3, 0, State.NORMAL, 0.1, id="all well"),
+        pytest.param(1, 2, State.NORMAL, 0.1, id="few are ill"),
+        pytest.param(4, 5, State.PARTIAL, 0, id="many of a few"),
+        pytest.param(40, 60, State.PARTIAL, 0.01, id="many of many"),
+        pytest.param(0, 1, State.FULL, 0.1, id="the only one"),
+        pytest.param(5, 5, State.NORMAL, 0.1, id="below the threshold"),
+    ],
+)
+def test_zones(ready, ill, state, rate):
+    nodes = [node()] * ready + [node("Unknown")] * ill
+    assert state_of(nodes, LIMITS) is state
+    assert rate_of(state, len(nodes), LIMITS) == rate
+
+
+def test_nodes_are_given_up_one_after_the_other():
+    zone = Zone()
+    taken = [seconds for seconds in range(30) if zone.take(at(seconds), 0.1)]
+    assert taken == [0, 10, 20]
+    assert not Zone().take(NOW, 0.0)
+
+
+def test_nodes_of_one_zone_belong_together():
+    east = {"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "east"}
+    nodes = [
+        node(labels=east),
+        node(),
+        node(labels=east),
+        node(labels={"node.kubernetes.io/exclude-disruption": ""}),
+    ]
+    assert {zone: len(members) for zone, members in by_zone(nodes).items()} == {"r:east": 2, ":": 1}

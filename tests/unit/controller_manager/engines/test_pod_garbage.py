@@ -1,0 +1,71 @@
+"""Which pods are garbage."""
+
+import pytest
+
+from controller_manager.engines.podgc import selection
+from controller_manager.workloads.podview import PodView
+
+
+def pod(name, *, phase="Running", node="n", age=0, deleting=False, reason=""):
+    created = f"2030-01-01T00:00:{59 - age:02d}Z"
+    metadata = {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": created}
+    if deleting:
+        metadata["deletionTimestamp"] = created
+    status = {"phase": phase, **({"reason": reason} if reason else {})}
+    return PodView.of({"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+
+
+def names(pods):
+    return [pod.key.name for pod in pods]
+
+
+ENDED = [
+    pod("young", phase="Succeeded", age=1),
+    pod("old", phase="Failed", age=9),
+    pod("evicted", phase="Failed", age=0, reason="Evicted"),
+    pod("twin", phase="Succeeded", age=1),
+    pod("runs", age=50),
+]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "expected"),
+    [
+        (4, []),
+        (3, ["evicted"]),
+        (2, ["evicted", "old"]),
+        (1, ["evicted", "old", "twin"]),
+        (0, []),
+    ],
+)
+def test_pods_that_ended_are_kept_up_to_a_number(threshold, expected):
+    assert names(selection.over_threshold(ENDED, threshold)) == expected
+
+
+def node(*, ready, out):
+    taints = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}] if out else []
+    return {"spec": {"taints": taints}, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
+
+
+def test_pods_of_nodes_that_were_given_up_go_if_they_are_to_go():
+    nodes = {
+        "n": node(ready="Unknown", out=True),
+        "ready": node(ready="True", out=True),
+        "in": node(ready="False", out=False),
+    }
+    pods = [
+        pod("stays"),
+        pod("goes", deleting=True),
+        pod("ready", node="ready", deleting=True),
+        pod("in", node="in", deleting=True),
+    ]
+    assert names(selection.on_given_up_nodes(pods, nodes)) == ["goes"]
+
+
+def test_pods_that_were_never_bound_go_if_they_are_to_go():
+    pods = [pod("waits", node=""), pod("goes", node="", deleting=True), pod("bound", deleting=True)]
+    assert names(selection.never_bound(pods)) == ["goes"]
+
+
+def test_pods_of_absent_nodes_go():
+    assert names(selection.on_absent_nodes([pod("a"), pod("b", node="gone")], frozenset({"gone"}))) == ["b"]
