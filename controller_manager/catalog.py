@@ -54,6 +54,7 @@ ENGINES: Final[tuple[Engine, ...]] = (
     SIMULATED_NODES,
     SIMULATED_PODS,
     OFFERED_CLASS,
+    TAINT_EVICTION,
 )
 
 OFF_BY_DEFAULT: Final = frozenset({OFFERED_CLASS.name})
