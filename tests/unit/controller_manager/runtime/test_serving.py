@@ -1,0 +1,69 @@
+"""What the manager tells of itself over HTTP, asked by a plain client."""
+
+from datetime import UTC, datetime
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from apimachinery.chance import SeededChance
+from controller_manager.runtime.certificate import self_signed
+from controller_manager.runtime.serving import Port, Told, serving
+
+
+@pytest.fixture
+def checks():
+    return {"leaderElection": lambda: "", "deployment-controller": lambda: ""}
+
+
+@pytest.fixture
+async def url(checks):
+    registry = CollectorRegistry()
+    Counter("things", "Things.", registry=registry).inc()
+    told = Told(checks=checks, registry=registry, settings={"a": 1})
+    async with serving(told, [Port(address="127.0.0.1", number=0)]) as (url,):
+        yield url
+
+
+async def get(url, method="GET"):
+    async with aiohttp.ClientSession() as session, session.request(method, url, ssl=False) as answer:
+        return answer.status, await answer.text()
+
+
+@pytest.mark.parametrize("endpoint", ["healthz", "livez", "readyz"])
+async def test_health(url, checks, endpoint):
+    assert await get(f"{url}/{endpoint}") == (200, "ok")
+    told = f"[+]leaderElection ok\n[+]deployment-controller ok\n{endpoint} check passed\n"
+    assert await get(f"{url}/{endpoint}?verbose") == (200, told)
+    checks["deployment-controller"] = lambda: "it sleeps"
+    told = f"[+]leaderElection ok\n[-]deployment-controller failed: it sleeps\n{endpoint} check failed\n"
+    assert await get(f"{url}/{endpoint}") == (500, told)
+
+
+async def test_health_of_one(url, checks):
+    path = f"{url}/healthz/deployment-controller"
+    assert await get(path) == (200, "ok")
+    checks["deployment-controller"] = lambda: "it sleeps"
+    assert await get(path) == (500, "internal server error: it sleeps\n")
+    assert (await get(f"{url}/healthz/nobody"))[0] == 404
+
+
+async def test_metrics_and_settings(url):
+    assert "things_total 1.0" in (await get(f"{url}/metrics"))[1]
+    assert await get(f"{url}/configz") == (200, '{"a":1}')
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [pytest.param("POST", "/healthz", 405, id="a write"), pytest.param("GET", "/", 404, id="nothing")],
+)
+async def test_there_is_nothing_else(url, method, path, code):
+    assert (await get(url + path, method))[0] == code
+
+
+async def test_a_certificate_of_its_own():
+    told = Told(checks={}, registry=CollectorRegistry(), settings={})
+    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
+    async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+        assert url.startswith("https://127.0.0.1:")
+        assert await get(f"{url}/healthz") == (200, "ok")
