@@ -19,7 +19,7 @@ from controller_manager.storage.matching import claim_reference
 from controller_manager.storage.names import MIGRATED, PROVISIONED_BY, SELECTED_NODE, STORAGE_PROVISIONER
 from controller_manager.workloads.claims import key_of
 
-SIMULATED: Final = "mockube.dev/simulated"
+SIMULATED: Final = "simulated.mockube.dev"
 """The provisioner of the class that the simulation offers."""
 
 ANSWERED: Final = frozenset(
@@ -34,6 +34,9 @@ ANSWERED: Final = frozenset(
     }
 )
 """The provisioners that it stands for: those of usual clouds and of clusters on one's own machine."""
+
+_DIRECTORIES: Final = "/var/lib/mockube/volumes"
+"""Where no directory is ever made: there are no machines."""
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -79,7 +82,7 @@ def _volume(claim: Tree, storage_class: Tree) -> dict[str, Any]:
     driver = meta.annotations(claim)[STORAGE_PROVISIONER]
     spec = {
         "capacity": wanted["resources"]["requests"],
-        "csi": {"driver": driver, "volumeHandle": name},
+        **_source(driver, name),
         "accessModes": wanted.get("accessModes"),
         "claimRef": claim_reference(claim),
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
@@ -95,6 +98,13 @@ def _volume(claim: Tree, storage_class: Tree) -> dict[str, Any]:
         "metadata": {"name": name, "annotations": {PROVISIONED_BY: driver}},
         "spec": {field: value for field, value in spec.items() if value},
     }
+
+
+def _source(driver: str, name: str) -> dict[str, Any]:
+    """A driver is named like a host. What is named otherwise is older than drivers, and lends out directories."""
+    if "/" in driver:
+        return {"hostPath": {"path": f"{_DIRECTORIES}/{name}", "type": "DirectoryOrCreate"}}
+    return {"csi": {"driver": driver, "volumeHandle": name}}
 
 
 def _affinity(storage_class: Tree) -> dict[str, Any]:

@@ -49,6 +49,13 @@ def test_whom_it_stands_for(provisioner, phase):
     assert provisioned(provisioner=provisioner).phase("data") == phase
 
 
+def test_what_is_older_than_drivers_lends_directories():
+    volume = volume_of(provisioned(provisioner="rancher.io/local-path"))
+    path = f"/var/lib/mockube/volumes/{meta.name(volume)}"
+    assert volume["spec"]["hostPath"] == {"path": path, "type": "DirectoryOrCreate"}
+    assert "csi" not in volume["spec"]
+
+
 def test_it_waits_for_the_scheduler_where_the_class_does():
     storage = provisioned(waits=True)
     assert storage.phase("data") == "Pending"

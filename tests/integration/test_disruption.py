@@ -1,0 +1,88 @@
+"""PodDisruptionBudgets by the manager beside a real server, and the evictions that they allow."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.controllers.disruption.controller import DISRUPTION
+from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
+from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from tests.support.apiserver import running
+from tests.support.manager import running_manager
+
+PODS = "/api/v1/namespaces/default/pods"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@pytest.fixture
+async def story():
+    clock = SteppedClock()
+    controllers = [SERVICE_ACCOUNT, DISRUPTION, STALE_POD_DISRUPTION]
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, controllers=controllers) as manager,
+    ):
+        yield Story(server, manager)
+
+
+class Story:
+    def __init__(self, server, manager):
+        self.server = server
+        self.manager = manager
+
+    async def pods(self, *names):
+        for name in names:
+            spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "node-1"}
+            pod = {"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec}
+            answer = await self.server.post(PODS, pod)
+            assert answer.status == 201, answer.body
+            await self.server.patch(f"{PODS}/{name}/status", {"status": READY})
+        await self.manager.settle()
+
+    async def budget(self, **spec):
+        selector = {"matchLabels": {"app": "web"}}
+        body = {"metadata": {"name": "guard"}, "spec": {"selector": selector, **spec}}
+        answer = await self.server.post(BUDGETS, body)
+        assert answer.status == 201, answer.body
+        await self.manager.settle()
+
+    async def evict(self, name):
+        answer = await self.server.post(f"{PODS}/{name}/eviction", {"metadata": {"name": name}})
+        await self.manager.settle()
+        return answer.status
+
+    async def status(self):
+        return (await self.server.get(f"{BUDGETS}/guard")).body["status"]
+
+
+async def test_as_many_are_evicted_as_the_budget_allows(story):
+    await story.pods("a", "b", "c")
+    await story.budget(minAvailable=2)
+    assert (await story.status())["disruptionsAllowed"] == 1
+    assert await story.evict("a") == 201
+    status = await story.status()
+    assert (status["disruptionsAllowed"], status["currentHealthy"]) == (0, 2)
+    assert "disruptedPods" not in status  # the pod is seen deleting
+    assert await story.evict("b") == 429
+
+
+async def test_a_budget_follows_its_pods(story):
+    await story.budget(minAvailable=1)
+    await story.pods("a", "b")
+    status = await story.status()
+    assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (2, 2, 1)
+    assert [(one["type"], one["status"]) for one in status["conditions"]] == [("DisruptionAllowed", "True")]
+    await story.server.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
+    await story.manager.settle()
+    assert (await story.status())["disruptionsAllowed"] == 0
+
+
+async def test_a_condition_that_nothing_came_of_is_taken_back(story):
+    await story.pods("a")
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "Test", "message": "m"}
+    since = {"lastTransitionTime": "2030-01-01T00:00:00Z"}
+    await story.server.patch(f"{PODS}/a/status", {"status": {"conditions": [{**condition, **since}]}})
+    await story.manager.step(121)
+    pod = (await story.server.get(f"{PODS}/a")).body
+    (found,) = [one for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget"]
+    assert found["status"] == "False"

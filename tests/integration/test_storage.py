@@ -1,0 +1,193 @@
+"""Claims and volumes by the manager beside a real server: bound, waiting, in use, released."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Simulation
+from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
+from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
+from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
+from controller_manager.simulation.storage.offered_class import OFFERED_CLASS
+from controller_manager.simulation.storage.provisioner import PROVISIONER
+from tests.support.apiserver import running
+from tests.support.manager import running_manager
+
+NAMESPACE = "/api/v1/namespaces/default"
+CLAIMS = f"{NAMESPACE}/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+CONTROLLERS = [SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER, CLAIM_PROTECTION, VOLUME_PROTECTION, PROVISIONER]
+
+
+@pytest.fixture
+async def story():
+    clock = SteppedClock()
+    async with (
+        running(clock=clock) as server,
+        running_manager(
+            server,
+            clock,
+            controllers=CONTROLLERS,
+            engines=[SCHEDULER_ENGINE],
+            config=Config(simulation=Simulation(simulate_nodes=1)),
+        ) as manager,
+    ):
+        yield Story(server, manager)
+
+
+class Story:
+    def __init__(self, server, manager):
+        self.server = server
+        self.manager = manager
+
+    async def make(self, collection, name, **fields):
+        answer = await self.server.post(collection, {"metadata": {"name": name}, **fields})
+        assert answer.status == 201, answer.body
+        await self.manager.settle()
+        return answer.body
+
+    async def claim(self, name="data", size="2Gi", **spec):
+        wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+        return await self.make(CLAIMS, name, spec={**wanted, **spec})
+
+    async def volume(self, name="vol", size="5Gi", **spec):
+        has = {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": size},
+            "hostPath": {"path": "/tmp/x"},
+        }
+        return await self.make(VOLUMES, name, spec={**has, **spec})
+
+    async def node(self, name="node-1"):
+        await self.make("/api/v1/nodes", name)
+        room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+        await self.server.patch(f"/api/v1/nodes/{name}/status", {"status": {"allocatable": room}})
+        await self.server.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+        await self.manager.settle()
+
+    async def pod(self, name="app", claim="data"):
+        volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+        containers = [{"name": "c", "image": "i"}]
+        await self.make(f"{NAMESPACE}/pods", name, spec={"containers": containers, "volumes": volumes})
+
+    async def delete(self, path, **options):
+        answer = await self.server.delete(path, options or None)
+        assert answer.status in (200, 202), answer.body
+        await self.manager.settle()
+
+    async def read(self, path):
+        return (await self.server.get(path)).body
+
+    async def phase(self, path):
+        return (await self.read(path)).get("status", {}).get("phase")
+
+    async def reasons(self):
+        return [event["reason"] for event in (await self.read(f"{NAMESPACE}/events"))["items"]]
+
+
+async def test_a_volume_made_by_hand(story):
+    await story.volume(storageClassName="manual")
+    await story.claim(storageClassName="manual")
+    claim = await story.read(f"{CLAIMS}/data")
+    assert (claim["status"]["phase"], claim["status"]["capacity"]) == ("Bound", {"storage": "5Gi"})
+    assert await story.phase(f"{VOLUMES}/vol") == "Bound"
+    await story.delete(f"{CLAIMS}/data")
+    assert await story.phase(f"{VOLUMES}/vol") == "Released"
+    await story.delete(f"{VOLUMES}/vol")
+    assert (await story.server.get(f"{VOLUMES}/vol")).status == 404
+
+
+async def test_a_claim_that_comes_first_is_bound_when_its_volume_comes(story):
+    await story.claim(storageClassName="")
+    assert await story.phase(f"{CLAIMS}/data") == "Pending"
+    await story.volume()
+    assert await story.phase(f"{CLAIMS}/data") == "Bound"
+
+
+async def test_a_volume_made_on_request_goes_with_its_claim(story):
+    await story.make(CLASSES, "fast", provisioner="rancher.io/local-path")
+    await story.claim(storageClassName="fast")
+    assert await story.phase(f"{CLAIMS}/data") == "Bound"
+    await story.delete(f"{CLAIMS}/data")
+    assert (await story.read(VOLUMES))["items"] == []
+
+
+async def test_a_claim_waits_for_its_pod_to_have_a_node(story):
+    await story.make(CLASSES, "late", provisioner="ebs.csi.aws.com", volumeBindingMode="WaitForFirstConsumer")
+    await story.claim(storageClassName="late")
+    assert await story.reasons() == ["WaitForFirstConsumer"]
+    await story.pod()
+    assert await story.phase(f"{CLAIMS}/data") == "Pending"
+    await story.node()
+    await story.manager.step(60)
+    claim = await story.read(f"{CLAIMS}/data")
+    assert claim["status"]["phase"] == "Bound"
+    assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "node-1"
+    assert (await story.read(f"{NAMESPACE}/pods/app"))["spec"]["nodeName"] == "node-1"
+    assert {"WaitForPodScheduled", "ExternalProvisioning", "ProvisioningSucceeded"} < {*await story.reasons()}
+
+
+async def test_a_volume_made_by_hand_waits_for_its_pod_too(story):
+    await story.make(
+        CLASSES, "local", provisioner="kubernetes.io/no-provisioner", volumeBindingMode="WaitForFirstConsumer"
+    )
+    await story.volume(storageClassName="local")
+    await story.claim(storageClassName="local")
+    assert (await story.phase(f"{CLAIMS}/data"), await story.phase(f"{VOLUMES}/vol")) == (
+        "Pending",
+        "Available",
+    )
+    await story.node()
+    await story.pod()
+    await story.manager.step(10)
+    assert (await story.phase(f"{CLAIMS}/data"), await story.phase(f"{VOLUMES}/vol")) == ("Bound", "Bound")
+
+
+async def test_a_claim_in_use_outlives_its_deletion(story):
+    await story.volume()
+    await story.claim(storageClassName="")
+    await story.node()
+    await story.pod()
+    await story.delete(f"{CLAIMS}/data")
+    assert (await story.read(f"{CLAIMS}/data"))["metadata"]["deletionTimestamp"]
+    await story.delete(f"{NAMESPACE}/pods/app", gracePeriodSeconds=0)
+    assert (await story.server.get(f"{CLAIMS}/data")).status == 404
+
+
+async def test_a_bound_volume_outlives_its_deletion(story):
+    await story.volume()
+    await story.claim(storageClassName="")
+    await story.delete(f"{VOLUMES}/vol")
+    assert await story.phase(f"{VOLUMES}/vol") == "Bound"
+    await story.delete(f"{CLAIMS}/data")
+    assert (await story.server.get(f"{VOLUMES}/vol")).status == 404
+
+
+@pytest.mark.parametrize("default", [None, "mine"], ids=["the only class", "beside another default"])
+async def test_a_class_is_offered_by_name(default):
+    clock = SteppedClock()
+    async with running(clock=clock) as server:
+        if default:
+            marked = {"storageclass.kubernetes.io/is-default-class": "true"}
+            body = {"metadata": {"name": default, "annotations": marked}, "provisioner": "x"}
+            await server.post(CLASSES, body)
+        async with running_manager(
+            server, clock, controllers=CONTROLLERS, engines=[OFFERED_CLASS]
+        ) as manager:
+            story = Story(server, manager)
+            await story.claim()
+            assert (await story.read(f"{CLAIMS}/data"))["spec"]["storageClassName"] == (default or "standard")
+            assert await story.phase(f"{CLAIMS}/data") == ("Pending" if default else "Bound")
+
+
+async def test_nothing_is_written_once_it_is_quiet(story):
+    await story.make(CLASSES, "fast", provisioner="rancher.io/local-path")
+    await story.claim(storageClassName="fast")
+    await story.volume()
+    await story.manager.step(30)
+    story.manager.transport.writes.clear()
+    await story.manager.step(120)
+    assert story.manager.transport.writes == []
