@@ -1,6 +1,6 @@
 """A write as admission sees it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -30,6 +30,12 @@ class Attributes:
     object: Tree | None
     old: Tree | None = None
     dry_run: bool = False
+    target: Target = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Every plugin may ask for it.
+        resource = self.call.resource
+        self.target = resource.group, resource.name, self.subresource
 
     @property
     def resource(self) -> Resource:
@@ -42,8 +48,3 @@ class Attributes:
     @property
     def subresource(self) -> str:
         return self.call.subresource.name if self.call.subresource else ""
-
-    @property
-    def target(self) -> Target:
-        resource = self.call.resource
-        return resource.group, resource.name, self.subresource

@@ -36,5 +36,7 @@ def _total(lists: Iterable[Mapping[str, Any] | None]) -> Mapping[str, Quantity]:
 
 def _compute(asked: Mapping[str, Any] | None) -> Mapping[str, Quantity]:
     """What is asked for of the resources that count, without what is nothing."""
-    read = {name: quantity.parse(amount) for name, amount in (asked or {}).items() if name in COMPUTE}
+    if not asked:
+        return {}
+    read = {name: quantity.parse(amount) for name, amount in asked.items() if name in COMPUTE}
     return {name: amount for name, amount in read.items() if amount.number > 0}
