@@ -1,4 +1,4 @@
-"""What kinds demand of their objects beyond their schemas: defaults and validation, behind the verbs' one door."""
+"""What kinds demand of their objects beyond their schemas: defaults, validation and warnings, behind the verbs' one door."""
 
 from apimachinery.errors import FieldError
 from apiserver.defaults.defaulter import Defaulter
@@ -8,6 +8,7 @@ from apiserver.storage.stored import Tree
 from apiserver.validation import registry
 from apiserver.validation.pods.privileged import SUBRESOURCES, check_unprivileged
 from apiserver.validation.rules import Tree as View
+from apiserver.warnings.registry import warn_create, warn_update
 
 
 class KindRules:
@@ -15,6 +16,8 @@ class KindRules:
         self._defaulter = defaulter
         self.check_create = registry.check_create
         self.check_update = registry.check_update
+        self.warn_create = warn_create
+        self.warn_update = warn_update
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
         self._defaulter.default_object(api_version, kind, tree)

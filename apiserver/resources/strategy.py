@@ -3,7 +3,7 @@
 The algorithm of each verb is written once, in `rest/`; a strategy only answers its questions.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -49,10 +49,6 @@ def _keep_new(_tree: Tree, _request: Request) -> None:
     """Nothing is special when it is created."""
 
 
-def _no_warnings(_new: Tree, _old: Tree | None) -> Iterable[str]:
-    return ()
-
-
 def _not_gracefully(_tree: Tree, _asked: int | None) -> int | None:
     return None
 
@@ -83,8 +79,6 @@ class Strategy:
     """For the resource and for each subresource that writes it; after `resets` and `only`."""
     canonicalize: Callable[[Tree], None] = _keep
     """What an object that was found right is brought into the form of, before it is stored."""
-    warnings: Callable[[Tree, Tree | None], Iterable[str]] = _no_warnings
-    """What a client should be told of a new object, or of a new and its old one, that are not refused."""
     grace: Callable[[Tree, int | None], int | None] = _not_gracefully
     """Seconds that an object is given to end when it is deleted, of what was asked; None: it is deleted at once."""
     pending: Callable[[Tree], bool] = _waits_for_finalizers

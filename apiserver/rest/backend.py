@@ -1,6 +1,6 @@
 """What every verb works with, wired together once in `app.py`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -41,6 +41,11 @@ class Rules(Protocol):
     def check_update(
         self, resource: Resource, subresource: str, new: Tree, old: Tree
     ) -> Sequence[FieldError]: ...
+
+    def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
+        """What a client should be told of a new object that is not refused."""
+
+    def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     wrong = backend.rules.check_create(attributes.resource, tree)
     if wrong:
         raise status.invalid(resource.group_kind, name, wrong)
-    for warning in strategy.warnings(tree, None):
+    for warning in backend.rules.warn_create(attributes.resource, tree):
         call.warn(warning)
     strategy.canonicalize(tree)
     await backend.admission.validate(backend, attributes)

@@ -123,7 +123,7 @@ async def _prepare(
     wrong = backend.rules.check_update(call.resource, subresource, new, old)
     if wrong:
         raise status.invalid(resource.group_kind, call.name, wrong)
-    for warning in strategy.warnings(new, old):
+    for warning in backend.rules.warn_update(call.resource, subresource, new, old):
         call.warn(warning)
     strategy.canonicalize(new)
     await backend.admission.validate(backend, attributes)

@@ -8,7 +8,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from apiserver.settings import Settings
 from tests.support import apiserver
 
 CORE = "/api/v1/namespaces/default"
@@ -392,78 +391,3 @@ async def test_limits_are_for_claims_too(client):
     assert await refusal(client, CLAIMS, claim("2Gi")) == (
         "maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi"
     )
-
-
-# --- switches
-
-
-async def test_a_plugin_that_is_off_does_nothing():
-    async with apiserver.running(settings=Settings(disabled_plugins=("ServiceAccount",))) as client:
-        spec = (await client.post(PODS, pod())).body["spec"]
-        assert spec["priority"] == 0
-        assert "volumes" not in spec
-
-
-PRIVILEGED = {"securityContext": {"privileged": True}}
-OF_HOST = {"windowsOptions": {"hostProcess": True}}
-FORBIDDEN = "Forbidden: disallowed by cluster policy"
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "says"),
-    [
-        pytest.param(
-            PODS,
-            pod(containers=[{"name": "c", "image": "i"} | PRIVILEGED]),
-            f"spec.containers[0].securityContext.privileged: {FORBIDDEN}",
-            id="pod",
-        ),
-        pytest.param(
-            f"{CORE}/podtemplates",
-            {"metadata": {"name": "t"}, "template": pod(initContainers=[{"name": "i", "image": "i"} | PRIVILEGED])},
-            f"template.spec.initContainers[0].securityContext.privileged: {FORBIDDEN}",
-            id="template",
-        ),
-        pytest.param(
-            "/apis/batch/v1/namespaces/default/cronjobs",
-            {
-                "metadata": {"name": "j"},
-                "spec": {
-                    "schedule": "@daily",
-                    "jobTemplate": {
-                        "spec": {
-                            "template": pod(containers=[{"name": "c", "image": "i"} | PRIVILEGED], restartPolicy="Never")
-                        }
-                    },
-                },
-            },
-            f"spec.jobTemplate.spec.template.spec.containers[0].securityContext.privileged: {FORBIDDEN}",
-            id="cron job",
-        ),
-        pytest.param(
-            PODS,
-            pod(securityContext=OF_HOST, hostNetwork=True, os={"name": "windows"}),
-            "spec: Forbidden: hostProcess containers are disallowed by cluster policy",
-            id="process of the host",
-        ),
-    ],
-)  # fmt: skip
-async def test_privileged_containers_are_let_in_unless_they_are_forbidden(client, path, body, says):
-    assert (await client.post(path, body)).status == 201
-    async with apiserver.running(settings=Settings(allow_privileged=False)) as strict:
-        await strict.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
-        answer = await strict.post(path, body)
-    assert (answer.status, answer.body["message"].partition(" is invalid: ")[2]) == (422, says)
-
-
-async def test_a_container_cannot_become_privileged_later():
-    async with apiserver.running(settings=Settings(allow_privileged=False)) as client:
-        await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
-        await client.post(PODS, pod())
-        debugger = {"name": "d", "image": "i"} | PRIVILEGED
-        path = f"{PODS}/p/ephemeralcontainers"
-        answer = await client.patch(path, {"spec": {"ephemeralContainers": [debugger]}})
-        assert answer.status == 422
-        assert (
-            f"spec.ephemeralContainers[0].securityContext.privileged: {FORBIDDEN}" in answer.body["message"]
-        )

@@ -171,3 +171,19 @@ async def test_an_autoscaler_of_v1_is_stored_as_v2(client):
     await client.patch(f"{v1}/h", {"spec": {"targetCPUUtilizationPercentage": 50}})
     (metric,) = (await client.get(f"{v2}/h")).body["spec"]["metrics"]
     assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
+
+
+async def test_who_writes_what_will_not_do_is_told_so(client):
+    odd = {"name": "a.b", "annotations": {"service.kubernetes.io/topology-aware-hints": "auto"}}
+    service = {"metadata": odd | {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+    answer = await client.post(f"{CORE}/services", service)
+    hints = (
+        '299 - "annotation service.kubernetes.io/topology-aware-hints is deprecated, '
+        'please use service.kubernetes.io/topology-mode instead"'
+    )
+    assert answer.headers.getall("Warning") == [hints]
+    answer = await client.patch(f"{CORE}/services/a", {"spec": {"externalName": "e"}})
+    ignored = '299 - "spec.externalName is ignored when spec.type is not \\"ExternalName\\""'
+    assert answer.headers.getall("Warning") == [hints, ignored]
+    answer = await client.patch(f"{CORE}/services/a/status", {"metadata": {"labels": {"a": "b"}}})
+    assert "Warning" not in answer.headers

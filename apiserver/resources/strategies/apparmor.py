@@ -34,7 +34,7 @@ def _taken(container: Tree, annotated: dict[str, str], of_pod: Tree | None, requ
     context = container.get("securityContext") or {}
     if name not in annotated or "appArmorProfile" in context:
         return container
-    profile = _profile(annotated[name])
+    profile = profile_of(annotated[name])
     if profile is not None and profile == of_pod:
         return container
     request.warn(
@@ -45,7 +45,7 @@ def _taken(container: Tree, annotated: dict[str, str], of_pod: Tree | None, requ
     return container | {"securityContext": context | {"appArmorProfile": profile}}
 
 
-def _profile(value: str) -> Tree | None:
+def profile_of(value: str) -> Tree | None:
     if value.startswith(LOCALHOST) and (local := value.removeprefix(LOCALHOST).strip()):
         return {"type": "Localhost", "localhostProfile": local}
     found = _PROFILES.get(value)

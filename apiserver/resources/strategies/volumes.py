@@ -1,7 +1,5 @@
 """Storage: claims and volumes, which wait to be bound, and what describes how they are provided."""
 
-from collections.abc import Iterator
-
 from apimachinery.groups import GroupResource
 from apimachinery.timestamps import format_time
 from apiserver.resources.strategy import MAIN, METADATA, SPEC, STATUS, Request, Strategy, Tree
@@ -47,15 +45,6 @@ def _with_both_sources(spec: Tree) -> Tree:
     return spec
 
 
-def _warn_of_tokens(driver: Tree, _old: Tree | None) -> Iterator[str]:
-    spec = driver.get("spec", {})
-    if spec.get("tokenRequests") and "serviceAccountTokenInSecrets" not in spec:
-        yield (
-            "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
-            "possible logging of tokens in volume attributes"
-        )
-
-
 KEPT = Strategy(returns_deleted=True)
 CONDITIONAL = Strategy(returns_deleted=True, unconditional_update=False)
 
@@ -67,7 +56,7 @@ STRATEGIES = {
         prepare_create=_begin_claim, prepare_update={MAIN: _prepare_claim}, returns_deleted=True
     ),
     GroupResource("storage.k8s.io", "csidrivers"): Strategy(
-        generation=SPEC, returns_deleted=True, unconditional_update=False, warnings=_warn_of_tokens
+        generation=SPEC, returns_deleted=True, unconditional_update=False
     ),
     GroupResource("storage.k8s.io", "csinodes"): CONDITIONAL,
     GroupResource("storage.k8s.io", "csistoragecapacities"): Strategy(unconditional_update=False),

@@ -58,16 +58,3 @@ def test_the_source_of_a_new_claim(spec, expected):
     claim = {"spec": spec}
     CLAIMS.prepare_create(claim, request())
     assert claim == {"spec": expected, "status": {"phase": "Pending"}}
-
-
-@pytest.mark.parametrize(
-    ("spec", "count"),
-    [
-        pytest.param({"tokenRequests": [{}]}, 1, id="tokens for somebody"),
-        pytest.param({"tokenRequests": [{}], "serviceAccountTokenInSecrets": False}, 0, id="and where"),
-        pytest.param({}, 0, id="no tokens"),
-    ],
-)
-def test_a_driver_is_warned_of_tokens_in_logs(spec, count):
-    drivers = STRATEGIES[GroupResource("storage.k8s.io", "csidrivers")]
-    assert len([*drivers.warnings({"spec": spec}, None)]) == count

@@ -1,0 +1,134 @@
+"""Volumes of pods: kinds that are gone, files that would be in each other's place, and claims for parts of bytes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from apimachinery.gotext import quote
+from apimachinery.paths import Path
+from apiserver.validation.rules import Tree
+from apiserver.warnings.amounts import of_amounts
+
+GONE: Final[Mapping[str, str]] = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+_SHOWN: Final = {"storageos": "storageOS"}
+"""Where upstream writes a field's name in another way than clients do."""
+
+
+def of_sources(source: Tree, path: Path) -> Iterator[str]:
+    """Of kinds of volumes, in a pod or a PersistentVolume."""
+    if source.keys().isdisjoint(GONE):
+        return
+    for field, problem in GONE.items():
+        if source.get(field) is not None:
+            yield f"{path.child(_SHOWN.get(field, field))}: {problem}"
+
+
+def of_claim(spec: Tree | None, path: Path) -> Iterator[str]:
+    resources = (spec or {}).get("resources") or {}
+    for field in ("requests", "limits"):
+        yield from of_amounts(resources.get(field), path.child("resources", field), ("storage",))
+
+
+def of_volumes(volumes: Iterable[Tree], path: Path) -> Iterator[str]:
+    for index, volume in enumerate(volumes):
+        yield from of_sources(volume, path.index(index))
+        if template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate"):
+            at = path.index(index).child("ephemeral", "volumeClaimTemplate", "spec")
+            yield from of_claim(template.get("spec"), at)
+    for volume in volumes:
+        if not volume.keys().isdisjoint(_WITH_FILES):
+            yield from _overlaps(volume)
+
+
+class _File(NamedTuple):
+    path: str
+    """Without slashes at its end."""
+    source: str = ""
+
+    def __str__(self) -> str:
+        return f"{quote(self.path)} ({self.source})" if self.source else quote(self.path)
+
+    def is_beside(self, other: "_File") -> bool:
+        """Whether both can be there: neither is the other, nor in the other's folder."""
+        one, two = self.path, other.path
+        if not one or not two:
+            return True
+        return one != two and not one.startswith(f"{two}/") and not two.startswith(f"{one}/")
+
+
+def _overlaps(volume: Tree) -> Iterator[str]:
+    for field, (word, name) in _SOURCES.items():
+        if source := volume.get(field):
+            for problem in _collisions(_items(source), []):
+                yield f"{_named(volume)} ({_titled(word, source, name)}): {problem}"
+    seen: list[_File] = []
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        if not source:
+            yield f"{_named(volume)} (Projected) has no sources provided"
+        for problem in _collisions(_projected(source), seen):
+            yield f"{_named(volume)} (Projected): {problem}"
+
+
+def _named(volume: Tree) -> str:
+    return f"volume {quote(volume.get('name', ''))}"
+
+
+def _collisions(files: Iterable[_File], seen: list[_File]) -> Iterator[str]:
+    """Of files with those that were seen before, which they join."""
+    for file in files:
+        for other in seen:
+            if not file.is_beside(other):
+                yield f"overlapping paths: {file} with {other}"
+        seen.append(file)
+
+
+_SOURCES: Final = {
+    "configMap": ("ConfigMap", "name"),
+    "secret": ("Secret", "secretName"),
+    "downwardAPI": ("DownwardAPI", ""),
+}
+_WITH_FILES: Final = frozenset({*_SOURCES, "projected"})
+"""By field: what upstream calls it, and the field that names it."""
+
+
+def _titled(word: str, source: Tree, name: str) -> str:
+    return f"{word} {quote(source.get(name, ''))}" if name else word
+
+
+def _items(source: Tree, title: str = "") -> list[_File]:
+    return [_File(item.get("path", "").rstrip("/"), title) for item in source.get("items") or ()]
+
+
+_CERTIFICATE: Final = {
+    "certificateChainPath": "PodCertificate chain",
+    "keyPath": "PodCertificate key",
+    "credentialBundlePath": "PodCertificate credential bundle",
+}
+
+
+def _projected(projection: Tree) -> list[_File]:
+    """The files of one source of a projected volume."""
+    for field, (word, name) in _SOURCES.items():
+        source = projection.get(field)
+        if source and source.get("items"):
+            return _items(source, _titled(word, source, name and "name"))
+    if token := projection.get("serviceAccountToken"):
+        return [_File(token.get("path", "").rstrip("/"), "ServiceAccountToken")]
+    if bundle := projection.get("clusterTrustBundle"):
+        name = bundle.get("name") or bundle.get("signerName", "")
+        return [_File(bundle.get("path", "").rstrip("/"), f"ClusterTrustBundle {quote(name)}")]
+    certificate = projection.get("podCertificate") or {}
+    return [
+        _File(certificate[field].rstrip("/"), word)
+        for field, word in _CERTIFICATE.items()
+        if certificate.get(field)
+    ]
