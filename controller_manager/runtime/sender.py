@@ -30,17 +30,12 @@ class Sender:
     async def send(self, request: Request) -> Answer:
         """The answer to the last attempt; `NoAnswer` if that had none."""
         tried = 0
-        renewed = False
         while True:
+            tried += 1
             token = await self.credential.token()
             outcome = await self._attempt(request, token)
-            tried += 1
-            if isinstance(outcome, Answer):
-                if outcome.status < 400:
-                    return outcome
-                if outcome.status == 401 and not renewed and self.credential.forget(token):
-                    renewed = True
-                    continue
+            if tried == 1 and _code(outcome) == 401 and self.credential.forget(token):
+                continue
             delay = retries.delay(request, outcome, tried)
             if delay is None:
                 return _answer(outcome)
