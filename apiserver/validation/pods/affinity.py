@@ -1,11 +1,12 @@
 """Which nodes a pod may run on or likes best: by their labels, and by the pods that they run already."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from apimachinery import errors, names
 from apimachinery.errors import FieldError
-from apimachinery.paths import Path
+from apimachinery.paths import ROOT, Path
 from apiserver.validation.labels import check_label_name, check_selector, check_selector_leniently
 from apiserver.validation.node_selectors import (
     check_node_selector,
@@ -96,19 +97,31 @@ def _pod_affinity(selector: Check) -> Check:
     )
 
 
-def check_affinity(affinity: Tree, path: Path, leniency: Leniency) -> Iterable[FieldError]:
-    nodes = check_node_selector_leniently if leniency.node_affinity_values else check_node_selector
-    pods = _pod_affinity(check_selector_leniently if leniency.selector_values else check_selector)
+@cache
+def _affinity(*, any_node_values: bool, any_selector_values: bool) -> Check:
+    nodes = check_node_selector_leniently if any_node_values else check_node_selector
+    pods = _pod_affinity(check_selector_leniently if any_selector_values else check_selector)
     return every(
         pointer("nodeAffinity", _node_affinity(nodes)),
         pointer("podAffinity", pods),
         pointer("podAntiAffinity", pods),
-    )(affinity, path)
+    )
+
+
+def check_affinity(affinity: Tree, path: Path, leniency: Leniency) -> Iterable[FieldError]:
+    check = _affinity(
+        any_node_values=leniency.node_affinity_values, any_selector_values=leniency.selector_values
+    )
+    return check(affinity, path)
+
+
+_SELECTORS: Final = every(
+    pointer("labelSelector", check_selector), pointer("namespaceSelector", check_selector)
+)
 
 
 def has_wrong_selectors(affinity: Tree) -> bool:
     """Whether a selector of pods asks for values that no label can have."""
-    path = Path()
     terms = [
         term
         for of_pods in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {})
@@ -117,5 +130,4 @@ def has_wrong_selectors(affinity: Tree) -> bool:
             *(weighted.get("podAffinityTerm") or {} for weighted in of_pods.get(PREFERRED, ())),
         )
     ]
-    selectors = every(pointer("labelSelector", check_selector), pointer("namespaceSelector", check_selector))
-    return any(any(selectors(term, path)) for term in terms)
+    return any(any(_SELECTORS(term, ROOT)) for term in terms)

@@ -28,8 +28,8 @@ def leniency_towards(spec: Tree, metadata: Tree) -> Leniency:
     return Leniency(
         deletion_cost=not is_deletion_cost(metadata.get("annotations") or {}),
         huge_pages=_has_parts_of_pages(spec),
-        selector_values=has_wrong_selectors(affinity),
-        node_affinity_values=_has_wrong_node_values(affinity),
+        selector_values=bool(affinity) and has_wrong_selectors(affinity),
+        node_affinity_values=bool(affinity) and _has_wrong_node_values(affinity),
         spread_selectors=any(any(_SELECTOR(constraint, ROOT)) for constraint in constraints),
         spread_label_keys=any(any(check_match_label_keys(constraint, ROOT)) for constraint in constraints),
         token_paths=any(any(check_not_reserved(path, ROOT)) for path in _token_paths(spec)),
