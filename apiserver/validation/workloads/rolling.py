@@ -7,6 +7,7 @@ from apimachinery import errors, gotext, names
 from apimachinery.errors import FieldError
 from apimachinery.intstr import IntOrString
 from apimachinery.paths import Path
+from apimachinery.remembered import remembered
 from apiserver.validation.rules import Tree, non_negative, valid
 
 _PERCENT: Final = valid(names.check_percent)
@@ -19,17 +20,19 @@ def check_amount(amount: IntOrString, path: Path) -> Iterable[FieldError]:
 
 def value_of(amount: IntOrString) -> int:
     """The number, of whatever; nothing if it is none."""
-    if isinstance(amount, int):
-        return amount
-    text = amount.removesuffix("%") if not names.check_percent(amount) else amount
+    return amount if isinstance(amount, int) else _number_in(amount)
+
+
+@remembered(256, longest=8)
+def _number_in(text: str) -> int:
     try:
-        return gotext.parse_int(text)
+        return gotext.parse_int(text if names.check_percent(text) else text.removesuffix("%"))
     except gotext.NumberError:
         return 0
 
 
 def check_not_over_all(amount: IntOrString, path: Path) -> Iterable[FieldError]:
-    if isinstance(amount, int) or names.check_percent(amount) or value_of(amount) <= 100:
+    if isinstance(amount, int) or value_of(amount) <= 100 or names.check_percent(amount):
         return ()
     return (errors.invalid(path, amount, "must not be greater than 100%"),)
 
