@@ -18,6 +18,8 @@ STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 """The annotation that makes a node as silent as if it were cut off."""
 LEASE_SECONDS: Final = 40
 KUBELET_PORT: Final = 10250
+RUNTIME: Final = "mockube"
+"""What a node runs on: no tool shall take it for one that it knows."""
 
 NODE_CONDITIONS: Final[Sequence[Mapping[str, str]]] = (
     {
@@ -89,13 +91,13 @@ def _node_info(version: str) -> dict[str, str]:
     return {
         "architecture": "amd64",
         "bootID": "",
-        "containerRuntimeVersion": "containerd://2.1.0",
-        "kernelVersion": "6.1.0",
+        "containerRuntimeVersion": f"{RUNTIME}://0.1.0",
+        "kernelVersion": RUNTIME,
         "kubeProxyVersion": "",
         "kubeletVersion": version,
         "machineID": "",
         "operatingSystem": "linux",
-        "osImage": "mockube",
+        "osImage": RUNTIME,
         "systemUUID": "",
     }
 

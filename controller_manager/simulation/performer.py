@@ -35,6 +35,10 @@ class Performer:
             return False
         return int(meta.resource_version(cached)) < last.revision
 
+    def is_own(self, key: Key, obj: Tree) -> bool:
+        """The object is as the last write left it."""
+        return self._last.get(key) == _Last(meta.uid(obj), int(meta.resource_version(obj)))
+
     def forget(self, key: Key) -> None:
         self._last.pop(key, None)
 

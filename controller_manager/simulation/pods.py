@@ -52,6 +52,7 @@ class SimulatedPods:
             clock=context.clock,
             chance=context.chance,
         )
+        self._has_stages = bool(stages)
         self._live: Live = self._by_stages if stages else self._by_model
         self._loop = Loop(
             "simulated-pods", self._look, workers=WORKERS, clock=context.clock, metrics=context.metrics
@@ -74,7 +75,9 @@ class SimulatedPods:
             self._stages.forget(old.key)
         if new is not None and new.node:
             self._note_address(new)
-            self._loop.add(new.key)
+            # After its own write the model has nothing to do until the time that it named.
+            if self._has_stages or not self._performer.is_own(new.key, new.object):
+                self._loop.add(new.key)
 
     def _note_address(self, pod: PodView) -> None:
         address = (pod.object.get("status") or {}).get("podIP")

@@ -258,7 +258,7 @@ def assigned_resources(spec: Tree) -> dict[str, Any]:
 
 
 def _container_id(container: Container, restarts: int) -> str:
-    return f"containerd://{_digest(meta.uid(container.pod), container.name, str(restarts))}"
+    return f"mockube://{_digest(meta.uid(container.pod), container.name, str(restarts))}"
 
 
 def _image_id(container: Container) -> str:

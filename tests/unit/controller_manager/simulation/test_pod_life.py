@@ -379,7 +379,7 @@ def test_what_a_kubelet_tells_of_a_start():
     ]
     assert world.conditions()["PodReadyToStartContainers"] == "True"
     status = world.status["containerStatuses"][0]
-    assert status["containerID"].startswith("containerd://")
+    assert status["containerID"].startswith("mockube://")
     assert status["imageID"].startswith("nginx@sha256:")
 
 
