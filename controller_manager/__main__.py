@@ -12,7 +12,6 @@ from controller_manager import catalog
 from controller_manager.config.command_line import parse
 from controller_manager.config.selection import missing
 from controller_manager.runtime.kubeconfig import KubeconfigError
-from controller_manager.runtime.leader import LeaseLost
 from controller_manager.serve import serve
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         LOG.warning("--controllers: %s is not built yet, and does not run", name)
     try:
         uvloop.run(serve(config))
-    except (OSError, KubeconfigError, LeaseLost) as error:
+    except (OSError, KubeconfigError) as error:
         LOG.critical("%s", error)
         return 1
     return 0

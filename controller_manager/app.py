@@ -24,7 +24,7 @@ from controller_manager.runtime.engine import Engine
 from controller_manager.runtime.events.recorder import Recorders
 from controller_manager.runtime.informer_metrics import InformerMetrics
 from controller_manager.runtime.informers import Settings as InformerSettings
-from controller_manager.runtime.leader import Candidate, Elector, Timings
+from controller_manager.runtime.leader import Candidate, Elector, LeaseLost, Timings
 from controller_manager.runtime.leading import lead
 from controller_manager.runtime.metrics import LeaderMetrics, Metrics
 from controller_manager.runtime.resource import Key
@@ -53,19 +53,18 @@ class Manager:
         ProcessCollector(registry=self._metrics.registry)
 
     async def run(self) -> None:
-        """Wait for the server, then for the lease, then work; until cancelled, or until the lease is lost."""
+        """Wait for the server, then for the lease, then work; until cancelled. Who loses the lease waits for it again."""
         async with connected(self._connection()) as client:
             await self._wait_for_server(client)
             if not self._config.leading.leader_elect:
                 await self._work(client, None)
                 return
             elector = self._elector(client)
-            await lead(
-                elector,
-                self._work(client, elector),
-                clock=self._clock,
-                patience=self._config.controllers.controller_shutdown_timeout,
-            )
+            while True:
+                try:
+                    await self._lead(client, elector)
+                except LeaseLost as error:
+                    LOG.warning("%s: all work is cut off, and begins anew with the lease", error)
 
     async def _wait_for_server(self, client: Client) -> None:
         told = False
@@ -108,18 +107,31 @@ class Manager:
         self._checks["leaderElection"] = _fine
         return elector
 
+    async def _lead(self, client: Client, elector: Elector) -> None:
+        await lead(
+            elector,
+            lambda: self._work(client, elector),
+            clock=self._clock,
+            patience=self._config.controllers.controller_shutdown_timeout,
+        )
+
     async def _work(self, client: Client, elector: Elector | None) -> None:
         """With connections of its own, that nothing is written by once the lease is not held."""
         async with connected(self._connection(elector.may_write if elector else None)) as worker:
             config = self._config
             work = Work(self._outfit(worker), controllers=_controllers(config), engines=_engines(config))
-            self._metrics.registry.register(work.events)
             self._checks |= dict.fromkeys(work.running, _fine)
             LOG.info("Controllers: %s", ", ".join(sorted(work.running)) or "none")
             if elector is not None and elector.lease is not None:
                 recorder = Recorders(writer=work.events, client=client).of(AGENT)
                 recorder.say(elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader")
-            await work.run()
+            self._metrics.registry.register(work.events)
+            try:
+                await work.run()
+            finally:
+                self._metrics.registry.unregister(work.events)
+                for name in work.running:
+                    del self._checks[name]
 
     def _outfit(self, client: Client) -> Outfit:
         settings = InformerSettings(

@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 async def serve(config: Config) -> None:
-    """Until a signal says stop. Raises what else ended it, such as a lease that was lost."""
+    """Until a signal says stop. Raises what else ended it."""
     clock, chance = RealClock(), SystemChance()
     stopping = _signalled()
     manager = Manager(config, clock=clock, chance=chance)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 
 from apimachinery.clock import Clock
 from controller_manager.runtime.deadline import within
@@ -10,7 +10,7 @@ from controller_manager.runtime.leader import Elector
 
 LOG = logging.getLogger(__name__)
 
-Work = Coroutine[None, None, None]
+Work = Callable[[], Coroutine[None, None, None]]
 
 
 async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -> None:
@@ -19,13 +19,9 @@ async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -
     When the lease is lost the work is cut off, for another process may have begun: the fence before the transport
     lets no write of it out any more.
     """
-    try:
-        await elector.acquire()
-    except BaseException:
-        work.close()
-        raise
+    await elector.acquire()
     keeping = asyncio.create_task(elector.keep(), name="lease")
-    working = asyncio.create_task(work, name="work")
+    working = asyncio.create_task(work(), name="work")
     try:
         await asyncio.wait({keeping, working}, return_when=asyncio.FIRST_COMPLETED)
     finally:

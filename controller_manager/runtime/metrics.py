@@ -70,6 +70,10 @@ class OneQueue:
         now = self._clock.monotonic()
         self.worked.observe(now - self._taken.pop(key, now))
 
+    def forget_waiting(self) -> None:
+        """The queue is closed; a later one of the same name begins empty."""
+        self._added.clear()
+
     @property
     def is_idle(self) -> bool:
         return not self._added and not self._taken

@@ -53,6 +53,7 @@ class Loop:
             self._delaying.close()
             self._queue.close()
             await asyncio.gather(*workers)
+            self._numbers.forget_waiting()
 
     async def _work(self) -> None:
         while (key := await self._queue.take()) is not None:

@@ -55,7 +55,7 @@ class Candidacy:
         self._clock = clock
 
     def start(self):
-        self.task = asyncio.create_task(lead(self.elector, self._work(), clock=self._clock, patience=10.0))
+        self.task = asyncio.create_task(lead(self.elector, self._work, clock=self._clock, patience=10.0))
 
     async def _work(self):
         self.works = True
@@ -213,7 +213,7 @@ async def test_work_that_fails_gives_the_lease_back(client, clock):
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
     with pytest.raises(ValueError, match="why"):
-        await lead(elector, fail(), clock=clock, patience=10.0)
+        await lead(elector, fail, clock=clock, patience=10.0)
     assert (await spec(client)).get("holderIdentity", "") == ""
 
 
@@ -228,7 +228,7 @@ async def test_what_is_in_hand_is_finished_before_the_lease_is_given_back(client
             ended.append((await spec(client))["holderIdentity"])
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
-    leading = asyncio.create_task(lead(elector, work(), clock=clock, patience=10.0))
+    leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
     leading.cancel()
@@ -252,7 +252,7 @@ async def test_who_does_not_end_in_time_is_cut_off(client, clock):
     timings = Timings(lease_duration=60, renew_deadline=50)
     candidate = Candidate(lease=LEASE, identity="a", timings=timings)
     elector = Elector(candidate, client, clock=clock, chance=SeededChance())
-    leading = asyncio.create_task(lead(elector, work(), clock=clock, patience=10.0))
+    leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
     leading.cancel()

@@ -73,10 +73,12 @@ class Process:
         self._reader.join()
         return code
 
-    def wait_logged(self, words):
-        """Wait until the log has some words."""
+    def wait_logged(self, words, *, times=1):
+        """Wait until so many lines of the log have some words."""
         with self._logged:
-            found = self._logged.wait_for(lambda: any(words in line for line in self.log), START_TIMEOUT)
+            found = self._logged.wait_for(
+                lambda: sum(words in line for line in self.log) >= times, START_TIMEOUT
+            )
         if not found:
             raise ProcessFailed("".join(self.log))
 

@@ -1,0 +1,101 @@
+"""The controller manager as a process: before its server is there, beside another one, stopped, and killed."""
+
+import re
+import signal
+
+import orjson
+import pytest
+
+from tests.support.process import ApiServerProcess, ManagerProcess, client
+
+pytestmark = pytest.mark.slow
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
+QUICK = (
+    "--leader-elect-lease-duration=3s",
+    "--leader-elect-renew-deadline=2s",
+    "--leader-elect-retry-period=500ms",
+)
+
+
+class Begun(ManagerProcess):
+    """Ready when it has found nobody to talk to, or somebody who leads."""
+
+    READY = re.compile(r"Waiting for")
+
+
+@pytest.fixture
+def server(tmp_path):
+    with ApiServerProcess(tmp_path) as server:
+        yield server
+
+
+async def lease(server):
+    async with client(server) as admin:
+        return (await admin.get(LEASE)).body["spec"]
+
+
+async def test_at_a_signal_it_gives_the_lease_back(server):
+    with ManagerProcess(server.kubeconfig) as manager:
+        assert (await lease(server))["holderIdentity"]
+        assert manager.stop() == 0
+    assert (await lease(server)).get("holderIdentity", "") == ""
+    assert [line.rpartition("] ")[2] for line in manager.log[-1:]] == ["Stopped\n"]
+
+
+async def test_of_two_one_works_and_the_other_takes_over_when_it_is_killed(server):
+    with ManagerProcess(server.kubeconfig, *QUICK) as first, Begun(server.kubeconfig, *QUICK) as second:
+        holder = (await lease(server))["holderIdentity"]
+        assert "Waiting for the lease" in second.ready.string
+        assert holder in second.ready.string
+        first.signal(signal.SIGKILL)
+        second.wait_logged("Controllers: ")
+        after = await lease(server)
+        assert after["holderIdentity"] != holder
+        assert after["leaseTransitions"] == 1
+        assert second.stop() == 0
+
+
+async def test_one_that_slept_past_its_deadline_is_the_next_in_line(server):
+    with ManagerProcess(server.kubeconfig, *QUICK) as first, Begun(server.kubeconfig, *QUICK) as second:
+        holder = (await lease(server))["holderIdentity"]
+        first.signal(signal.SIGSTOP)
+        second.wait_logged("Controllers: ")
+        first.signal(signal.SIGCONT)
+        first.wait_logged("was not renewed in time")
+        first.wait_logged("Waiting for the lease")
+        assert (await lease(server))["holderIdentity"] != holder
+        assert second.stop() == 0
+        first.wait_logged("Controllers: ", times=2)
+        assert first.stop() == 0
+
+
+def test_it_waits_for_its_server_and_outlives_it(tmp_path):
+    kept = ("--data-dir", tmp_path / "data", "--write-kubeconfig", tmp_path / "kubeconfig")
+    with ApiServerProcess(tmp_path, *kept) as server:
+        here = f"--secure-port={server.url.rpartition(':')[2]}"
+        assert server.stop() == 0
+    with Begun(tmp_path / "kubeconfig", *QUICK) as manager:
+        assert "Waiting for the API server" in manager.ready.string
+        with ApiServerProcess(tmp_path, *kept, here) as server:
+            manager.wait_logged("Controllers: ")
+            server.signal(signal.SIGKILL)
+            server.wait()
+        with ApiServerProcess(tmp_path, *kept, here):
+            assert manager.stop() == 0
+    assert len([line for line in manager.log if "Waiting for the API server" in line]) == 1
+
+
+async def test_each_controller_shows_its_health(server):
+    with ManagerProcess(server.kubeconfig, "--metrics-port=0", "--controllers=deployment") as manager:
+        (url,) = (found[1] for line in manager.log if (found := re.search(r"metrics: (\S+)", line)))
+        async with client(server, token_="") as anybody:
+            anybody.url = url
+            assert (await anybody.get("/healthz/deployment-controller")).data == b"ok"
+            assert (await anybody.get("/healthz/replicaset-controller")).status == 404
+            metrics = (await anybody.get("/metrics")).data.decode()
+            settings = orjson.loads((await anybody.get("/configz")).data)
+        assert 'leader_election_master_status{name="kube-controller-manager"} 1.0' in metrics
+        assert 'workqueue_depth{name="deployment"} 0.0' in metrics
+        (shown,) = settings.values()
+        assert shown["controllers"]["controllers"] == ["deployment"]
