@@ -6,9 +6,14 @@ from typing import Final
 from apimachinery import errors, names
 from apimachinery.errors import FieldError
 from apimachinery.paths import Path
+from apimachinery.remembered import remembered
 from apiserver.validation.rules import Check, Tree, each, every, field, valid
 
-check_label_name: Final = valid(names.check_label_key)
+_KEYS: Final = 4096
+_LONGEST_KEY: Final = 128
+"""Keys of labels that are remembered: objects share a few."""
+
+check_label_name: Final = valid(remembered(_KEYS, longest=_LONGEST_KEY)(names.check_label_key))
 _check_label_value: Final = valid(names.check_label_value)
 
 NO_OPERATOR: Final = "not a valid selector operator"
