@@ -69,14 +69,11 @@ def misfit(volume: Tree, claim: Tree) -> str:
     return next((problem for is_wrong, problem in _MISFITS if is_wrong(volume, claim)), "")
 
 
-def best(volumes: Iterable[Tree], claim: Tree, *, only_bound: bool) -> Tree | None:
-    """The volume that was made for the claim; or else the free one with the least that it does not need.
-
-    `only_bound`: where the class waits for a consumer the scheduler chooses, and the volume names the claim then.
-    """
+def best(volumes: Iterable[Tree], claim: Tree) -> Tree | None:
+    """The volume that was made for the claim; or else the free one with the least that it does not need."""
     fitting = [volume for volume in volumes if not misfit(volume, claim)]
     bound = next((volume for volume in fitting if is_bound_to(volume, claim)), None)
-    if bound is not None or only_bound:
+    if bound is not None:
         return bound
     selector = claim["spec"].get("selector")
     chosen = labels.EVERYTHING if selector is None else labels.from_label_selector(selector)

@@ -3,7 +3,7 @@
 from typing import Final, Literal
 
 from apimachinery import gotext, meta
-from controller_manager.controllers.persistentvolume import binding, provisioning
+from controller_manager.controllers.persistentvolume import binding, lookups, provisioning
 from controller_manager.kinds import PERSISTENT_VOLUMES, STORAGE_CLASSES
 from controller_manager.runtime.actions import Action, Plan, Say
 from controller_manager.runtime.caches import Caches
@@ -50,9 +50,11 @@ def _unbound(caches: Caches, claim: Tree) -> tuple[Action, ...]:
     name = claim["spec"].get("volumeName")
     if name:
         return _requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))
-    storage_class = caches.of(STORAGE_CLASSES).get("", classes.class_name(claim))
-    waits = classes.waits_for_consumer(storage_class)
-    volume = matching.best(caches.of(PERSISTENT_VOLUMES).all(), claim, only_bound=waits)
+    waits = classes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", classes.class_name(claim)))
+    # Where a consumer is awaited the scheduler chooses, and the volume names the claim then.
+    candidates = [*lookups.volumes_naming(caches, claim)]
+    candidates += () if waits else lookups.free_volumes(caches, classes.class_name(claim))
+    volume = matching.best(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
     default = None if classes.says_its_class(claim) else provisioning.assign_default(caches, claim)
@@ -74,7 +76,7 @@ def _pending(claim: Tree) -> tuple[Action, ...]:
 
 
 def _consumer_awaited(caches: Caches, claim: Tree) -> Say:
-    pods = provisioning.unscheduled_consumers(caches, claim)
+    pods = lookups.unscheduled_consumers(caches, claim)
     if not pods:
         message = "waiting for first consumer to be created before binding"
         return say(claim, "Normal", "WaitForFirstConsumer", message)

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from apimachinery import meta
-from controller_manager.controllers.persistentvolume import claims, volumes
+from controller_manager.controllers.persistentvolume import claims, lookups, volumes
 from controller_manager.controllers.persistentvolume.binding import is_completed
-from controller_manager.indexes import BY_CLAIM, claims_of_pod
+from controller_manager.indexes import claims_of_pod
 from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
 from controller_manager.runtime.actions import NOTHING, Plan
 from controller_manager.runtime.caches import Caches, Change
@@ -16,11 +16,6 @@ from controller_manager.runtime.resource import Key, Tree
 from controller_manager.storage.classes import class_name, says_its_class
 from controller_manager.workloads.claims import key_of
 from controller_manager.workloads.podview import PodView
-
-_UNBOUND: Final = "unbound"
-"""Claims that have no volume yet, by their class."""
-_NAMED: Final = "named"
-"""Volumes by the claim that they name."""
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -32,23 +27,13 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return NOTHING if volume is None else volumes.reconcile(caches, volume)
 
 
-def _named_claim(volume: Tree) -> Iterable[str]:
-    ref = volume["spec"].get("claimRef")
-    return () if ref is None else (f"{ref['namespace']}/{ref['name']}",)
-
-
-def _class_if_unbound(claim: Tree) -> Iterable[str]:
-    return () if is_completed(claim) else (class_name(claim),)
-
-
 # --- what a change concerns
 
 
 def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     claim: Tree = change.latest
     yield key_of(claim)
-    named = caches.of(PERSISTENT_VOLUMES).by_index(_NAMED, str(key_of(claim)))
-    yield from map(key_of, named)
+    yield from map(key_of, lookups.volumes_naming(caches, claim))
 
 
 def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
@@ -60,15 +45,13 @@ def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
             yield Key(ref["namespace"], ref["name"])
     latest: Tree = change.latest
     if latest["spec"].get("claimRef") is None:
-        waiting = caches.of(PERSISTENT_VOLUME_CLAIMS).by_index(_UNBOUND, class_name(latest))
-        yield from map(key_of, waiting)
+        yield from map(key_of, lookups.unbound_claims(caches, class_name(latest)))
 
 
 def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
     """The claims that wait for a volume of it, and those that would take the default."""
-    lister = caches.of(PERSISTENT_VOLUME_CLAIMS)
-    yield from map(key_of, lister.by_index(_UNBOUND, meta.name(change.latest)))
-    yield from (key_of(claim) for claim in lister.by_index(_UNBOUND, "") if not says_its_class(claim))
+    yield from map(key_of, lookups.unbound_claims(caches, meta.name(change.latest)))
+    yield from (key_of(claim) for claim in lookups.unbound_claims(caches, "") if not says_its_class(claim))
 
 
 def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
@@ -94,11 +77,7 @@ PERSISTENT_VOLUME_BINDER: Final = Controller(
         Watch(resource=STORAGE_CLASSES, keys=_of_class),
         Watch(resource=PODS, keys=_of_pod),
     ),
-    indexes={
-        PERSISTENT_VOLUME_CLAIMS: {_UNBOUND: _class_if_unbound},
-        PERSISTENT_VOLUMES: {_NAMED: _named_claim},
-        PODS: {BY_CLAIM: claims_of_pod},
-    },
+    indexes=lookups.INDEXES,
     reconcile=reconcile,
     workers=1,
 )

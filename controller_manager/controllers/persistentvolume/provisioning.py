@@ -3,8 +3,7 @@
 from typing import Final
 
 from apimachinery import gotext, meta
-from controller_manager.indexes import BY_CLAIM
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from controller_manager.runtime.actions import Action, Say, Update
 from controller_manager.runtime.caches import Caches
 from controller_manager.runtime.resource import Tree
@@ -53,10 +52,3 @@ def provision(caches: Caches, claim: Tree) -> tuple[Action, ...]:
 
 def _failed(claim: Tree, message: str) -> Say:
     return Say(about=claim, type="Warning", reason="ProvisioningFailed", message=message)
-
-
-def unscheduled_consumers(caches: Caches, claim: Tree) -> list[str]:
-    """The names of the pods that wait for it, and have no node yet."""
-    key = f"{meta.namespace(claim)}/{meta.name(claim)}"
-    pods = caches.of(PODS).by_index(BY_CLAIM, key)
-    return sorted(pod.key.name for pod in pods if not pod.node and not pod.is_terminal)

@@ -10,8 +10,8 @@ from tests.support.storage import Storage
 RWO, RWX = "ReadWriteOnce", "ReadWriteMany"
 
 
-def best(storage, claim, *, only_bound=False):
-    found = matching.best(storage.all(PERSISTENT_VOLUMES), claim, only_bound=only_bound)
+def best(storage, claim):
+    found = matching.best(storage.all(PERSISTENT_VOLUMES), claim)
     return None if found is None else meta.name(found)
 
 
@@ -108,15 +108,6 @@ def test_a_volume_that_names_somebody_else_is_taken(named):
     storage = Storage()
     storage.volume(claimRef=named)
     assert best(storage, storage.claim()) is None
-
-
-def test_where_the_scheduler_chooses_only_what_it_chose_counts():
-    storage = Storage()
-    storage.volume("free")
-    claim = storage.claim()
-    assert best(storage, claim, only_bound=True) is None
-    storage.volume("chosen", claimRef=ref(uid=meta.uid(claim)))
-    assert best(storage, claim, only_bound=True) == "chosen"
 
 
 # --- classes
