@@ -35,7 +35,7 @@ from apiserver.observe.objects import ObjectMetrics
 from apiserver.observe.observer import Observer
 from apiserver.observe.requests import RequestMetrics
 from apiserver.resources.catalog import GROUPS
-from apiserver.resources.columns.lookup import printer
+from apiserver.resources.columns.lookup import printer_of_kind
 from apiserver.resources.conversion.lookup import CONVERSIONS
 from apiserver.resources.spec import Resource
 from apiserver.resources.strategies.lookup import STRATEGIES
@@ -154,7 +154,7 @@ class ApiServer:
             backend,
             routes,
             senders=Senders(known.chain, authorization),
-            renderer=Renderer(printer, backend.clock),
+            renderer=Renderer(printer_of_kind, backend.clock),
             budget=settings.budget,
             observer=Observer(requests, self.audit, clock=backend.clock, resources=self._find_row),
         )

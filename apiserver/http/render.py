@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from apimachinery.clock import Clock
+from apimachinery.groups import GroupKind
 from apiserver.resources.spec import Resource
 from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
 from apiserver.storage.stored import Stored, Tree
@@ -36,7 +37,8 @@ class Renderer:
         if wanted.view is View.PARTIAL:
             return write(partial.of(tree, wanted.version), wanted.format)
         version = tree["metadata"].get("resourceVersion")  # what was only tried has none
-        made = self._table(call, [tree], {"resourceVersion": version} if version else {}, wanted)
+        shown = {"resourceVersion": version} if version else {}
+        made = self._table(call, _kind(tree), [tree], shown, wanted)
         return write(made, wanted.format)
 
     def collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
@@ -48,7 +50,9 @@ class Renderer:
     def _collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> bytes:
         trees = [stored.tree() for stored in answer.items]
         if wanted.view is View.TABLE:
-            return write(self._table(call, trees, answer.metadata, wanted), wanted.format)
+            return write(
+                self._table(call, call.resource.group_kind, trees, answer.metadata, wanted), wanted.format
+            )
         if wanted.view is View.PARTIAL:
             return write(partial.list_of(trees, answer.metadata, wanted.version), wanted.format)
         items = [{name: value for name, value in tree.items() if name not in _TYPE_META} for tree in trees]
@@ -70,12 +74,21 @@ class Renderer:
         if wanted.view is View.TABLE:
             metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
             asked = table.Asked(version=wanted.version, include=table.included(include), header=header)
-            return table.make(self._printers(resource), [tree], metadata, now=self._clock.now(), asked=asked)
+            return table.make(
+                self._printers(resource.group_kind), [tree], metadata, now=self._clock.now(), asked=asked
+            )
         return tree
 
-    def _table(self, call: Call, trees: list[Tree], metadata: Mapping[str, Any], wanted: Wanted) -> Tree:
+    def _table(
+        self, call: Call, kind: GroupKind, trees: list[Tree], metadata: Mapping[str, Any], wanted: Wanted
+    ) -> Tree:
         asked = table.Asked(version=wanted.version, include=table.included(call.parameter("includeObject")))
-        return table.make(self._printers(call.resource), trees, metadata, now=self._clock.now(), asked=asked)
+        return table.make(self._printers(kind), trees, metadata, now=self._clock.now(), asked=asked)
+
+
+def _kind(tree: Tree) -> GroupKind:
+    """What an object is: through a subresource it may be shown as something else than the resource's kind."""
+    return GroupKind(tree["apiVersion"].rpartition("/")[0], tree["kind"])
 
 
 _TYPE_META = frozenset({"kind", "apiVersion"})

@@ -1,9 +1,10 @@
 """Server-side apply: a client says what it wants to manage, and the server settles it with all other managers."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from apimachinery import status
-from apimachinery.patch.apply import Conflicts
+from apimachinery.patch.apply import Conflicts, FieldManager
 from apimachinery.patch.errors import PatchError, Undecodable
 from apimachinery.schema.decode import DecodeError
 from apimachinery.status import ApiError, Cause, Conflict, Details
@@ -22,48 +23,60 @@ from apiserver.wire.parse import Unreadable, parse
 APPLY_TYPES = frozenset({"application/apply-patch+yaml"})
 
 
-async def apply(backend: Backend, call: Call) -> ObjectAnswer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """What one request applies, and how."""
+
+    backend: Backend
+    call: Call
+    options: WriteOptions
+    manager: FieldManager
+    config: Any
+    time: str | None
+
+    def settle(self, live: Tree) -> Tree:
+        """The live object with what is applied merged into it, read as an object of its kind."""
+        config, manager = self.config, self.manager
+        name, force = self.options.field_manager, self.options.force
+        if not isinstance(config, dict):
+            raise status.BadRequest("error decoding YAML: an object is expected")
+        try:
+            merged = manager.apply(live, config, manager=name, time=self.time, force=force)
+            decoded = decode_as(self.backend, merged, strict=self.options.field_validation != "Ignore")
+        except Conflicts as error:
+            raise _conflict(error) from error
+        except Undecodable as error:
+            raise status.BadRequest(str(error)) from error
+        except (PatchError, DecodeError) as error:
+            raise ApiError(str(error)) from error
+        made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | decoded.tree
+        self.backend.rules.default(made["apiVersion"], made["kind"], made)
+        metadata.match_name(made, self.call.name)
+        metadata.match_namespace(made, self.call)
+        return made
+
+
+def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
     options = write_options(call, "PatchOptions")
     check_apply(options)
-    config = _read(call)
-
-    async def transform(old: Tree) -> Tree:
-        return _applied(backend, call, options, old, config)
-
-    if call.subresource is None and await backend.find(call.resource, call.namespace, call.name) is None:
-        empty = field_manager(backend, call.resource, "").empty
-        tree = _applied(backend, call, options, dict(empty), config)
-        return await create_tree(backend, call, tree, options, manage=False)
-    return await change(backend, call, options, transform)
-
-
-def _read(call: Call) -> Any:
     try:
-        return parse(call.body.data, "application/yaml").tree
+        config = parse(call.body.data, "application/yaml").tree
     except Unreadable as error:
         raise status.BadRequest(f"error decoding YAML: {error}") from error
+    return Application(backend=backend, call=call, options=options, manager=manager, config=config, time=time)
 
 
-def _applied(backend: Backend, call: Call, options: WriteOptions, live: Tree, config: Any) -> Tree:
-    """The live object with what is applied merged into it, read as an object of its kind."""
-    if not isinstance(config, dict):
-        raise status.BadRequest("error decoding YAML: an object is expected")
+async def apply(backend: Backend, call: Call) -> ObjectAnswer:
     manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
-    time = format_time(backend.clock.now())
-    try:
-        merged = manager.apply(live, config, manager=options.field_manager, time=time, force=options.force)
-        decoded = decode_as(backend, merged, strict=options.field_validation != "Ignore")
-    except Conflicts as error:
-        raise _conflict(error) from error
-    except Undecodable as error:
-        raise status.BadRequest(str(error)) from error
-    except (PatchError, DecodeError) as error:
-        raise ApiError(str(error)) from error
-    made: Tree = {"kind": call.resource.kind, "apiVersion": call.resource.api_version} | decoded.tree
-    backend.rules.default(made["apiVersion"], made["kind"], made)
-    metadata.match_name(made, call.name)
-    metadata.match_namespace(made, call)
-    return made
+    wanted = read_application(backend, call, manager, time=format_time(backend.clock.now()))
+
+    async def transform(old: Tree) -> Tree:
+        return wanted.settle(old)
+
+    if call.subresource is None and await backend.find(call.resource, call.namespace, call.name) is None:
+        tree = wanted.settle(dict(manager.empty))
+        return await create_tree(backend, call, tree, wanted.options, manage=False)
+    return await change(backend, call, wanted.options, transform)
 
 
 def _conflict(error: Conflicts) -> Conflict:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from apimachinery import status
-from apiserver.resources.spec import Resource
+from apimachinery.groups import GroupKind
 from apiserver.wire import partial
 
 Tree: TypeAlias = dict[str, Any]
@@ -42,7 +42,7 @@ class Printer:
     """What the rows are sorted by, where that is not their key."""
 
 
-Printers: TypeAlias = Callable[[Resource], Printer]
+Printers: TypeAlias = Callable[[GroupKind], Printer]
 
 INCLUDED = ("", "None", "Metadata", "Object")
 

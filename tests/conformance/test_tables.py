@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from apiserver.resources.catalog import GROUPS
-from apiserver.resources.columns.lookup import printer
+from apiserver.resources.columns.lookup import printer_of_kind
 from apiserver.resources.spec import Resource
 from tests.support import recordings
 
@@ -83,12 +83,15 @@ def blanked(cell):
 def test_columns_are_the_real_servers(table):
     assert table.columns == [
         (column.name, column.type, column.format, column.priority)
-        for column in printer(table.resource).columns
+        for column in printer_of_kind(table.resource.group_kind).columns
     ]
 
 
 def test_cells_are_the_real_servers(table):
-    cells = [printer(table.resource).cells(recordings.filled_in(tree), NOW) for tree in table.objects]
+    cells = [
+        printer_of_kind(table.resource.group_kind).cells(recordings.filled_in(tree), NOW)
+        for tree in table.objects
+    ]
     assert [[blanked(cell) for cell in row] for row in cells] == table.rows
 
 
@@ -131,5 +134,7 @@ def header(request):
 
 def test_kubectl_heads_tables_with_the_columns(header):
     _, resource, line = header
-    shown = [column.name.upper() for column in printer(resource).columns if column.priority == 0]
+    shown = [
+        column.name.upper() for column in printer_of_kind(resource.group_kind).columns if column.priority == 0
+    ]
     assert " ".join(shown) == line

@@ -66,6 +66,68 @@ async def test_a_scale_changes_nothing_else(client):
     assert stored["spec"] == created["spec"] | {"replicas": 4}
 
 
+def scale(**spec):
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": spec}
+
+
+async def managers(client):
+    """Who manages replicas."""
+    entries = (await client.get(f"{DEPLOYMENTS}/d")).body["metadata"]["managedFields"]
+    return [
+        (one["manager"], one["operation"], one["apiVersion"], one.get("subresource", ""))
+        for one in entries
+        if "f:replicas" in one["fieldsV1"].get("f:spec", {})
+    ]
+
+
+async def test_a_scale_is_applied_and_takes_the_replicas_from_their_manager(client):
+    path = f"{DEPLOYMENTS}/d/scale?fieldManager=scaler"
+    await client.post(f"{DEPLOYMENTS}?fieldManager=maker", deployment(2))
+    conflict = await client.patch(path, scale(replicas=5), kind="apply-patch+yaml")
+    assert (conflict.status, conflict.body["message"]) == (
+        409,
+        'Apply failed with 1 conflict: conflict with "maker" using autoscaling/v1: .spec.replicas',
+    )
+    applied = await client.patch(f"{path}&force=true", scale(replicas=5), kind="apply-patch+yaml")
+    assert (applied.body["kind"], applied.body["spec"]) == ("Scale", {"replicas": 5})
+    assert await managers(client) == [("scaler", "Apply", "apps/v1", "scale")]
+    again = await client.patch(path, scale(replicas=6), kind="apply-patch+yaml")
+    assert again.body["spec"] == {"replicas": 6}
+
+
+async def test_a_scale_that_is_applied_as_it_is_shares_the_replicas(client):
+    await client.post(f"{DEPLOYMENTS}?fieldManager=maker", deployment(2))
+    path = f"{DEPLOYMENTS}/d/scale?fieldManager=scaler"
+    await client.patch(path, scale(replicas=2), kind="apply-patch+yaml")
+    assert await managers(client) == [
+        ("scaler", "Apply", "apps/v1", "scale"),
+        ("maker", "Update", "apps/v1", ""),
+    ]
+
+
+async def test_what_is_applied_must_be_a_scale(client):
+    await client.post(DEPLOYMENTS, deployment(2))
+    path = f"{DEPLOYMENTS}/d/scale?fieldManager=scaler"
+    other = deployment(3) | {"apiVersion": "apps/v1", "kind": "Deployment"}
+    answer = await client.patch(path, other, kind="apply-patch+yaml")
+    assert (answer.status, answer.body["message"]) == (
+        400,
+        "invalid object type: apps/v1, Kind=Deployment",
+    )
+
+
+async def test_a_scale_has_columns_of_its_own(client):
+    await client.post(DEPLOYMENTS, deployment(2))
+    table = await client.get(f"{DEPLOYMENTS}/d/scale", Accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+    assert [column["name"] for column in table.body["columnDefinitions"]] == [
+        "Name",
+        "Desired",
+        "Available",
+        "Age",
+    ]
+    assert table.body["rows"][0]["cells"][:3] == ["d", 2, 0]
+
+
 async def test_a_scale_of_another_object_is_refused(client):
     await client.post(DEPLOYMENTS, deployment(2))
     refused = await client.patch(f"{DEPLOYMENTS}/d/scale", {"metadata": {"uid": "other"}})

@@ -100,7 +100,7 @@ class FieldManager:
         )
 
     def apply(
-        self, live: Json, config: Json, *, manager: str, time: str, force: bool = False
+        self, live: Json, config: Json, *, manager: str, time: str | None, force: bool = False
     ) -> dict[str, Any]:
         """The live object with what is applied merged into it, and its managers.
 

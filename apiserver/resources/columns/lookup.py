@@ -27,7 +27,6 @@ from apiserver.resources.columns import (
     storage,
 )
 from apiserver.resources.columns.core import namespaces, nodes, pods, services, volumes
-from apiserver.resources.spec import Resource
 from apiserver.wire.table import NAME, Column, Printer, Tree
 
 _GROUPS: Final[Mapping[str, Sequence[Mapping[str, Printer]]]] = {
@@ -77,7 +76,3 @@ DEFAULT: Final = Printer(columns=(NAME, Column(name="Created At", type="date")),
 
 def printer_of_kind(group_kind: GroupKind) -> Printer:
     return PRINTERS.get(group_kind, DEFAULT)
-
-
-def printer(resource: Resource) -> Printer:
-    return printer_of_kind(resource.group_kind)

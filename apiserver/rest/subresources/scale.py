@@ -8,17 +8,19 @@ import orjson
 from apimachinery import errors, labels, meta, status
 from apimachinery.groups import GroupKind, GroupResource
 from apimachinery.labels import Selector
+from apimachinery.patch.apply import FieldManager, Versions
+from apimachinery.patch.apply.atoms import atom_of
 from apimachinery.paths import ROOT
-from apimachinery.status import Details, UnsupportedMediaType
 from apiserver.resources.spec import Resource
 from apiserver.rest import managed, metadata, read
 from apiserver.rest import patch as patches
-from apiserver.rest.apply import APPLY_TYPES
+from apiserver.rest.apply import APPLY_TYPES, read_application
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import read_object
 from apiserver.rest.call import Call, ObjectAnswer
 from apiserver.rest.face import Face
 from apiserver.rest.options import write_options
+from apiserver.rest.subresources import scale_managers
 from apiserver.rest.update import change
 from apiserver.storage.stored import Tree
 from apiserver.wire.negotiate import sent
@@ -94,5 +96,29 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
 
 async def patch(backend: Backend, call: Call) -> ObjectAnswer:
     if sent(call.body.media_type)[0] in APPLY_TYPES:
-        raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+        return await _apply(backend, call)
     return await patches.patch(backend, call, face(call.resource))
+
+
+async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
+    shown = face(call.resource)
+    wanted = read_application(backend, call, _field_manager(backend), time=None)
+
+    async def transform(old: Tree) -> Tree:
+        managed = meta.metadata(old).get("managedFields") or ()
+        seen = meta.with_metadata(shown.show(old), managedFields=scale_managers.of_scale(managed))
+        scale = wanted.settle(seen)
+        managers = scale_managers.of_object(
+            managed, meta.metadata(scale).get("managedFields") or (), call.resource.api_version
+        )
+        return meta.with_metadata(shown.take(old, scale), managedFields=managers)
+
+    return shown.shown(await change(backend, call, wanted.options, transform))
+
+
+def _field_manager(backend: Backend) -> FieldManager:
+    """The manager of a Scale's fields, whatever it is the Scale of."""
+    bare: Tree = {"kind": SCALE.kind, "apiVersion": scale_managers.API_VERSION}
+    atom = atom_of(backend.schemas.kind(bare["apiVersion"], bare["kind"]))
+    versions = Versions(own=bare["apiVersion"], atoms={bare["apiVersion"]: atom}, reset_fields={})
+    return FieldManager(kind=SCALE.kind, versions=versions, empty=bare, subresource="scale")

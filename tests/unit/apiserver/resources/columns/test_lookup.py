@@ -24,7 +24,9 @@ def test_every_printer_is_of_a_kind_that_exists():
 
 
 def test_kinds_without_a_printer_have_the_default():
-    assert {row.singular_name for row in CATALOG if lookup.printer(row) is lookup.DEFAULT} == DEFAULTS
+    assert {
+        row.singular_name for row in CATALOG if lookup.printer_of_kind(row.group_kind) is lookup.DEFAULT
+    } == DEFAULTS
 
 
 def test_what_is_printed_by_default():
@@ -40,7 +42,7 @@ def test_what_is_printed_by_default():
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.api_version}/{row.name}") for row in CATALOG])
 def test_a_printer_has_a_name_column_and_a_cell_for_each_column(row):
-    printer = lookup.printer(row)
+    printer = lookup.printer_of_kind(row.group_kind)
     more = {"ipaddresses": 1}.get(row.name, 0)
     assert len(printer.cells({}, NOW)) == len(printer.columns) + more
     assert next(column.name for column in printer.columns if column.format == "name") == "Name"
