@@ -16,13 +16,13 @@ Tree: TypeAlias = dict[str, Any]
 
 _NAME = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _HEAD = re.compile(
-    rb'\{"kind":' + _NAME + rb',"apiVersion":' + _NAME + rb',"metadata":\{'
+    rb'\{"kind":' + _NAME + rb',"apiVersion":' + _NAME + rb',("metadata"):\{'
     rb'(?:"name":' + _NAME + rb",)?"
     rb'(?:"generateName":' + _NAME + rb",)?"
     rb'(?:"namespace":' + _NAME + rb",)?"
     rb'"uid":' + _NAME
 )
-"""Of canonical text, up to where the resourceVersion belongs."""
+"""Of canonical text, up to where the resourceVersion belongs; the group is where an item of a list begins."""
 
 
 class NotCanonical(ValueError):
@@ -58,14 +58,13 @@ class Stored:
     @property
     def text(self) -> bytes:
         """The object's JSON with its resourceVersion."""
-        return with_revision(self.value, self.revision)
+        return self.value[: self.value.index(b'"metadata":')] + self.item[2:]
 
     @property
     def item(self) -> bytes:
         """A comma, and the object's JSON as an item of a list, which says kind and apiVersion for all its items."""
         if self._item is None:
-            text = self.text
-            self._item = b",{" + text[text.index(b'"metadata":') :]
+            self._item = _as_item(self.value, self.revision)
         return self._item
 
     @property
@@ -103,13 +102,12 @@ def is_canonical(value: bytes) -> bool:
     return _HEAD.match(value) is not None
 
 
-def with_revision(value: bytes, revision: int) -> bytes:
-    """Canonical text with its resourceVersion."""
+def _as_item(value: bytes, revision: int) -> bytes:
     head = _HEAD.match(value)
     if head is None:
         raise NotCanonical(value[:200])
-    at = head.end()
-    return b'%b,"resourceVersion":"%d"%b' % (value[:at], revision, value[at:])
+    begin, at = head.start(1), head.end()
+    return b',{%b,"resourceVersion":"%d"%b' % (value[begin:at], revision, value[at:])
 
 
 _METADATA = (
@@ -128,7 +126,7 @@ _METADATA = (
     "finalizers",
     "managedFields",
 )
-"""In Kubernetes' order, which `with_revision` counts on."""
+"""In Kubernetes' order, which the place of the resourceVersion counts on."""
 
 
 def canonical(tree: Tree) -> bytes:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.storage.stored import NotCanonical, Stored, canonical, is_canonical, with_revision
+from apiserver.storage.stored import NotCanonical, Stored, canonical, is_canonical
 from apiserver.storage.values import Unreadable, read_value
 from apiserver.wire.protobuf import envelope
 
@@ -30,7 +30,7 @@ TREES = st.fixed_dictionaries(
 @given(TREES, st.integers(1, 2**62))
 def test_the_text_is_the_object_with_its_revision(tree, revision):
     value = canonical(tree)
-    shown = orjson.loads(with_revision(value, revision))
+    shown = orjson.loads(Stored(b"/k", value, revision).text)
     assert shown["metadata"].pop("resourceVersion") == str(revision)
     assert shown == tree | {"metadata": {k: v for k, v in tree["metadata"].items() if k != "resourceVersion"}}
 
@@ -45,7 +45,7 @@ def test_an_item_is_the_text_without_its_kind_behind_a_comma(tree):
 
 def test_text_of_another_order_has_no_place_for_a_revision():
     with pytest.raises(NotCanonical):
-        with_revision(b'{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"1"}}', 5)
+        _ = Stored(b"/k", b'{"apiVersion":"v1","kind":"Pod","metadata":{"uid":"1"}}', 5).text
 
 
 def test_values_that_others_wrote_are_read():
