@@ -251,14 +251,15 @@ async def test_a_pod_is_resized(cluster):
     def sized(cpu):
         return [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
 
-    await cluster.run(containers=sized("1"))
+    beside = {"name": "a", "image": "nginx"}
+    await cluster.run(containers=[beside, *sized("1")])
     answer = await cluster.server.patch(
         f"{PODS}/p/resize", {"spec": {"containers": sized("2")}}, kind="strategic-merge-patch+json"
     )
     assert answer.status == 200, answer.data
     await cluster.manager.settle()
     status = (await cluster.pod())["status"]
-    assert status["containerStatuses"][0]["allocatedResources"] == {"cpu": "2"}
+    assert status["containerStatuses"][1]["allocatedResources"] == {"cpu": "2"}
     assert status["observedGeneration"] == 2
 
 

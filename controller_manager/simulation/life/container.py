@@ -245,14 +245,12 @@ def _status(
 
 
 def assigned_resources(spec: Tree) -> dict[str, Any]:
-    """What a running container reports of the resources that it was given."""
-    resources = {
-        field: amounts
-        for field, amounts in (spec.get("resources") or {}).items()
-        if amounts and field != "claims"
-    }
-    if not resources:
-        return {}
+    """What a running container reports of the resources that it was given.
+
+    It says that these are none rather than nothing: by that a server knows that the node can resize pods.
+    """
+    asked = spec.get("resources") or {}
+    resources = {field: asked[field] for field in ("limits", "requests") if asked.get(field)}
     allocated = {"allocatedResources": resources["requests"]} if "requests" in resources else {}
     return {**allocated, "resources": resources}
 

@@ -84,7 +84,7 @@ def requested(pods: Iterable[Tree]) -> dict[str, Quantity]:
 def _wants_other(container: Container, status: Tree) -> bool:
     if running_since(status) is None:
         return False
-    return bool(assigned_resources(container.spec).get("resources") != status.get("resources"))
+    return bool(assigned_resources(container.spec)["resources"] != (status.get("resources") or {}))
 
 
 def _held(pod: Tree, condition_type: str) -> list[Tree]:
@@ -122,7 +122,7 @@ def _count(name: str, amount: Quantity) -> int:
 
 def _apply(container: Container, status: Tree, now: datetime) -> Tree:
     wanted = assigned_resources(container.spec)
-    changed = _changed_names(wanted.get("resources") or {}, status.get("resources") or {})
+    changed = _changed_names(wanted["resources"], status.get("resources") or {})
     policies = {
         policy["resourceName"]: policy["restartPolicy"] for policy in container.spec.get("resizePolicy") or ()
     }

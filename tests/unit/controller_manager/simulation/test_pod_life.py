@@ -31,6 +31,7 @@ def test_a_plain_pod_is_ready_with_one_write():
                 "lastState": {},
                 "name": "c",
                 "ready": True,
+                "resources": {},
                 "restartCount": 0,
                 "started": True,
                 "state": {"running": {"startedAt": "2030-01-01T00:00:00Z"}},
