@@ -1,13 +1,19 @@
 """A controller that plans, in the runtime, at a real API server."""
 
+import asyncio
+from functools import partial
+from itertools import count
+
 import pytest
 
 from apimachinery.clock import SteppedClock
 from controller_manager.kinds import CONFIG_MAPS, EVENTS, SECRETS
 from controller_manager.runtime.resource import Key
+from controller_manager.runtime.wire import OutcomeUnknown
 from tests.support.apiserver import running
 from tests.support.copies import COPIES, parent
 from tests.support.manager import running_manager
+from tests.support.turns import turns, until
 
 
 @pytest.fixture
@@ -25,6 +31,42 @@ async def server(clock):
 async def manager(server, clock):
     async with running_manager(server, clock, controllers=[COPIES]) as manager:
         yield manager
+
+
+class Lost:
+    """Loses every so-manyth write of Secrets, or its answer."""
+
+    def __init__(self, every):
+        self._every = every
+        self._count = 0
+
+    async def __call__(self, request):
+        self._count += "secrets" in request.target
+        if self._count % self._every == 0 and "secrets" in request.target:
+            raise OutcomeUnknown("cut")
+
+
+class Held:
+    """An informer that is told of nothing until it is let go."""
+
+    def __init__(self, informer):
+        self._informer = informer
+        self._told = []
+        for name in ("put", "remove", "reach"):
+            setattr(informer, name, partial(self._keep, getattr(informer, name)))
+
+    def _keep(self, tell, *arguments):
+        self._told.append(partial(tell, *arguments))
+
+    def let_go(self):
+        for name in ("put", "remove", "reach"):
+            delattr(self._informer, name)
+        for tell in self._told:
+            tell()
+
+
+def creations(manager):
+    return sum(method == "POST" and "secrets" in target for method, target in manager.transport.writes)
 
 
 async def names(manager, resource):
@@ -65,3 +107,77 @@ async def test_nothing_is_written_once_it_is_quiet(manager):
     before = len(manager.transport.writes)
     await manager.step(3600)
     assert len(manager.transport.writes) == before
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 7])
+async def test_answers_that_are_lost_make_nothing_twice(manager, every):
+    """The seventh, and so on; of the first every one, until the way is mended."""
+    manager.transport.on_way_back = Lost(every)
+    await manager.client.create(CONFIG_MAPS, parent("a", 10))
+    await manager.step(20)
+    assert len(await names(manager, SECRETS)) == creations(manager) == 10
+
+
+@pytest.mark.parametrize("every", [2, 3, 7])
+async def test_what_is_lost_on_its_way_is_made_later(manager, every):
+    manager.transport.on_way_there = Lost(every)
+    await manager.client.create(CONFIG_MAPS, parent("a", 10))
+    await manager.step(60)
+    assert len(await names(manager, SECRETS)) == 10
+    assert creations(manager) > 10
+
+
+async def test_no_plan_is_made_from_a_cache_that_lacks_what_was_written(manager):
+    await manager.client.create(CONFIG_MAPS, parent("a", 3))
+    await manager.settle()
+    held = Held(manager.work.informers.of(SECRETS))
+    await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"copies": "5"}})
+    await until(lambda: creations(manager) == 5)
+    for number in range(5):
+        await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": str(number)}})
+    await turns(200)
+    assert creations(manager) == 5
+    held.let_go()
+    await manager.settle()
+    assert len(await names(manager, SECRETS)) == creations(manager) == 5
+    found = await manager.client.get(CONFIG_MAPS, Key("default", "a"))
+    assert found["data"]["have"] == "5"
+
+
+async def test_what_was_never_seen_is_not_waited_for_longer_than_five_minutes(manager, clock):
+    held = Held(manager.work.informers.of(SECRETS))
+    await manager.client.create(CONFIG_MAPS, parent("a", 1))
+    await until(lambda: creations(manager) == 1)
+    await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": "x"}})
+    await turns(200)
+    clock.advance(299)
+    await turns(200)
+    assert creations(manager) == 1
+    clock.advance(2)
+    await until(lambda: creations(manager) == 2)
+    held.let_go()
+    await manager.settle()
+    assert len(await names(manager, SECRETS)) == 1
+
+
+@pytest.mark.parametrize("after", range(1, 8))
+async def test_a_manager_that_is_killed_after_any_write_is_followed_by_one_that_makes_nothing_twice(
+    server, clock, after
+):
+    """There are five copies to make, and one write tells that they are there."""
+    killed, done = asyncio.Event(), count(1)
+
+    async def kill(_):
+        if next(done) >= after:
+            killed.set()
+            await asyncio.get_running_loop().create_future()
+
+    async with running_manager(server, clock, controllers=[COPIES]) as first:
+        await first.client.create(CONFIG_MAPS, parent("a", 5))
+        first.transport.on_way_back = kill
+        await killed.wait()
+    async with running_manager(server, clock, controllers=[COPIES]) as second:
+        await second.step(10)
+        assert len(await names(second, SECRETS)) == creations(first) + creations(second) == 5
+        found = await second.client.get(CONFIG_MAPS, Key("default", "a"))
+        assert found["data"]["have"] == "5"

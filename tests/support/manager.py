@@ -24,14 +24,21 @@ QUIET_TURNS = 25
 """Turns of the loop in which nothing may happen before it is called rest: longer than any task needs to begin."""
 
 
+async def nothing(_):
+    """What happens to a request on an undisturbed way."""
+
+
 class Counting:
-    """A transport that is another, and knows how many requests have no answer yet."""
+    """A transport that is another, and knows how many requests have no answer yet. What happens on the way can be set."""
 
     def __init__(self, transport):
         self.transport = transport
         self.in_flight = 0
         self.writes = []
         """Method and target of every write, in the order in which they were sent."""
+        self.on_way_there = nothing
+        self.on_way_back = nothing
+        """Awaited with each write before it arrives, and before its answer does; what they raise is what became of it."""
 
     @property
     def host(self):
@@ -39,10 +46,14 @@ class Counting:
 
     async def send(self, request, headers):
         self.in_flight += 1
-        if not request.is_read:
-            self.writes.append((request.method, request.target))
         try:
-            return await self.transport.send(request, headers)
+            if request.is_read:
+                return await self.transport.send(request, headers)
+            self.writes.append((request.method, request.target))
+            await self.on_way_there(request)
+            answer = await self.transport.send(request, headers)
+            await self.on_way_back(request)
+            return answer
         finally:
             self.in_flight -= 1
 
@@ -143,7 +154,14 @@ async def running_manager(server, clock, *, controllers=(), engines=(), config=N
         yield manager
         assert not running.done(), "the manager ended by itself"
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await _kill(running)
         await transport.close()
     detector.check()
+
+
+async def _kill(running):
+    """Once would let it finish what is in hand, which may be waiting for what no test brings any more."""
+    while not running.done():
+        running.cancel()
+        await turn()
+    await asyncio.gather(running, return_exceptions=True)
