@@ -1,0 +1,96 @@
+"""Whatever a server does, a cache ends up with what is there, and who is told of its changes could have made a copy."""
+
+import asyncio
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apimachinery import meta
+from apimachinery.chance import SeededChance
+from controller_manager.kinds import CONFIG_MAPS
+from controller_manager.runtime.client import Client
+from controller_manager.runtime.client_metrics import ClientMetrics
+from controller_manager.runtime.credentials import FixedToken
+from controller_manager.runtime.identities import SharedIdentity
+from controller_manager.runtime.informers import Informers, Settings
+from controller_manager.runtime.sender import Sender
+from tests.support.forgetful_server import ForgetfulServer
+from tests.support.impatient import Impatient
+from tests.support.turns import turns, until
+
+NAMES = st.sampled_from("abcdef")
+STEPS = st.one_of(
+    st.tuples(st.just("put"), NAMES),
+    st.tuples(st.just("delete"), NAMES),
+    st.tuples(st.just("bookmark")),
+    st.tuples(st.just("forget")),
+    st.tuples(st.just("cut"), st.integers(0, 300), NAMES),
+    st.tuples(st.just("surprise"), NAMES),
+    st.tuples(st.just("away"), st.integers(1, 6)),
+    st.tuples(st.just("rest"), st.integers(1, 12)),
+)
+
+
+async def play(server, step):
+    match step:
+        case ("away", requests):
+            server.away = requests
+        case ("rest", count):
+            await turns(count)
+        case (name, *arguments):
+            getattr(server, name)(*arguments)
+
+
+class Copy:
+    """What somebody holds who does as he is told; he is never told what makes no sense."""
+
+    def __init__(self):
+        self.versions = {}
+
+    def __call__(self, change):
+        name = meta.name(change.new or change.old)
+        held = self.versions.pop(name, None)
+        assert held == (change.old and meta.resource_version(change.old))
+        if change.new is not None:
+            assert held is None or int(held) < int(meta.resource_version(change.new))
+            self.versions[name] = meta.resource_version(change.new)
+
+
+def versions(trees):
+    return {meta.name(tree): meta.resource_version(tree) for tree in trees}
+
+
+@settings(max_examples=150, deadline=None)
+@given(there=st.sets(NAMES), steps=st.lists(STEPS, max_size=40), streams_lists=st.booleans())
+async def test_a_cache_ends_up_with_what_is_there(there, steps, streams_lists):
+    server = ForgetfulServer(streams_lists=streams_lists)
+    for name in sorted(there):
+        server.put(name)
+    clock = Impatient()
+    sender = Sender(
+        transport=server,
+        credential=FixedToken(),
+        agent="manager",
+        limit=None,
+        clock=clock,
+        metrics=ClientMetrics(),
+    )
+    client = Client(sender, SharedIdentity(sender=sender, rate=None))
+    informers = Informers(client, Settings(clock=clock, chance=SeededChance()))
+    informer = informers.of(CONFIG_MAPS)
+    informer.add_index("name", lambda tree: [meta.name(tree)])
+    copy = Copy()
+    informer.add_handler(copy)
+    running = asyncio.create_task(informers.run())
+    try:
+        for step in steps:
+            await play(server, step)
+        server.put("last")
+        await until(lambda: informer.lister.get("default", "last") is not None)
+        expected = versions(server.objects.values())
+        assert versions(informer.lister.all()) == expected == copy.versions
+        assert informer.revision == server.revision
+        assert all(len(informer.lister.by_index("name", name)) == (name in expected) for name in "abcdef")
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
