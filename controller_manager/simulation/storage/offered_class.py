@@ -41,6 +41,4 @@ class Offer:
             return
 
 
-OFFERED_CLASS: Final = Engine(
-    name="simulated-storage-class", service_account="persistent-volume-binder", build=Offer
-)
+OFFERED_CLASS: Final = Engine(name="simulated-storage-class", service_account="", build=Offer)

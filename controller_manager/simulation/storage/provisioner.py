@@ -145,7 +145,7 @@ def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
 PROVISIONER: Final = Controller(
     name="simulated-provisioner",
     queue="simulated_provisioner",
-    service_account="persistent-volume-binder",
+    service_account="",
     speaks_as=SIMULATED,
     watches=(
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_itself),
