@@ -9,6 +9,7 @@ from apimachinery.flags import Sections
 from controller_manager.config.selection import unknown
 from controller_manager.config.settings import Controllers, Leading, Logging, Server, Serving, Simulation
 from controller_manager.config.upstream import IGNORED
+from controller_manager.simulation.addresses import MOST_NODES
 from controller_manager.simulation.stages.errors import StageError
 from controller_manager.simulation.stages.files import load_stages
 
@@ -65,10 +66,8 @@ def _problem(config: Config, known: Collection[str]) -> str:
     strangers = unknown(config.controllers.controllers, known)
     if strangers:
         return f"--controllers: there is no {', '.join(strangers)}"
-    try:
-        load_stages(config.simulation.stages)
-    except StageError as error:
-        return f"--stages: {error}"
+    if problem := _simulation_problem(config.simulation):
+        return problem
     if config.server.kubeconfig is None and not config.server.master:
         return "where is the API server? Give --kubeconfig or --master"
     if leading.leader_elect_lease_duration <= leading.leader_elect_renew_deadline:
@@ -79,4 +78,14 @@ def _problem(config: Config, known: Collection[str]) -> str:
         return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
     if not ip_address(serving.bind_address).is_loopback:
         return "--bind-address: nobody is asked who he is, so only this machine's own addresses are possible"
+    return ""
+
+
+def _simulation_problem(simulation: Simulation) -> str:
+    if simulation.simulate_nodes > MOST_NODES:
+        return f"--simulate-nodes: no more than {MOST_NODES} have addresses"
+    try:
+        load_stages(simulation.stages)
+    except StageError as error:
+        return f"--stages: {error}"
     return ""

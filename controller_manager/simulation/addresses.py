@@ -10,8 +10,8 @@ _POD_NETWORK: Final = 244
 _BLOCK: Final = 254
 _BLOCKS_OF_NODE: Final = 12
 _ROW: Final = 256
-MOST_NODES: Final = 2560
-"""So many rows of nodes there are above the network of the nodes themselves."""
+MOST_NODES: Final = 9 * _ROW - 1
+"""There is room for nine rows of nodes, with one to spare, above the network of the nodes themselves."""
 MOST_PODS: Final = _BLOCK * _BLOCKS_OF_NODE
 
 

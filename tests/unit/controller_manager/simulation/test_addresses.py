@@ -22,7 +22,7 @@ from controller_manager.simulation.addresses import (
         (3, 254, "10.245.3.1"),
         (3, MOST_PODS - 1, "10.255.3.254"),
         (256, 0, "10.232.0.1"),
-        (MOST_NODES - 1, 0, "10.136.255.1"),
+        (MOST_NODES, 0, "10.148.255.1"),
     ],
 )
 def test_pod_addresses(number, pod, address):
@@ -33,7 +33,7 @@ def test_node_addresses():
     assert [node_address(number) for number in (1, 255, 256)] == ["10.128.0.1", "10.128.0.255", "10.128.1.0"]
 
 
-places = st.tuples(st.integers(1, MOST_NODES - 1), st.integers(0, MOST_PODS - 1))
+places = st.tuples(st.integers(1, MOST_NODES), st.integers(0, MOST_PODS - 1))
 
 
 @given(places, places)
