@@ -68,14 +68,14 @@ def _find(resource: Resource[Tree]) -> Callable[[Caches, str, Tree], Scale | Non
 
 
 def _find_replica_set(caches: Caches, namespace: str, reference: Tree) -> Scale | None:
-    """A ReplicaSet of a Deployment is only a part of it: the Deployment's scale counts."""
+    """A ReplicaSet of a Deployment is only a part of it: the Deployment's scale counts, if there is one."""
     replica_set = _referred(caches, kinds.REPLICA_SETS, namespace, reference)
     if replica_set is None:
         return None
-    above = meta.controller_of(replica_set)
-    if above is None or above["kind"] != kinds.DEPLOYMENTS.kind:
-        return _of(replica_set)
-    return _find(kinds.DEPLOYMENTS)(caches, namespace, above)
+    above = meta.controller_of(replica_set) or {}
+    is_part = above.get("kind") == kinds.DEPLOYMENTS.kind
+    deployment = _referred(caches, kinds.DEPLOYMENTS, namespace, above) if is_part else None
+    return _of(deployment or replica_set)
 
 
 def _referred(caches: Caches, resource: Resource[Tree], namespace: str, reference: Tree) -> Tree | None:

@@ -95,6 +95,14 @@ def test_the_scale_of_a_replica_set_is_its_deployments():
     assert world.counts()[0] == 4
 
 
+def test_a_replica_set_whose_deployment_is_gone_counts_itself():
+    world = Guarded(maxUnavailable=0)
+    deployment = world.owner(kinds.DEPLOYMENTS, "web", 4)
+    world.pods(world.owner(kinds.REPLICA_SETS, "left", 3, deployment), 2)
+    world.remove(kinds.DEPLOYMENTS, "web")
+    assert world.counts()[0] == 3
+
+
 def test_scales_of_several_controllers_are_added():
     world = Guarded(maxUnavailable=0)
     world.pods(world.owner(kinds.STATEFUL_SETS, "a", 4), 2)
