@@ -83,6 +83,12 @@ class Cluster(World):
     def release(self, image):
         self.set("template", template(image))
 
+    def pause(self):
+        self.respecify(DEPLOYMENTS, "web", ("paused",), value=True)
+
+    def resume(self):
+        self.respecify(DEPLOYMENTS, "web", ("paused",), value=False)
+
     # --- what there is
 
     @property

@@ -1,7 +1,8 @@
 """Roll a Deployment: how large its new ReplicaSet may be now, and how small its old ones.
 
-Pure arithmetic on what the sets want and what their controllers reported. Pods that a set is about to lose count as
-lost already: a set that was just made smaller reports them until its controller has acted.
+Pure arithmetic on what the sets want and what their controllers reported. Where a set was just made smaller, and its
+controller has not acted yet, the pods that it is about to lose count against both bounds: they are still there, and
+they are as good as gone.
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,13 @@ from controller_manager.controllers.deployment.views import DeploymentView, SetV
 
 
 def size_of_new(deployment: DeploymentView, current: int, olds: Sequence[SetView]) -> int:
-    """Of the new set: as many as are wanted, so far as all pods together stay within the surge."""
+    """Of the new set: as many as are wanted, so far as all pods together stay within the surge.
+
+    Upstream does not wait for the old sets to have let go, and may have more pods for a moment.
+    """
     if not deployment.rolls:
         return deployment.replicas
-    room = deployment.max_replicas - current - sum(old.replicas for old in olds)
+    room = deployment.max_replicas - current - sum(old.held for old in olds)
     return min(current + max(room, 0), deployment.replicas)
 
 

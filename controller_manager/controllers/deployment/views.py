@@ -127,6 +127,11 @@ class SetView:
         )
 
     @property
+    def held(self) -> int:
+        """Pods that it has or is about to have: one that was just made smaller has them until its controller has acted."""
+        return max(self.replicas, self.reported)
+
+    @property
     def lasting(self) -> int:
         """Of the available pods, those that stay when the set comes down to its size: the others are as good as gone."""
         return min(self.available, self.replicas)

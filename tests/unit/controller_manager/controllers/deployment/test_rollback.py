@@ -101,6 +101,6 @@ def test_what_is_no_number_is_no_request(asked):
 
 def test_a_paused_deployment_does_not_go_back():
     cluster = three_versions()
-    cluster.set("paused", True)
+    cluster.pause()
     ask(cluster, "1")
     assert image_of(cluster.web["spec"]["template"]) == "a:3"

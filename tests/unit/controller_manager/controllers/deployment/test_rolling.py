@@ -47,6 +47,11 @@ def test_the_new_set_grows_so_far_as_the_surge_lets_it(wanted, new, olds, expect
     assert size_of_new(view(*wanted), new, sets(*olds)) == expected
 
 
+def test_pods_that_an_old_set_has_not_let_go_of_yet_take_room():
+    assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[10])) == 2
+    assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[9])) == 3
+
+
 @pytest.mark.parametrize(
     ("wanted", "new", "olds", "expected"),
     [

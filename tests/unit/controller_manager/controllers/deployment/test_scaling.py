@@ -126,7 +126,7 @@ def test_scaling_in_mid_rollout_conserves_and_the_rollout_goes_on():
 def test_a_paused_deployment_scales_and_rolls_nothing():
     cluster = Cluster().deploy(replicas=2)
     cluster.settle()
-    cluster.set("paused", True)
+    cluster.pause()
     cluster.release("a:2")
     cluster.scale(4)
     cluster.settle()

@@ -221,24 +221,24 @@ def test_a_deadline_that_comes_later_finds_the_set(cluster):
 
 def test_a_pause_and_its_end_are_said_in_one_write_each(cluster):
     cluster.deploy().settle()
-    cluster.set("paused", True)
+    cluster.pause()
     assert [verb for verb, *_ in cluster.roll_on()] == ["update"]
     assert cluster.conditions["Progressing"] == ("Unknown", "DeploymentPaused")
     assert condition(cluster)["message"] == "Deployment is paused"
     assert cluster.roll_on() == []
-    cluster.set("paused", False)
+    cluster.resume()
     assert [verb for verb, *_ in cluster.roll_on()] == ["update"]
     assert cluster.conditions["Progressing"] == DONE
 
 
 def test_the_time_of_a_pause_does_not_count(cluster):
     stuck(cluster)
-    cluster.set("paused", True)
+    cluster.pause()
     cluster.roll_on()
     cluster.clock.advance(1000)
     cluster.roll_on()
     assert cluster.conditions["Progressing"] == ("Unknown", "DeploymentPaused")
-    cluster.set("paused", False)
+    cluster.resume()
     cluster.roll_on()
     assert cluster.conditions["Progressing"] == ("Unknown", "DeploymentResumed")
     assert condition(cluster)["message"] == "Deployment is resumed"
@@ -249,7 +249,7 @@ def test_a_pause_does_not_hide_that_the_time_was_over(cluster):
     stuck(cluster)
     cluster.clock.advance(11)
     cluster.roll_on()
-    cluster.set("paused", True)
+    cluster.pause()
     cluster.roll_on()
     assert cluster.conditions["Progressing"] == LATE
 
@@ -258,10 +258,10 @@ def test_a_pause_does_not_hide_that_the_time_was_over(cluster):
 def test_a_pause_stops_the_rollout_where_it_is(cluster, deadline):
     stuck(cluster, deadline)
     before = cluster.sizes
-    cluster.set("paused", True)
+    cluster.pause()
     cluster.settle()
     assert cluster.sizes == before
-    cluster.set("paused", False)
+    cluster.resume()
     cluster.settle()
     assert cluster.sizes == {"a:1": 0, "a:2": 2}
     assert len(cluster.all(PODS)) == 2

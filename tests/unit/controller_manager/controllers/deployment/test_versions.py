@@ -206,7 +206,7 @@ def test_a_paused_deployment_forgets_too(cluster):
     cluster.deploy(replicas=1).settle()
     cluster.release("a:2")
     cluster.settle()
-    cluster.set("paused", True)
+    cluster.pause()
     cluster.set("revisionHistoryLimit", 0)
     cluster.settle()
     assert cluster.sizes.keys() == {"a:2"}
