@@ -187,3 +187,36 @@ async def test_who_writes_what_will_not_do_is_told_so(client):
     assert answer.headers.getall("Warning") == [hints, ignored]
     answer = await client.patch(f"{CORE}/services/a/status", {"metadata": {"labels": {"a": "b"}}})
     assert "Warning" not in answer.headers
+
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "way"),
+    [
+        pytest.param(RBAC, {"rules": []}, ("rules",), id="role"),
+        pytest.param(f"{CORE}/limitranges", {"spec": {"limits": []}}, ("spec", "limits"), id="limit range"),
+        pytest.param(SLICES, {"addressType": "IPv4", "endpoints": [], "ports": []}, ("ports",), id="slice"),
+        pytest.param(
+            "/apis/storage.k8s.io/v1/csinodes", {"spec": {"drivers": []}}, ("spec", "drivers"), id="drivers"
+        ),
+        pytest.param(
+            "/apis/storage.k8s.io/v1/csinodes",
+            {"spec": {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": []}]}},
+            ("spec", "drivers", 0, "topologyKeys"),
+            id="keys of drivers",
+        ),
+    ],
+)
+async def test_a_list_that_is_always_there_and_empty_is_null(client, path, body, way):
+    made = await client.post(path, {"metadata": {"name": "a"}} | body)
+    assert made.status == 201
+    found = made.body
+    for step in way:
+        found = found[step]
+    assert found is None
+    version = made.body["metadata"]["resourceVersion"]
+    again = await client.put(f"{path}/a", {"metadata": {"name": "a", "resourceVersion": version}} | body)
+    assert again.body["metadata"]["resourceVersion"] == version

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from apimachinery.groups import GroupResource
+from apiserver.resources.strategies.empty_lists import none_when_empty
 from apiserver.resources.strategy import MAIN, Request, Strategy, Tree
 
 Text: TypeAlias = bytes
@@ -82,7 +83,16 @@ def _without_topology(slice_: Tree, _request: Request) -> None:
         ]
 
 
+_write_lists = none_when_empty(("endpoints",), ("ports",))
+
+
+def _begin_slice(new: Tree, request: Request) -> None:
+    _write_lists(new)
+    _without_topology(new, request)
+
+
 def _update_slice(new: Tree, old: Tree, request: Request) -> None:
+    _write_lists(new)
     if new.get("endpoints") != old.get("endpoints"):
         _without_topology(new, request)
 
@@ -92,7 +102,7 @@ STRATEGIES = {
     GroupResource("discovery.k8s.io", "endpointslices"): Strategy(
         generation=(("addressType",), ("endpoints",), ("ports",), ("metadata", "labels")),
         first_generation=1,
-        prepare_create=_without_topology,
+        prepare_create=_begin_slice,
         prepare_update={MAIN: _update_slice},
     ),
 }

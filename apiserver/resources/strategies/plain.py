@@ -2,6 +2,7 @@
 
 from apimachinery import conditions
 from apimachinery.groups import GroupResource
+from apiserver.resources.strategies.empty_lists import none_when_empty
 from apiserver.resources.strategy import MAIN, METADATA, SPEC, STATUS, UNSUPPORTED, Request, Strategy, Tree
 
 OWN_STATUS = {MAIN: STATUS, "status": (*SPEC, *METADATA)}
@@ -58,7 +59,8 @@ def _storage_versions(definition: Tree) -> list[str]:
 
 
 def _begin_definition(definition: Tree, _request: Request) -> None:
-    definition["status"] = definition["status"] | {"storedVersions": _storage_versions(definition)}
+    stored = _storage_versions(definition) or None
+    definition["status"] = definition["status"] | {"storedVersions": stored}
 
 
 def _store_version(new: Tree, _old: Tree, _request: Request) -> None:
@@ -66,18 +68,27 @@ def _store_version(new: Tree, _old: Tree, _request: Request) -> None:
     status = new.get("status", {})
     known = status.get("storedVersions") or []
     stored = [name for name in _storage_versions(new) if name not in known]
-    new["status"] = status | {"storedVersions": [*known, *stored]}
+    new["status"] = status | {"storedVersions": [*known, *stored] or None}
 
 
 COUNTED = Strategy(generation=SPEC, first_generation=1)
 COUNTED_CONDITIONAL = Strategy(generation=SPEC, first_generation=1, unconditional_update=False)
 WEBHOOKS = Strategy(generation=(("webhooks",),), first_generation=1, unconditional_update=False)
 UPSERTED = Strategy(create_on_update=True)
+ROLES = Strategy(create_on_update=True, canonicalize=none_when_empty(("rules",)))
 KEPT = Strategy(returns_deleted=True)
 
 _ROWS = (
     ("", "events", Strategy(create_on_update=True, dependents=UNSUPPORTED)),
-    ("", "limitranges", Strategy(create_on_update=True, prepare_create=_name_limit_range)),
+    (
+        "",
+        "limitranges",
+        Strategy(
+            create_on_update=True,
+            prepare_create=_name_limit_range,
+            canonicalize=none_when_empty(("spec", "limits")),
+        ),
+    ),
     (
         "",
         "nodes",
@@ -139,14 +150,27 @@ _ROWS = (
     ("networking.k8s.io", "ingresses ingressclasses networkpolicies", COUNTED),
     ("node.k8s.io", "runtimeclasses", Strategy(create_on_update=True, unconditional_update=False)),
     ("policy", "poddisruptionbudgets", COUNTED_CONDITIONAL),
-    ("rbac.authorization.k8s.io", "roles rolebindings clusterroles clusterrolebindings", UPSERTED),
+    ("rbac.authorization.k8s.io", "roles clusterroles", ROLES),
+    ("rbac.authorization.k8s.io", "rolebindings clusterrolebindings", UPSERTED),
     (
         "resource.k8s.io",
         "deviceclasses resourceslices",
         Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
     ),
-    ("resource.k8s.io", "resourceclaims", Strategy(resets=OWN_STATUS, returns_deleted=True)),
-    ("resource.k8s.io", "resourceclaimtemplates", KEPT),
+    (
+        "resource.k8s.io",
+        "resourceclaims",
+        Strategy(
+            resets=OWN_STATUS,
+            returns_deleted=True,
+            canonicalize=none_when_empty(("spec", "devices", "requests")),
+        ),
+    ),
+    (
+        "resource.k8s.io",
+        "resourceclaimtemplates",
+        Strategy(returns_deleted=True, canonicalize=none_when_empty(("spec", "spec", "devices", "requests"))),
+    ),
     ("scheduling.k8s.io", "priorityclasses", Strategy(first_generation=1)),
 )
 

@@ -2,6 +2,7 @@
 
 from apimachinery.groups import GroupResource
 from apimachinery.timestamps import format_time
+from apiserver.resources.strategies.empty_lists import none_when_empty
 from apiserver.resources.strategy import MAIN, METADATA, SPEC, STATUS, Request, Strategy, Tree
 
 PHASE_TIME = "lastPhaseTransitionTime"
@@ -45,8 +46,19 @@ def _with_both_sources(spec: Tree) -> Tree:
     return spec
 
 
+_write_lists = none_when_empty(("spec", "drivers"), ("spec", "drivers", "*", "topologyKeys"))
+
+
+def _begin_node(node: Tree, _request: Request) -> None:
+    _write_lists(node)
+
+
+def _update_node(new: Tree, _old: Tree, _request: Request) -> None:
+    """Its drivers may not change, and no keys are no other keys than none."""
+    _write_lists(new)
+
+
 KEPT = Strategy(returns_deleted=True)
-CONDITIONAL = Strategy(returns_deleted=True, unconditional_update=False)
 
 STRATEGIES = {
     GroupResource("", "persistentvolumes"): Strategy(
@@ -58,7 +70,12 @@ STRATEGIES = {
     GroupResource("storage.k8s.io", "csidrivers"): Strategy(
         generation=SPEC, returns_deleted=True, unconditional_update=False
     ),
-    GroupResource("storage.k8s.io", "csinodes"): CONDITIONAL,
+    GroupResource("storage.k8s.io", "csinodes"): Strategy(
+        returns_deleted=True,
+        unconditional_update=False,
+        prepare_create=_begin_node,
+        prepare_update={MAIN: _update_node},
+    ),
     GroupResource("storage.k8s.io", "csistoragecapacities"): Strategy(unconditional_update=False),
     GroupResource("storage.k8s.io", "storageclasses"): KEPT,
     GroupResource("storage.k8s.io", "volumeattachments"): Strategy(
