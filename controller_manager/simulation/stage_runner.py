@@ -87,5 +87,5 @@ class StageRunner:
             LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack says nothing of the template
             return None
         left = await self._performer.perform(key, obj, effects)
-        del self._chosen[key]
+        self._chosen.pop(key, None)
         return left

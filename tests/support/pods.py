@@ -60,14 +60,18 @@ def patched(value, patch):
 
 
 def _conditions(present, changes):
+    """The patch's come first, and in its order."""
     by_type = {condition["type"]: condition for condition in present}
+    order = [change["type"] for change in changes]
     for change in changes:
         if change.get("$patch") == "delete":
             del by_type[change["type"]]
         else:
             merged = {**by_type.get(change["type"], {}), **change}
             by_type[change["type"]] = {field: value for field, value in merged.items() if value is not None}
-    return list(by_type.values())
+    return sorted(
+        by_type.values(), key=lambda one: order.index(one["type"]) if one["type"] in order else len(order)
+    )
 
 
 class World:

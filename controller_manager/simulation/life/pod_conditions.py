@@ -35,18 +35,24 @@ class Standing:
 
 
 def kubelet_conditions(pod: Tree, standing: Standing, now: datetime) -> list[Tree]:
-    """All conditions of the pod, those of a kubelet as they are to be now."""
-    wanted = [_initialized(standing), _ready(pod, standing), _containers_ready(standing)]
+    """All conditions of the pod: those of a kubelet as they are to be now, in its order, and those of others."""
+    wanted = [
+        _initialized(standing),
+        _ready(pod, standing),
+        _containers_ready(standing),
+        _met(CONDITION_POD_SCHEDULED),
+    ]
     if standing.tells_sandbox:
         runs = standing.phase not in (SUCCEEDED, FAILED)
         wanted.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
-    if conditions.get(pod, CONDITION_POD_SCHEDULED) is None:
-        wanted.append(_met(CONDITION_POD_SCHEDULED))
     present: list[Tree] = list(conditions.of(pod))
     for condition in wanted:
         observed = {**condition, "observedGeneration": meta.generation(pod)}
         present = conditions.updated(present, observed, now)
-    return present
+    order = [condition["type"] for condition in wanted]
+    return sorted(
+        present, key=lambda held: order.index(held["type"]) if held["type"] in order else len(order)
+    )
 
 
 def _met(condition_type: str) -> dict[str, Any]:
