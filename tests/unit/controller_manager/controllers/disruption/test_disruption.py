@@ -40,7 +40,8 @@ class Guarded(World):
         metadata = {"name": name, "namespace": "default", "labels": {"app": "web"}, "ownerReferences": refs}
         condition = {"type": "Ready", "status": "True" if ready else "False"}
         self.add(
-            kinds.PODS, {"metadata": metadata, "status": {"phase": "Running", "conditions": [condition]}}
+            kinds.PODS,
+            {"metadata": metadata, "spec": {}, "status": {"phase": "Running", "conditions": [condition]}},
         )
 
     def counts(self):
