@@ -1,0 +1,31 @@
+"""Warnings can be asked for of whatever a schema lets through: what is there may hold nothing, and what was may be gone."""
+
+from itertools import product
+
+import pytest
+
+from apimachinery.schema import builtin
+from apiserver.app import catalog
+from apiserver.warnings import registry
+from tests.support.shapes import ODD, everything
+
+SCHEMAS = builtin.load()
+KINDS = [
+    pytest.param(row, SCHEMAS.kind(row.api_version, row.kind), id=f"{row.api_version} {row.kind}")
+    for row in catalog().values()
+    if row.group_kind in registry.WARNINGS
+]
+
+
+@pytest.mark.parametrize(("row", "type_"), KINDS)
+def test_nothing_that_may_be_missing_is_missed(row, type_):
+    objects = [
+        {"metadata": {}},
+        everything(type_, {}),
+        everything(type_, {}, nulls=True),
+        everything(type_, ODD),
+    ]
+    ways = ("", *registry.WARNINGS[row.group_kind].subresources)
+    told = [[*registry.warn_create(row, new)] for new in objects]
+    told += [[*registry.warn_update(row, way, new, old)] for way, new, old in product(ways, objects, objects)]
+    assert all(isinstance(warning, str) and warning for found in told for warning in found)
