@@ -1,0 +1,82 @@
+"""The controller of ephemeral volumes: a claim for each, which the pod owns, so that it goes with it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from apimachinery import meta
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from controller_manager.runtime.actions import NOTHING, Create, Plan, Saying
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads.podview import PodView
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    pod = caches.of(PODS).get(*key)
+    if pod is None or pod.deleting:
+        return NOTHING
+    claims = caches.of(PERSISTENT_VOLUME_CLAIMS)
+    # A claim that is there already is the pod's, or a stranger's of the name: the scheduler tells the pod of that.
+    missing = tuple(
+        _claim(pod, volume)
+        for volume in _ephemeral(pod)
+        if claims.get(key.namespace, _claim_name(pod, volume)) is None
+    )
+    if not missing:
+        return NOTHING
+    saying = Saying(about=pod.object, failed=("FailedCreate", "ephemeral volume claim {name}: {error}"))
+    return Plan(actions=(Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=missing, saying=saying),))
+
+
+def _ephemeral(pod: PodView) -> list[Tree]:
+    volumes = (pod.object.get("spec") or {}).get("volumes") or ()
+    return [volume for volume in volumes if "ephemeral" in volume]
+
+
+def _claim_name(pod: PodView, volume: Tree) -> str:
+    return f"{pod.key.name}-{volume['name']}"
+
+
+def _claim(pod: PodView, volume: Tree) -> dict[str, Any]:
+    template = volume["ephemeral"].get("volumeClaimTemplate") or {}
+    metadata = {
+        "name": _claim_name(pod, volume),
+        "namespace": pod.key.namespace,
+        "labels": meta.labels(template),
+        "annotations": meta.annotations(template),
+        "ownerReferences": [meta.controller_reference(pod.object)],
+    }
+    return {
+        "kind": PERSISTENT_VOLUME_CLAIMS.kind,
+        "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
+        "metadata": {field: value for field, value in metadata.items() if value},
+        "spec": template.get("spec") or {},
+    }
+
+
+def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
+    pod: PodView | None = change.new
+    return () if pod is None or pod.deleting or not _ephemeral(pod) else (pod.key,)
+
+
+def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
+    """One that went may have to be made again for its pod."""
+    owner = meta.controller_of(change.latest)
+    if change.new is not None or owner is None or owner["kind"] != PODS.kind:
+        return ()
+    return (Key(meta.namespace(change.latest), owner["name"]),)
+
+
+EPHEMERAL_VOLUME: Final = Controller(
+    name="ephemeral-volume-controller",
+    queue="ephemeral_volume",
+    service_account="ephemeral-volume-controller",
+    watches=(
+        Watch(resource=PODS, keys=_of_pod),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),
+    ),
+    reconcile=reconcile,
+    workers=5,
+)

@@ -1,0 +1,58 @@
+"""Claims for ephemeral volumes."""
+
+from apimachinery import meta
+from apimachinery.clock import SteppedClock
+from controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from controller_manager.runtime.caches import Change
+from controller_manager.runtime.resource import Key
+from controller_manager.workloads.podview import PodView
+from tests.support.planned import World
+
+APP = Key("default", "app")
+TEMPLATE = {
+    "metadata": {"labels": {"tier": "scratch"}},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def world(*, deleting=False):
+    world = World(EPHEMERAL_VOLUME, SteppedClock())
+    volumes = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": TEMPLATE}}, {"name": "x", "emptyDir": {}}]
+    ending = {"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {}
+    metadata = {"name": "app", "namespace": "default", **ending}
+    world.add(PODS, {"metadata": metadata, "spec": {"volumes": volumes}})
+    return world
+
+
+def test_each_ephemeral_volume_has_a_claim_that_the_pod_owns():
+    shown = world()
+    shown.reconcile(APP)
+    (claim,) = shown.all(PERSISTENT_VOLUME_CLAIMS)
+    assert meta.name(claim) == "app-tmp"
+    assert meta.labels(claim) == {"tier": "scratch"}
+    assert claim["spec"] == TEMPLATE["spec"]
+    assert meta.is_controlled_by(claim, shown.get(PODS, "app"))
+    assert shown.reconcile(APP) == ([], None)
+
+
+def test_a_strangers_claim_of_the_name_is_left_alone():
+    shown = world()
+    shown.add(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "app-tmp", "namespace": "default"}, "spec": {}})
+    assert shown.reconcile(APP) == ([], None)
+
+
+def test_a_pod_that_goes_gets_none():
+    assert world(deleting=True).reconcile(APP) == ([], None)
+
+
+def test_which_changes_concern_it():
+    shown = world()
+    shown.reconcile(APP)
+    (claim,) = shown.all(PERSISTENT_VOLUME_CLAIMS)
+    of_pod, of_claim = (watch.keys for watch in EPHEMERAL_VOLUME.watches)
+    pod = PodView.of(shown.get(PODS, "app"))
+    assert set(of_pod(shown.caches(), Change(None, pod))) == {APP}
+    assert set(of_pod(shown.caches(), Change(pod, None))) == set()
+    assert set(of_claim(shown.caches(), Change(claim, None))) == {APP}
+    assert set(of_claim(shown.caches(), Change(None, claim))) == set()
