@@ -61,16 +61,9 @@ class Controllers:
     concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", natural)] = 10
     concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", natural)] = 5
     concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", natural)] = 5
-    concurrent_serviceaccount_token_syncs: Annotated[int, Flag("service accounts at a time (5)", natural)] = 5
-    deployment_controller_sync_period: Annotated[
-        float, Flag("how often every deployment is looked at (30s)", seconds)
-    ] = 30.0
     min_resync_period: Annotated[
         float, Flag("how often every object is looked at, at most twice as long (12h0m0s)", seconds)
     ] = 43200.0
-    namespace_sync_period: Annotated[
-        float, Flag("how often every namespace is looked at (5m0s)", seconds)
-    ] = 300.0
     node_monitor_period: Annotated[float, Flag("how often nodes are looked at (5s)", seconds)] = 5.0
     node_monitor_grace_period: Annotated[
         float, Flag("how long a node may be silent before it is not ready (50s)", seconds)
@@ -88,9 +81,6 @@ class Controllers:
     terminated_pod_gc_threshold: Annotated[
         int, Flag("pods that have ended and are kept; 0: all (12500)", natural)
     ] = 12500
-    pvclaimbinder_sync_period: Annotated[
-        float, Flag("how often every claim and volume is looked at (15s)", seconds)
-    ] = 15.0
     controller_shutdown_timeout: Annotated[
         float, Flag("how long controllers may finish what they have in hand at the end (10s)", seconds)
     ] = 10.0

@@ -3,39 +3,40 @@
 _NAMES = """
     allocate-node-cidrs allow-metric-labels allow-metric-labels-manifest allow-untagged-cloud
     attach-detach-reconcile-sync-period authentication-kubeconfig authentication-skip-lookup
-    authentication-token-webhook-cache-ttl authentication-tolerate-lookup-failure authorization-always-allow-paths
-    authorization-kubeconfig authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-    cert-dir cidr-allocator-type client-ca-file cloud-config cloud-provider cloud-provider-gce-lb-src-cidrs
-    cluster-cidr cluster-name cluster-signing-cert-file cluster-signing-duration cluster-signing-key-file
-    cluster-signing-kube-apiserver-client-cert-file cluster-signing-kube-apiserver-client-key-file
-    cluster-signing-kubelet-client-cert-file cluster-signing-kubelet-client-key-file
-    cluster-signing-kubelet-serving-cert-file cluster-signing-kubelet-serving-key-file
-    cluster-signing-legacy-unknown-cert-file cluster-signing-legacy-unknown-key-file
-    concurrent-cron-job-syncs concurrent-daemonset-syncs concurrent-device-taint-eviction-syncs
-    concurrent-ephemeralvolume-syncs concurrent-horizontal-pod-autoscaler-syncs concurrent-job-syncs
-    concurrent-resource-claim-syncs concurrent-resource-quota-syncs concurrent-service-syncs
-    concurrent-ttl-after-finished-syncs concurrent-validating-admission-policy-status-syncs configure-cloud-routes
-    contention-profiling controller-start-interval disable-attach-detach-reconcile-sync
-    disable-force-detach-on-timeout disable-http2-serving disabled-metrics emulated-version
-    emulation-forward-compatible enable-dynamic-provisioning enable-garbage-collector enable-hostpath-provisioner
-    enable-leader-migration endpoint-updates-batch-period endpointslice-updates-batch-period
-    external-cloud-volume-plugin feature-gates flex-volume-plugin-dir
+    authentication-token-webhook-cache-ttl authentication-tolerate-lookup-failure
+    authorization-always-allow-paths authorization-kubeconfig authorization-webhook-cache-authorized-ttl
+    authorization-webhook-cache-unauthorized-ttl cert-dir cidr-allocator-type client-ca-file cloud-config
+    cloud-provider cloud-provider-gce-lb-src-cidrs cluster-cidr cluster-name cluster-signing-cert-file
+    cluster-signing-duration cluster-signing-key-file cluster-signing-kube-apiserver-client-cert-file
+    cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file
+    cluster-signing-kubelet-client-key-file cluster-signing-kubelet-serving-cert-file
+    cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file
+    cluster-signing-legacy-unknown-key-file concurrent-cron-job-syncs concurrent-daemonset-syncs
+    concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
+    concurrent-horizontal-pod-autoscaler-syncs concurrent-job-syncs concurrent-resource-claim-syncs
+    concurrent-resource-quota-syncs concurrent-service-syncs concurrent-serviceaccount-token-syncs
+    concurrent-ttl-after-finished-syncs concurrent-validating-admission-policy-status-syncs
+    configure-cloud-routes contention-profiling controller-start-interval deployment-controller-sync-period
+    disable-attach-detach-reconcile-sync disable-force-detach-on-timeout disable-http2-serving disabled-metrics
+    emulated-version emulation-forward-compatible enable-dynamic-provisioning enable-garbage-collector
+    enable-hostpath-provisioner enable-leader-migration endpoint-updates-batch-period
+    endpointslice-updates-batch-period external-cloud-volume-plugin feature-gates flex-volume-plugin-dir
     horizontal-pod-autoscaler-cpu-initialization-period horizontal-pod-autoscaler-downscale-stabilization
     horizontal-pod-autoscaler-initial-readiness-delay horizontal-pod-autoscaler-sync-period
     horizontal-pod-autoscaler-tolerance http2-max-streams-per-connection kube-api-content-type
     leader-elect-resource-lock leader-migration-config legacy-service-account-token-clean-up-period
     log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size
-    log-text-split-stream max-endpoints-per-slice min-compatibility-version mirroring-concurrent-service-endpoint-syncs
-    mirroring-endpointslice-updates-batch-period mirroring-max-endpoints-per-subset node-cidr-mask-size
-    node-cidr-mask-size-ipv4 node-cidr-mask-size-ipv6 node-startup-grace-period node-sync-period
-    permit-address-sharing permit-port-sharing profiling pv-recycler-increment-timeout-nfs
-    pv-recycler-minimum-timeout-hostpath pv-recycler-minimum-timeout-nfs
-    pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs
-    pv-recycler-timeout-increment-hostpath requestheader-allowed-names requestheader-client-ca-file
-    requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
-    requestheader-username-headers resource-quota-sync-period route-reconciliation-period
-    service-account-private-key-file service-cluster-ip-range show-hidden-metrics-for-version tls-cipher-suites
-    tls-curve-preferences tls-min-version tls-sni-cert-key vmodule volume-host-allow-local-loopback
-    volume-host-cidr-denylist
+    log-text-split-stream max-endpoints-per-slice min-compatibility-version
+    mirroring-concurrent-service-endpoint-syncs mirroring-endpointslice-updates-batch-period
+    mirroring-max-endpoints-per-subset namespace-sync-period node-cidr-mask-size node-cidr-mask-size-ipv4
+    node-cidr-mask-size-ipv6 node-startup-grace-period node-sync-period permit-address-sharing
+    permit-port-sharing profiling pv-recycler-increment-timeout-nfs pv-recycler-minimum-timeout-hostpath
+    pv-recycler-minimum-timeout-nfs pv-recycler-pod-template-filepath-hostpath
+    pv-recycler-pod-template-filepath-nfs pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period
+    requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix
+    requestheader-group-headers requestheader-uid-headers requestheader-username-headers
+    resource-quota-sync-period route-reconciliation-period service-account-private-key-file
+    service-cluster-ip-range show-hidden-metrics-for-version tls-cipher-suites tls-curve-preferences
+    tls-min-version tls-sni-cert-key vmodule volume-host-allow-local-loopback volume-host-cidr-denylist
 """
 IGNORED = tuple(_NAMES.split())

@@ -28,8 +28,8 @@ from controller_manager.runtime.wire import NoAnswer
 
 LOG = logging.getLogger(__name__)
 
-LONGEST: Final = 1000
-"""Events that wait to be written; upstream's."""
+LONGEST: Final = 10_000
+"""Events that wait to be written; upstream lets 1000 wait for each of its controllers and of its nodes."""
 TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 

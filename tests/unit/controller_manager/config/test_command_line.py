@@ -13,6 +13,7 @@ from controller_manager.config.shown import configz
 from controller_manager.config.upstream import IGNORED
 from controller_manager.runtime.kubeconfig import Access
 from controller_manager.runtime.token_bucket import Rate
+from tests.architecture.source import modules
 
 KNOWN = {"deployment-controller", "kube-scheduler"}
 MASTER = "--master=http://127.0.0.1:8080"
@@ -77,6 +78,17 @@ def test_no_flag_is_both_here_and_ignored():
         for name in flags_of(type(section))
     }
     assert here & {*IGNORED} == set()
+
+
+def test_every_flag_has_an_effect():
+    """Whoever reads a setting names it."""
+    readers = [
+        module.text for module in modules("controller_manager") if "config/settings" not in module.path
+    ]
+    config = read()
+    sections = (config.server, config.controllers, config.leading, config.serving, config.simulation)
+    fields = [name for section in sections for name in flags_of(type(section))]
+    assert [name for name in fields if not any(name in text for text in readers)] == []
 
 
 def test_every_controllers_workers_have_a_flag():
