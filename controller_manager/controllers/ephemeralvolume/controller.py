@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from apimachinery import meta
 from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from controller_manager.runtime.actions import NOTHING, Create, Plan, Saying
+from controller_manager.runtime.actions import NOTHING, Action, Create, Plan, Say, Saying
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
@@ -17,17 +17,31 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     pod = caches.of(PODS).get(*key)
     if pod is None or pod.deleting:
         return NOTHING
-    claims = caches.of(PERSISTENT_VOLUME_CLAIMS)
-    # A claim that is there already is the pod's, or a stranger's of the name: the scheduler tells the pod of that.
-    missing = tuple(
-        _claim(pod, volume)
-        for volume in _ephemeral(pod)
-        if claims.get(key.namespace, _claim_name(pod, volume)) is None
+    present = caches.of(PERSISTENT_VOLUME_CLAIMS)
+    actions: list[Action] = []
+    for volume in _ephemeral(pod):
+        claim = present.get(key.namespace, _claim_name(pod, volume))
+        if claim is None:
+            actions.append(_creation(pod, volume))
+        elif not meta.is_controlled_by(claim, pod.object):
+            actions.append(_strangers(pod, volume))
+    return Plan(actions=tuple(actions))
+
+
+def _creation(pod: PodView, volume: Tree) -> Create:
+    failed = ("FailedBinding", f"ephemeral volume {volume['name']}: create PVC {{name}}: {{error}}")
+    return Create(
+        resource=PERSISTENT_VOLUME_CLAIMS,
+        bodies=(_claim(pod, volume),),
+        saying=Saying(about=pod.object, failed=failed),
     )
-    if not missing:
-        return NOTHING
-    saying = Saying(about=pod.object, failed=("FailedCreate", "ephemeral volume claim {name}: {error}"))
-    return Plan(actions=(Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=missing, saying=saying),))
+
+
+def _strangers(pod: PodView, volume: Tree) -> Say:
+    claim = f"{pod.key.namespace}/{_claim_name(pod, volume)}"
+    problem = f"PVC {claim} was not created for pod {pod.key} (pod is not owner)"
+    message = f"ephemeral volume {volume['name']}: {problem}"
+    return Say(about=pod.object, type="Warning", reason="FailedBinding", message=message)
 
 
 def _ephemeral(pod: PodView) -> list[Tree]:
@@ -73,6 +87,7 @@ EPHEMERAL_VOLUME: Final = Controller(
     name="ephemeral-volume-controller",
     queue="ephemeral_volume",
     service_account="ephemeral-volume-controller",
+    speaks_as="ephemeral_volume",
     watches=(
         Watch(resource=PODS, keys=_of_pod),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claim),

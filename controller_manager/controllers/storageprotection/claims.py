@@ -48,9 +48,16 @@ def _is_unused(claim: Tree, pods: Sequence[PodView]) -> bool:
 def _uses(pod: PodView, claim: Tree) -> bool:
     key = key_of(claim)
     volumes = (pod.object.get("spec") or {}).get("volumes") or ()
-    named = {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in volumes}
+    if key.name in {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in volumes}:
+        return True
     # What an ephemeral volume's claim is named may be a stranger's name, too.
-    return key.name in named or (str(key) in claims_of_pod(pod) and meta.is_controlled_by(claim, pod.object))
+    is_its_own = str(key) in claims_of_pod(pod) and meta.is_controlled_by(claim, pod.object)
+    return is_its_own and not _is_shut_down(pod)
+
+
+def _is_shut_down(pod: PodView) -> bool:
+    """Its node is done with it. One that is deleted in the foreground waits for its own claims: they need not wait."""
+    return pod.deleting and meta.deletion_grace_period_seconds(pod.object) == 0
 
 
 def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
@@ -58,9 +65,10 @@ def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_pod(_: Caches, change: Change) -> Iterable[Key]:
-    """Only a pod that is gone frees a claim."""
+    """Only a pod that is gone, or shut down, frees a claim."""
     old: PodView | None = change.old
-    if old is None or (change.new is not None and change.new.uid == old.uid):
+    new: PodView | None = change.new
+    if old is None or (new is not None and new.uid == old.uid and not _is_shut_down(new)):
         return
     for claim in claims_of_pod(old):
         namespace, _sep, name = claim.partition("/")

@@ -40,6 +40,10 @@ def test_a_strangers_claim_of_the_name_is_left_alone():
     shown = world()
     shown.add(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "app-tmp", "namespace": "default"}, "spec": {}})
     assert shown.reconcile(APP) == ([], None)
+    message = (
+        "ephemeral volume tmp: PVC default/app-tmp was not created for pod default/app (pod is not owner)"
+    )
+    assert shown.events == [("Warning", "FailedBinding", message)]
 
 
 def test_a_pod_that_goes_gets_none():

@@ -65,6 +65,19 @@ def test_an_ephemeral_volume_uses_only_its_own_claim(owned):
     assert (storage.get_claim("app-tmp") is not None) is owned
 
 
+def test_a_claim_does_not_wait_for_the_pod_that_waits_for_it():
+    storage = Storage(BOTH)
+    ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+    metadata = {"name": "app", "namespace": "default", "finalizers": ["foregroundDeletion"], **ending}
+    spec = {"nodeName": "node-1", "volumes": [{"name": "tmp", "ephemeral": {}}]}
+    pod = storage.add(PODS, {"metadata": metadata, "spec": spec})
+    refs = [meta.controller_reference(pod)]
+    storage.put(PERSISTENT_VOLUME_CLAIMS, meta.with_metadata(storage.claim("app-tmp"), ownerReferences=refs))
+    storage.delete_claim("app-tmp")
+    storage.settle()
+    assert storage.get_claim("app-tmp") is None
+
+
 def test_a_claim_does_not_go_because_a_cache_is_behind():
     storage = Storage(BOTH)
     storage.claim()
@@ -104,4 +117,7 @@ def test_only_a_pod_that_is_gone_frees_claims():
     assert set(keys(storage.caches(), Change(pod, None))) == {DATA}
     assert set(keys(storage.caches(), Change(pod, again))) == {DATA}
     assert set(keys(storage.caches(), Change(pod, pod))) == set()
+    ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+    shut_down = PodView.of(meta.with_metadata(pod.object, **ending))
+    assert set(keys(storage.caches(), Change(pod, shut_down))) == {DATA}
     assert set(keys(storage.caches(), Change(None, pod))) == set()
