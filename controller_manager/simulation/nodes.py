@@ -35,7 +35,7 @@ class SimulatedNodes:
             details=False,
         )
         self._registration = Registration(context.client, fleet, clock=context.clock)
-        self._performer = Performer(context.client, context.recorder.of(EVENT_SOURCE), NODES)
+        self._performer = Performer(context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock)
         self._stages = StageRunner(
             of_kind("Node", load_stages(self._options.stages)),
             self._performer,

@@ -5,12 +5,15 @@ name, is left alone.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from apimachinery import meta
-from apimachinery.status import Conflict, NotFound
+from apimachinery.clock import Clock
+from apimachinery.status import NotFound
 from controller_manager.runtime.client import AnyResource, Client
 from controller_manager.runtime.events.recorder import Recorder
+from controller_manager.runtime.own_writes import EXPIRY_SECONDS
 from controller_manager.runtime.resource import Key, Tree
 from controller_manager.simulation.effects import Effect, Remove, Tell, Write
 
@@ -19,13 +22,15 @@ class _Last(NamedTuple):
     uid: str
     revision: float
     """Of the last write; infinite once the object was removed."""
+    at: float
 
 
 class Performer:
-    def __init__(self, client: Client, recorder: Recorder, resource: AnyResource) -> None:
+    def __init__(self, client: Client, recorder: Recorder, resource: AnyResource, clock: Clock) -> None:
         self._client = client
         self._recorder = recorder
         self._resource = resource
+        self._clock = clock
         self._last: dict[Key, _Last] = {}
 
     def is_outdated(self, key: Key, cached: Tree) -> bool:
@@ -33,11 +38,15 @@ class Performer:
         last = self._last.get(key)
         if last is None or last.uid != meta.uid(cached):
             return False
-        return int(meta.resource_version(cached)) < last.revision
+        # A server that was set back to an older state will never come so far.
+        is_recent = self._clock.monotonic() < last.at + EXPIRY_SECONDS
+        return is_recent and int(meta.resource_version(cached)) < last.revision
 
     def is_own(self, key: Key, obj: Tree) -> bool:
         """The object is as the last write left it."""
-        return self._last.get(key) == _Last(meta.uid(obj), int(meta.resource_version(obj)))
+        last = self._last.get(key)
+        mine = (meta.uid(obj), int(meta.resource_version(obj)))
+        return last is not None and (last.uid, last.revision) == mine
 
     def forget(self, key: Key) -> None:
         self._last.pop(key, None)
@@ -53,7 +62,7 @@ class Performer:
                         )
                     except NotFound:
                         return None
-                    self._last[key] = _Last(meta.uid(obj), int(meta.resource_version(obj)))
+                    self._wrote(key, obj, int(meta.resource_version(obj)))
                 case Remove():
                     await self._remove(key, obj)
                     return None
@@ -63,11 +72,12 @@ class Performer:
 
     async def _remove(self, key: Key, obj: Tree) -> None:
         uid = meta.uid(obj)
-        try:
+        revision = float("inf")
+        with suppress(NotFound):
             answer = await self._client.delete(self._resource, key, uid=uid, grace_period_seconds=0)
-        except (NotFound, Conflict):
-            # A precondition that fails means that another object has the name now.
-            self._last[key] = _Last(uid, float("inf"))
-            return
-        kept = meta.uid(answer) == uid and bool(meta.finalizers(answer))
-        self._last[key] = _Last(uid, int(meta.resource_version(answer)) if kept else float("inf"))
+            if meta.uid(answer) == uid and meta.finalizers(answer):
+                revision = int(meta.resource_version(answer))
+        self._wrote(key, obj, revision)
+
+    def _wrote(self, key: Key, obj: Tree, revision: float) -> None:
+        self._last[key] = _Last(meta.uid(obj), revision, self._clock.monotonic())

@@ -44,7 +44,7 @@ class SimulatedPods:
         )
         stages = of_kind("Pod", load_stages(options.stages))
         source = EVENT_SOURCE if stages else "kubelet"
-        self._performer = Performer(context.client, context.recorder.of(source), PODS)
+        self._performer = Performer(context.client, context.recorder.of(source), PODS, context.clock)
         self._stages = StageRunner(
             stages,
             self._performer,
@@ -96,7 +96,11 @@ class SimulatedPods:
         if pod is None or self._performer.is_outdated(key, pod.object):
             return None
         node = self._fleet.node_at_work(pod.node)
-        return None if node is None else await self._live(key, pod, node)
+        again_after = None if node is None else await self._live(key, pod, node)
+        if self._pods.lister.get(*key) is None:
+            # Its deletion was seen before the answer to what was written.
+            self._performer.forget(key)
+        return again_after
 
     async def _by_model(self, key: Key, pod: PodView, node: Tree) -> timedelta | None:
         now = self._clock.now()

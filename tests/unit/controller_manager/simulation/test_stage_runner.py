@@ -65,7 +65,7 @@ def stage(name, phase, then="", *, delay=0, immediate=False, **following):
 
 
 def runner(server, clock, *stages):
-    performer = Performer(server, server, PODS)
+    performer = Performer(server, server, PODS, clock)
     return StageRunner(stages, performer, lambda _: {}, clock=clock, chance=SeededChance())
 
 
@@ -144,7 +144,7 @@ async def test_deletion_is_of_this_object_and_without_grace(clock):
 
 async def test_what_was_written_is_outdated_until_it_is_seen(clock):
     server = Server(phase="A")
-    performer = Performer(server, server, PODS)
+    performer = Performer(server, server, PODS, clock)
     before = server.pod
     stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, chance=SeededChance())
     assert not performer.is_outdated(KEY, before)
@@ -159,11 +159,23 @@ async def test_what_was_written_is_outdated_until_it_is_seen(clock):
 
 async def test_what_was_removed_is_outdated_for_ever(clock):
     server = Server(phase="A")
-    performer = Performer(server, server, PODS)
+    performer = Performer(server, server, PODS, clock)
     before = server.pod
     stages = [stage("a", "A", delete=True)]
     await StageRunner(stages, performer, lambda _: {}, clock=clock, chance=SeededChance()).run(KEY, before)
     assert performer.is_outdated(KEY, before)
+
+
+async def test_a_server_that_was_set_back_is_believed_in_the_end(clock):
+    server = Server(phase="A")
+    performer = Performer(server, server, PODS, clock)
+    before = server.pod
+    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, chance=SeededChance())
+    await stages.run(KEY, before)
+    clock.advance(299)
+    assert performer.is_outdated(KEY, before)
+    clock.advance(1)
+    assert not performer.is_outdated(KEY, before)
 
 
 async def test_what_is_gone_is_left_alone(clock):

@@ -1,0 +1,121 @@
+"""Simulated pods while the server fails: whatever becomes of single requests, the end is that of an undisturbed run."""
+
+import itertools
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Simulation
+from controller_manager.runtime.wire import Answer, OutcomeUnknown, Unreachable
+from controller_manager.simulation.nodes import SIMULATED_NODES
+from controller_manager.simulation.pods import SIMULATED_PODS
+from tests.support.apiserver import running
+from tests.support.manager import running_manager
+
+PODS = "/api/v1/namespaces/default/pods"
+ENGINES = (SIMULATED_NODES, SIMULATED_PODS)
+CONFIG = Config(simulation=Simulation(simulate_nodes=2))
+
+SPECS = {
+    "service": {},
+    "sleeper": {"command": ["sleep", "20"]},
+    "failing": {"command": ["sh", "-c", "sleep 5; exit 3"]},
+    "crashing": {"command": ["false"]},
+}
+POLICIES = {"service": "Always", "sleeper": "Never", "failing": "Never", "crashing": "OnFailure"}
+
+
+async def fine(send, request, headers):
+    return await send(request, headers)
+
+
+async def loses_the_answer(send, request, headers):
+    await send(request, headers)
+    raise OutcomeUnknown("the connection was cut")
+
+
+async def is_unreachable(send, request, headers):
+    raise Unreachable("nobody listens")
+
+
+def answers(code):
+    async def answer(send, request, headers):
+        return Answer(code, None, b"no")
+
+    return answer
+
+
+class Faulty:
+    """A transport on which writes about pods fail in turn."""
+
+    def __init__(self, transport, faults):
+        self.transport = transport
+        self.faults = itertools.cycle(faults)
+
+    def __getattr__(self, name):
+        return getattr(self.transport, name)
+
+    async def send(self, request, headers):
+        fault = next(self.faults) if not request.is_read and "/pods/" in request.target else fine
+        return await fault(self.transport.send, request, headers)
+
+
+async def make(server, name):
+    container = {"name": "c", "image": "busybox", **SPECS[name]}
+    spec = {"nodeName": "node-1", "restartPolicy": POLICIES[name], "containers": [container]}
+    assert (await server.post(PODS, {"metadata": {"name": name}, "spec": spec})).status == 201
+
+
+def told(pod):
+    """What is left of a pod without times and versions."""
+    status = pod["status"]
+    container = status["containerStatuses"][0]
+    end = container["state"].get("terminated") or container["lastState"].get("terminated") or {}
+    ready = {condition["type"]: condition["status"] for condition in status["conditions"]}
+    return status["phase"], container["restartCount"], end.get("exitCode"), *container["state"], ready
+
+
+async def end_of(faults):
+    """What became of all pods, and what was written once everything was quiet."""
+    clock = SteppedClock()
+    async with running(clock=clock) as server:
+        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        async with running_manager(server, clock, engines=ENGINES, config=CONFIG) as manager:
+            manager.transport.transport = Faulty(manager.transport.transport, faults)
+            for name in SPECS:
+                await make(server, name)
+            await manager.step(45)
+            ends = {pod["metadata"]["name"]: told(pod) for pod in (await server.get(PODS)).body["items"]}
+            await server.delete(f"{PODS}/service")
+            await manager.step(5)
+            left = [pod["metadata"]["name"] for pod in (await server.get(PODS)).body["items"]]
+            written = len(manager.transport.writes)
+            await manager.step(5)
+            quiet = [target for _, target in manager.transport.writes[written:] if "/pods/" in target]
+            return ends, left, quiet
+
+
+@pytest.fixture
+async def undisturbed():
+    return await end_of([fine])
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        pytest.param([loses_the_answer, fine], id="answers are lost"),
+        pytest.param([is_unreachable, is_unreachable, fine], id="nobody listens"),
+        pytest.param([answers(500), answers(409), answers(503), fine], id="refusals"),
+        pytest.param([fine, answers(429), loses_the_answer, answers(409)], id="everything at once"),
+    ],
+)
+async def test_the_end_is_that_of_an_undisturbed_run(faults, undisturbed):
+    ends, left, quiet = undisturbed
+    assert ends["sleeper"][:3] == ("Succeeded", 0, 0)
+    assert ends["failing"][:3] == ("Failed", 0, 3)
+    assert ends["crashing"][:3] == ("Running", 3, 1)
+    assert left == ["crashing", "failing", "sleeper"]
+    assert quiet == []
+    assert await end_of(faults) == undisturbed
