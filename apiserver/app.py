@@ -106,6 +106,7 @@ def _backend(
         strategies=STRATEGIES,
         conversions=CONVERSIONS,
         claimants={SERVICES: services},
+        watch_list=settings.watch_list,
         expiry=dict.fromkeys(EVENTS, Expiry(kv, clock=clock, seconds=settings.event_ttl)),
     )
 

@@ -162,6 +162,7 @@ def _settings(config: Config, address: str) -> Settings:
         event_ttl=config.store.event_ttl,
         disabled_plugins=config.admission.disable_admission_plugins,
         allow_privileged=config.admission.allow_privileged,
+        watch_list=is_on("WatchList", config.features.feature_gates),
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
     )

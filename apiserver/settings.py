@@ -24,5 +24,7 @@ class Settings:
     """Of admission, by name."""
     allow_privileged: bool = True
     """Whether containers may be privileged."""
+    watch_list: bool = True
+    """Whether watches may begin with what there is."""
     audit_log: Path | None = None
     audit_policy: Path | None = None

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from apimachinery.flags import boolean
 from apimachinery.gotext import plain, quote
 
-HONOURED: Final = frozenset({"DetectCacheInconsistency"})
+HONOURED: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
 """Gates that switch something of this server. All others are as they are by default."""
 
 

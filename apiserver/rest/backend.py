@@ -94,6 +94,8 @@ class Backend:
     strategies: Mapping[GroupResource, Strategy]
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
     permits: Permits = _everything
+    watch_list: bool = True
+    """Whether watches may begin with what there is, if their clients wish."""
     expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)
     """Of objects that are forgotten by themselves."""
     conversions: Conversions = field(default_factory=dict)

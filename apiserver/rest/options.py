@@ -78,7 +78,8 @@ def check_not_apply(call: Call) -> None:
         )
 
 
-def list_options(call: Call) -> ListOptions:
+def list_options(call: Call, *, watch_list: bool = True) -> ListOptions:
+    """`watch_list`: watches may begin with what there is."""
     watch = call.verb == "watch"
     initial = call.parameter("sendInitialEvents")
     timeout = call.parameter("timeoutSeconds")
@@ -94,7 +95,7 @@ def list_options(call: Call) -> ListOptions:
         bookmarks=boolean(call.parameter("allowWatchBookmarks")),
         initial_events=boolean(initial) if initial else None,
     )
-    _refuse("ListOptions", _check_match(options))
+    _refuse("ListOptions", _check_match(options, watch_list=watch_list))
     return options
 
 
@@ -138,9 +139,9 @@ def _check_validation(validation: str) -> Iterable[FieldError]:
         yield errors.not_supported(ROOT.child("fieldValidation"), validation, FIELD_VALIDATION)
 
 
-def _check_match(options: ListOptions) -> list[FieldError]:
+def _check_match(options: ListOptions, *, watch_list: bool) -> list[FieldError]:
     """What may go with resourceVersionMatch and sendInitialEvents."""
-    return list(_check_watch(options) if options.watch else _check_list(options))
+    return list(_check_watch(options, watch_list=watch_list) if options.watch else _check_list(options))
 
 
 _MATCH, _INITIAL = ROOT.child("resourceVersionMatch"), ROOT.child("sendInitialEvents")
@@ -160,12 +161,15 @@ def _check_list(options: ListOptions) -> Iterable[FieldError]:
         yield forbidden(_INITIAL, "sendInitialEvents is forbidden for list")
 
 
-def _check_watch(options: ListOptions) -> Iterable[FieldError]:
+def _check_watch(options: ListOptions, *, watch_list: bool) -> Iterable[FieldError]:
     match, forbidden = options.match, errors.forbidden
     if options.initial_events is not None and match != NOT_OLDER_THAN:
         yield forbidden(
             _MATCH, f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
         )
+    if options.initial_events is not None and not watch_list:
+        problem = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        yield forbidden(_INITIAL, problem)
     if match and options.initial_events is None:
         yield forbidden(
             _MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"

@@ -135,7 +135,7 @@ def _converted(event: Event, show: Callable[[Stored], Stored]) -> Event:
 
 
 async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
-    options = list_options(call)
+    options = list_options(call, watch_list=backend.watch_list)
     chosen = selection(call.resource, options.label_selector, options.field_selector)
     version = list_version(options.resource_version)
     await _reach(backend, options, version)

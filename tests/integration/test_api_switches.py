@@ -1,4 +1,4 @@
-"""What can be switched off: admission plugins, and containers that are privileged."""
+"""What can be switched off: admission plugins, containers that are privileged, watches that begin with a list."""
 
 import pytest
 
@@ -26,6 +26,16 @@ async def test_a_plugin_that_is_off_does_nothing():
         spec = (await client.post(PODS, pod())).body["spec"]
         assert spec["priority"] == 0
         assert "volumes" not in spec
+
+
+async def test_without_watch_lists_clients_are_told_to_list_first():
+    async with apiserver.running(settings=Settings(watch_list=False)) as client:
+        answer = await client.get(f"{PODS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+    forbidden = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+    assert (answer.status, answer.body["message"]) == (
+        422,
+        f'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: {forbidden}',
+    )
 
 
 PRIVILEGED = {"securityContext": {"privileged": True}}

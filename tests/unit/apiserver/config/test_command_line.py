@@ -138,7 +138,7 @@ def test_flags_of_kube_apiserver_that_have_no_effect_are_told_of():
 
 def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_told_of():
     config = read(
-        "--feature-gates=WatchList=false,APIServerTracing=true,DetectCacheInconsistency=false",
+        "--feature-gates=WatchList=false,JobManagedBy=true,DetectCacheInconsistency=false,GangScheduling=true",
         "--feature-gates=kube:AllAlpha=true,WatchListClient=true",
         "--watch-cache=false",
         "--default-watch-cache-size=0",
@@ -148,7 +148,7 @@ def test_settings_that_kube_apiserver_would_honour_and_this_server_cannot_are_to
         "--allow-privileged=false",
     )
     assert config.unhonoured() == (
-        "--feature-gates=WatchList=false",
+        "--feature-gates=GangScheduling=true",
         "--feature-gates=AllAlpha=true",
         "--watch-cache=false",
         "--default-watch-cache-size=0",
