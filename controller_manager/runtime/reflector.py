@@ -139,22 +139,22 @@ class Reflector:
             return {**query, "resourceVersion": self._revision}
         return {**query, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
-    def _take(self, kind: str, tree: Parsed, revision: int) -> None:
-        self._counts.take(kind)
+    def _take(self, happened: str, tree: Parsed, revision: int) -> None:
+        self._counts.take(happened)
         if self._initial is not None:
-            self._take_initial(kind, tree, revision)
+            self._take_initial(happened, tree, revision)
             return
         self._revision = revision
-        if kind == "BOOKMARK":
+        if happened == "BOOKMARK":
             self._sink.reach(revision)
-        elif kind == "DELETED":
+        elif happened == "DELETED":
             self._sink.remove(tree)
         else:
             self._sink.put(tree)
 
-    def _take_initial(self, kind: str, tree: Parsed, revision: int) -> None:
+    def _take_initial(self, happened: str, tree: Parsed, revision: int) -> None:
         assert self._initial is not None
-        if kind != "BOOKMARK":
+        if happened != "BOOKMARK":
             self._initial.append(tree)
         elif meta.annotations(tree).get(_END_OF_INITIAL) == "true":
             self._counts.lists += 1
@@ -167,9 +167,9 @@ def _event(line: bytes) -> tuple[str, Parsed, int]:
     """Its type, its object, and the revision at which it happened."""
     try:
         event = orjson.loads(line)
-        kind, tree = event["type"], event["object"]
-        if kind == "ERROR":
+        happened, tree = event["type"], event["object"]
+        if happened == "ERROR":
             raise status.from_tree(tree, tree["code"])
-        return kind, tree, int(tree["metadata"]["resourceVersion"])
+        return happened, tree, int(tree["metadata"]["resourceVersion"])
     except (KeyError, TypeError, ValueError) as error:
         raise Unreachable(f"what came is no event: {line[:200]!r}") from error
