@@ -1,0 +1,71 @@
+"""Which plugins are asked about a write, and in which order."""
+
+import pytest
+
+from apiserver.admission.chain import Admission
+from apiserver.admission.limit_ranger import RESIZE, LimitRanger
+from apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
+from apiserver.app import catalog
+from apiserver.rest.attributes import Attributes, Operation
+from apiserver.rest.call import Call, User
+
+ROWS = catalog()
+
+
+class Asked(Plugin):
+    def __init__(self, name, asked):
+        self.name = name
+        self.asked = asked
+
+    async def validate(self, _backend, _attributes):
+        self.asked.append(self.name)
+
+
+class AboutPods(Asked):
+    operations = WRITE
+    about = frozenset({POD})
+
+
+class AboutChanges(Asked):
+    operations = UPDATE
+
+
+def written(resource, operation, subresource=""):
+    row = ROWS["", "v1", resource]
+    call = Call(
+        verb="update", resource=row, subresource=row.subresource(subresource), user=User(name="somebody")
+    )
+    return Attributes(operation=operation, call=call, name="one", object={})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "names"),
+    [
+        (written("pods", Operation.CREATE), ["pods"]),
+        (written("pods", Operation.UPDATE), ["changes", "pods"]),
+        (written("pods", Operation.UPDATE, "status"), ["changes"]),
+        (written("configmaps", Operation.UPDATE), ["changes"]),
+        (written("configmaps", Operation.CREATE), []),
+    ],
+)
+async def test_only_those_concerned_are_asked_in_their_order(attributes, names):
+    asked = []
+    admission = Admission([AboutChanges("changes", asked), AboutPods("pods", asked)])
+    await admission.validate(None, attributes)
+    assert asked == names
+
+
+@pytest.mark.parametrize(
+    ("operation", "target", "handled"),
+    [
+        (Operation.CREATE, POD, True),
+        (Operation.UPDATE, POD, False),
+        (Operation.UPDATE, RESIZE, True),
+        (Operation.CREATE, CLAIM, True),
+        (Operation.UPDATE, CLAIM, True),
+        (Operation.DELETE, CLAIM, False),
+        (Operation.CREATE, ("", "configmaps", ""), False),
+    ],
+)
+def test_limits_are_for_what_can_ask_for_more(operation, target, handled):
+    assert LimitRanger().handles(operation, target) is handled
