@@ -7,7 +7,7 @@ for it, so that no plan is made from what is known to be old.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from controller_manager.runtime.actions import Plan
@@ -22,6 +22,8 @@ ToKeys = Callable[[Caches, Change], Iterable[Key]]
 class Watch:
     resource: Resource[Any]
     keys: ToKeys
+    patience: timedelta = timedelta()
+    """How long a change waits for others, so that one look and one write do for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

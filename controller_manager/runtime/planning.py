@@ -58,7 +58,7 @@ class Planning:
     def _handler(self, watch: Watch) -> Callable[[Change], None]:
         def handle(change: Change) -> None:
             for key in watch.keys(self._caches, change):
-                self.loop.add(key)
+                self.loop.add_after(key, watch.patience)
 
         return handle
 

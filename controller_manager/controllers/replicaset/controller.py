@@ -1,7 +1,7 @@
 """The controllers of ReplicaSets and ReplicationControllers: what they watch, and how a reconciliation is put together."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -47,6 +47,10 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     )
 
 
+_PATIENCE: Final = timedelta(milliseconds=50)
+"""Pods become ready in swarms, and each look counts all of them."""
+
+
 def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
     return (key_of(change.latest),)
 
@@ -59,7 +63,11 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str) 
         service_account=service_account,
         watches=(
             Watch(resource=resource, keys=_of_itself),
-            Watch(resource=PODS, keys=keys_of_owners(PODS, resource, family.selector)),
+            Watch(
+                resource=PODS,
+                keys=keys_of_owners(PODS, resource, family.selector),
+                patience=_PATIENCE,
+            ),
         ),
         reconcile=partial(reconcile, family),
         workers=5,

@@ -1,0 +1,250 @@
+"""Deployments by the whole manager beside a real server: both controllers, scheduler, simulated nodes, garbage."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Simulation
+from controller_manager.controllers.deployment.controller import DEPLOYMENT
+from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
+from controller_manager.simulation.nodes import SIMULATED_NODES
+from controller_manager.simulation.pods import SIMULATED_PODS
+from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
+from tests.support.apiserver import running
+from tests.support.deployments import RECREATE, deployment, image_of, replicaset, rolling, template
+from tests.support.manager import running_manager
+
+NAMESPACE = "/api/v1/namespaces/default"
+APPS = "/apis/apps/v1/namespaces/default"
+WEB = f"{APPS}/deployments/web"
+CONTROLLERS = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER]
+ENGINES = [GARBAGE_COLLECTOR, SCHEDULER_ENGINE, SIMULATED_NODES, SIMULATED_PODS]
+
+
+@pytest.fixture
+async def story():
+    clock = SteppedClock()
+    config = Config(simulation=Simulation(simulate_nodes=3))
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, controllers=CONTROLLERS, engines=ENGINES, config=config) as manager,
+    ):
+        story = Story(server, manager)
+        await story.open_nodes()
+        yield story
+
+
+class Story:
+    def __init__(self, server, manager):
+        self.server = server
+        self.manager = manager
+
+    async def open_nodes(self):
+        """Nodes begin with a taint that says that they are not ready; the node lifecycle controller is not here."""
+        await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        for node in await self.items("/api/v1/nodes"):
+            path = f"/api/v1/nodes/{node['metadata']['name']}"
+            assert (await self.server.patch(path, {"spec": {"taints": None}})).status == 200
+
+    async def deploy(self, **spec):
+        await self.post(f"{APPS}/deployments", deployment(**spec))
+        await self.until(self.is_rolled_out)
+
+    async def post(self, path, body):
+        answer = await self.server.post(path, body)
+        assert answer.status == 201, answer.body
+
+    async def patch(self, **spec):
+        answer = await self.server.patch(WEB, {"spec": spec})
+        assert answer.status == 200, answer.body
+
+    async def release(self, image):
+        await self.patch(template=template(image))
+        await self.until(self.is_rolled_out)
+
+    async def read(self, path):
+        answer = await self.server.get(path)
+        assert answer.status == 200, answer.body
+        return answer.body
+
+    async def items(self, path):
+        return (await self.read(path))["items"]
+
+    async def pods(self):
+        return [
+            pod for pod in await self.items(f"{NAMESPACE}/pods") if "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    async def sizes(self):
+        found = await self.items(f"{APPS}/replicasets")
+        return {image_of(it["spec"]["template"]): it["spec"]["replicas"] for it in found}
+
+    async def conditions(self):
+        return {it["type"]: it["reason"] for it in (await self.read(WEB))["status"]["conditions"]}
+
+    async def events(self, kind):
+        found = await self.items(f"{NAMESPACE}/events")
+        return [it for it in found if it["involvedObject"]["kind"] == kind]
+
+    async def until(self, condition):
+        """Time passes until it holds, and then nothing is left to do."""
+        for _ in range(120):
+            await self.manager.settle()
+            if await condition():
+                return
+            await self.manager.step(1)
+        raise AssertionError((await self.read(WEB)).get("status"))
+
+    async def is_rolled_out(self):
+        found = await self.read(WEB)
+        status, wanted = found.get("status") or {}, found["spec"]["replicas"]
+        counts = {status.get(field, 0) for field in ("replicas", "updatedReplicas", "availableReplicas")}
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        return seen and counts == {wanted} and status.get("terminatingReplicas") == 0
+
+
+async def test_a_rollout(story):
+    await story.deploy()
+    await story.release("a:2")
+    assert await story.sizes() == {"a:1": 0, "a:2": 3}
+    assert {image_of(pod) for pod in await story.pods()} == {"a:2"}
+    assert await story.conditions() == {
+        "Available": "MinimumReplicasAvailable",
+        "Progressing": "NewReplicaSetAvailable",
+    }
+    found = await story.read(WEB)
+    assert found["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
+
+
+async def test_what_is_told_of_a_first_rollout(story):
+    await story.deploy()
+    (made,) = await story.items(f"{APPS}/replicasets")
+    (scaled,) = await story.events("Deployment")
+    assert (scaled["reason"], scaled["type"]) == ("ScalingReplicaSet", "Normal")
+    assert scaled["message"] == f"Scaled up replica set {made['metadata']['name']} from 0 to 3"
+    assert scaled["source"]["component"] == "deployment-controller"
+    created = await story.events("ReplicaSet")
+    names = {pod["metadata"]["name"] for pod in await story.pods()}
+    assert {it["message"] for it in created} == {f"Created pod: {name}" for name in names}
+    assert {it["source"]["component"] for it in created} == {"replicaset-controller"}
+
+
+@pytest.mark.parametrize("strategy", [rolling(1, 0), rolling(0, 1), rolling("100%", "50%"), RECREATE])
+async def test_ways_to_roll(story, strategy):
+    await story.deploy(replicas=4, strategy=strategy)
+    await story.release("a:2")
+    await story.release("a:1")
+    assert await story.sizes() == {"a:1": 4, "a:2": 0}
+
+
+async def test_scaling_at_rest_and_paused(story):
+    await story.deploy(replicas=2)
+    await story.patch(replicas=5)
+    await story.until(story.is_rolled_out)
+    assert len(await story.pods()) == 5
+    await story.patch(paused=True, replicas=1, template=template("a:2"))
+    await story.manager.step(30)
+    assert await story.sizes() == {"a:1": 1}
+    assert (await story.conditions())["Progressing"] == "DeploymentPaused"
+    await story.patch(paused=False)
+    await story.until(story.is_rolled_out)
+    assert await story.sizes() == {"a:1": 0, "a:2": 1}
+
+
+async def test_a_rollout_that_stops_is_late_and_can_be_taken_back(story):
+    await story.deploy()
+    spec = {**template("a:2")["spec"], "nodeSelector": {"none": "such"}}
+    await story.patch(progressDeadlineSeconds=4, template={**template("a:2"), "spec": spec})
+    await story.manager.step(30)
+    assert await story.conditions() == {
+        "Available": "MinimumReplicasAvailable",
+        "Progressing": "ProgressDeadlineExceeded",
+    }
+    assert (await story.read(WEB))["status"]["updatedReplicas"] == 1
+    answer = await story.server.patch(
+        WEB, [{"op": "replace", "path": "/spec/template", "value": template()}], kind="json-patch+json"
+    )
+    assert answer.status == 200, answer.body
+    await story.until(story.is_rolled_out)
+    assert (await story.conditions())["Progressing"] == "NewReplicaSetAvailable"
+
+
+async def test_minimum_readiness_takes_its_time(story):
+    await story.deploy(replicas=2, minReadySeconds=20)
+    await story.patch(template=template("a:2"))
+    await story.manager.step(10)
+    assert (await story.sizes())["a:1"] > 0
+    await story.until(story.is_rolled_out)
+    assert await story.sizes() == {"a:1": 0, "a:2": 2}
+
+
+async def test_history_is_as_long_as_it_is_to_be(story):
+    await story.deploy(replicas=1, revisionHistoryLimit=1)
+    for image in ("a:2", "a:3", "a:4"):
+        await story.release(image)
+    await story.manager.settle()
+    assert await story.sizes() == {"a:3": 0, "a:4": 1}
+
+
+async def test_a_deletion_takes_everything_with_it(story):
+    await story.deploy()
+    await story.server.delete(WEB, {"propagationPolicy": "Background"})
+    await story.manager.step(40)
+    assert await story.items(f"{APPS}/replicasets") == []
+    assert await story.items(f"{NAMESPACE}/pods") == []
+
+
+async def test_what_was_orphaned_is_taken_in_again(story):
+    await story.deploy()
+    before = {pod["metadata"]["uid"] for pod in await story.pods()}
+    await story.server.delete(WEB, {"propagationPolicy": "Orphan"})
+    await story.manager.step(5)
+    await story.deploy()
+    assert {pod["metadata"]["uid"] for pod in await story.pods()} == before
+    assert await story.sizes() == {"a:1": 3}
+
+
+async def test_a_set_adopts_a_stray_pod_and_lets_a_relabelled_one_go(story):
+    stray = {"metadata": {"name": "stray", "labels": {"app": "web"}}, "spec": template()["spec"]}
+    await story.post(f"{NAMESPACE}/pods", stray)
+    await story.post(f"{APPS}/replicasets", replicaset(replicas=2))
+    await story.manager.step(5)
+    owner = (await story.read(f"{NAMESPACE}/pods/stray"))["metadata"]["ownerReferences"][0]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("ReplicaSet", "web", True)
+    assert len(await story.pods()) == 2
+    patch = {"metadata": {"labels": {"app": "free"}}}
+    assert (await story.server.patch(f"{NAMESPACE}/pods/stray", patch)).status == 200
+    await story.manager.step(5)
+    assert "ownerReferences" not in (await story.read(f"{NAMESPACE}/pods/stray"))["metadata"]
+    assert len(await story.pods()) == 3
+
+
+async def test_a_replication_controller(story):
+    spec = {"replicas": 2, "template": template()}
+    await story.post(f"{NAMESPACE}/replicationcontrollers", {"metadata": {"name": "rc"}, "spec": spec})
+    await story.manager.step(5)
+    status = (await story.read(f"{NAMESPACE}/replicationcontrollers/rc"))["status"]
+    assert (status["replicas"], status["readyReplicas"], status["availableReplicas"]) == (2, 2, 2)
+
+
+async def test_an_annotation_costs_two_writes(story):
+    await story.deploy()
+    await story.manager.step(5)
+    story.manager.transport.writes.clear()
+    patch = {"metadata": {"annotations": {"note": "1"}}}
+    assert (await story.server.patch(WEB, patch)).status == 200
+    await story.manager.settle()
+    written = [target.rpartition("/")[2] for _, target in story.manager.transport.writes]
+    assert len(written) == 2
+    assert written[1] == "status"
+
+
+async def test_nothing_is_written_at_rest(story):
+    await story.deploy()
+    await story.manager.step(5)
+    story.manager.transport.writes.clear()
+    await story.manager.step(30)
+    kinds = {target for _, target in story.manager.transport.writes}
+    assert not [target for target in kinds if "/deployments" in target or "/replicasets" in target]
