@@ -188,7 +188,7 @@ async def test_a_pod_is_ready_with_one_write(cluster):
         ("PodScheduled", "True", 1),
     ]
     assert status["observedGeneration"] == 1
-    await cluster.manager.step(3600)
+    await cluster.manager.step(600)
     assert len(cluster.writes("/pods/")) == 1
 
 
