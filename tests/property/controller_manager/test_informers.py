@@ -60,7 +60,7 @@ def versions(trees):
     return {meta.name(tree): meta.resource_version(tree) for tree in trees}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(there=st.sets(NAMES), steps=st.lists(STEPS, max_size=40), streams_lists=st.booleans())
 async def test_a_cache_ends_up_with_what_is_there(there, steps, streams_lists):
     server = ForgetfulServer(streams_lists=streams_lists)
