@@ -1,1 +1,4 @@
-"""Controllers that decide from the caches alone: a descriptor and pure functions each, and no coroutine."""
+"""Controllers that decide from the caches alone.
+
+A folder belongs here if it holds a descriptor and pure functions, and no coroutine.
+"""

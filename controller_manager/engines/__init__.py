@@ -1,1 +1,4 @@
-"""Controllers that must ask the server while they decide: garbage, namespaces, accounts, nodes."""
+"""Controllers that must ask the server while they decide: garbage, namespaces, accounts, nodes.
+
+A module belongs here if it is an `Engine` that a real cluster has as well, or a part of one.
+"""

@@ -14,7 +14,7 @@ from controller_manager.simulation.pods import SIMULATED_PODS
 from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 from tests.support.apiserver import running
 from tests.support.deployments import RECREATE, deployment, image_of, replicaset, rolling, template
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 NAMESPACE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"

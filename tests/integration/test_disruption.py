@@ -7,7 +7,7 @@ from controller_manager.controllers.disruption.controller import DISRUPTION
 from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

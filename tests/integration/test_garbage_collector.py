@@ -7,7 +7,7 @@ import pytest
 from apimachinery.clock import SteppedClock
 from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"

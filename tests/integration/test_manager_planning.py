@@ -12,7 +12,7 @@ from controller_manager.runtime.resource import Key
 from controller_manager.runtime.wire import OutcomeUnknown
 from tests.support.apiserver import running
 from tests.support.copies import COPIES, parent
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 from tests.support.turns import turns, until
 
 

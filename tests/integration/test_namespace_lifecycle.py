@@ -7,7 +7,7 @@ from controller_manager.controllers.rootca.controller import root_ca
 from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from controller_manager.engines.namespaces.engine import NAMESPACE as LIFECYCLE
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 NAMESPACE = "/api/v1/namespaces/web"
 ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"

@@ -13,7 +13,7 @@ from controller_manager.engines.tainteviction.engine import TAINT_EVICTION
 from controller_manager.simulation.nodes import SIMULATED_NODES
 from controller_manager.simulation.pods import SIMULATED_PODS
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"

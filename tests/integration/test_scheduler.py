@@ -8,7 +8,7 @@ from apimachinery.clock import SteppedClock
 from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"

@@ -11,7 +11,7 @@ from controller_manager.runtime.wire import Answer, OutcomeUnknown, Unreachable
 from controller_manager.simulation.nodes import SIMULATED_NODES
 from controller_manager.simulation.pods import SIMULATED_PODS
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 PODS = "/api/v1/namespaces/default/pods"
 ENGINES = (SIMULATED_NODES, SIMULATED_PODS)

@@ -16,7 +16,7 @@ from controller_manager.simulation.pods import SIMULATED_PODS
 from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 from controller_manager.simulation.storage.provisioner import PROVISIONER
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 from tests.support.statefulsets import claim_template, statefulset
 
 NAMESPACE = "/api/v1/namespaces/default"

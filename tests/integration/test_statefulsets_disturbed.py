@@ -10,7 +10,7 @@ from controller_manager.controllers.serviceaccount.controller import SERVICE_ACC
 from controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from controller_manager.runtime.wire import OutcomeUnknown
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 from tests.support.statefulsets import claim_template, statefulset
 from tests.support.turns import turn
 

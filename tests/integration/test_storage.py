@@ -13,7 +13,7 @@ from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 from controller_manager.simulation.storage.offered_class import OFFERED_CLASS
 from controller_manager.simulation.storage.provisioner import PROVISIONER
 from tests.support.apiserver import running
-from tests.support.manager import running_manager
+from tests.support.running_manager import running_manager
 
 NAMESPACE = "/api/v1/namespaces/default"
 CLAIMS = f"{NAMESPACE}/persistentvolumeclaims"
