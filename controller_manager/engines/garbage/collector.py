@@ -1,7 +1,8 @@
 """Watch every kind that can be deleted, and carry out what the graph and the verdicts say.
 
-Two queues: objects that may have to go, and owners whose dependents are to be let go. Whatever is done is decided on
-what the server says of the object and its owners at that moment; the graph only says where to look.
+Two queues: objects that may have to go, and owners whose dependents are to be let go. What is done to an object holds
+for the version of it that was looked at, and for no other: where it has changed since, it is looked at again. So what
+the caches show is good enough. Only that an owner is absent must have been seen: in its deletion, or by asking.
 """
 
 import asyncio
@@ -73,11 +74,17 @@ class Collector:
         """Called for each change of each object: it only tells the graph."""
         latest = resource.tree(change.latest)
         if change.new is None:
-            self._look(self._graph.lost(meta.uid(latest)))
+            self._lost(meta.uid(latest))
             return
         if change.old is not None and meta.uid(resource.tree(change.old)) != meta.uid(latest):
-            self._look(self._graph.lost(meta.uid(resource.tree(change.old))))
+            self._lost(meta.uid(resource.tree(change.old)))
         self._look(self._graph.saw(resource, latest))
+
+    def _lost(self, uid: str) -> None:
+        look = self._graph.lost(uid)
+        if look.delete:
+            self._absent.add(uid)
+        self._look(look)
 
     def _look(self, look: Look) -> None:
         for node in look.delete:
@@ -97,8 +104,7 @@ class Collector:
             return REFRESH
         latest = await self._latest(resource, node.identity.key, node.uid)
         if latest is None:
-            self._absent.add(node.uid)
-            self._look(self._graph.lost(node.uid))
+            self._lost(node.uid)
         elif node.waits_for_dependents:
             await self._let_go_if_alone(resource, node, latest)
         elif meta.owner_references(latest):
@@ -106,12 +112,23 @@ class Collector:
         return None
 
     async def _latest(self, resource: Resource[Tree], key: Key, uid: str) -> Tree | None:
-        """None where the object is gone, or another has its name."""
+        """None where the object is gone, or another has its name: that is asked of the server."""
+        place = key if resource.namespaced else Key("", key.name)
+        seen = self._seen(resource, place)
+        if seen is not None and meta.uid(seen) == uid:
+            return seen
         try:
-            latest = await self._client.get(resource, key if resource.namespaced else Key("", key.name))
+            latest = await self._client.get(resource, place)
         except NotFound:
             return None
         return latest if meta.uid(latest) == uid else None
+
+    def _seen(self, resource: Resource[Tree], key: Key) -> Tree | None:
+        watched = self._kinds.watched(resource)
+        if watched is None:
+            return None
+        view = self._informers.of(watched).lister.get(*key)
+        return None if view is None else watched.tree(view)
 
     async def _let_go_if_alone(self, resource: Resource[Tree], node: Node, latest: Tree) -> None:
         """It is deleted in the foreground: nobody may block it any more."""

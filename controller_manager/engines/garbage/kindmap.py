@@ -32,6 +32,10 @@ class KindMap:
                 self._watched[name] = _SHARED.get(name, resource)
                 yield self._watched[name]
 
+    def watched(self, resource: Resource[Tree]) -> Resource[Any] | None:
+        """The row by whose informer this resource is watched."""
+        return self._watched.get(resource.group_resource)
+
     def resource(self, api_version: str, kind: str) -> Resource[Tree] | None:
         """For reading the metadata of an object of this kind; None for a kind that the server does not know."""
         return self._by_kind.get(GroupKind(GroupVersion.parse(api_version).group, kind))
