@@ -126,7 +126,7 @@ class Reflector:
         async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
             async for batch in lines.batches(stream.chunks()):
                 for line in batch:
-                    self._take(*_event(line))
+                    self._take(*taken_apart(line))
         if self._initial is not None:
             raise Unreachable("the watch ended before all of what is there had come")
         if self._clock.monotonic() - began < SHORT and self._counts.events == before:
@@ -163,7 +163,7 @@ class Reflector:
             self._initial = None
 
 
-def _event(line: bytes) -> tuple[str, Parsed, int]:
+def taken_apart(line: bytes) -> tuple[str, Parsed, int]:
     """Its type, its object, and the revision at which it happened."""
     try:
         event = orjson.loads(line)
