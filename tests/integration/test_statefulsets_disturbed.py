@@ -1,18 +1,14 @@
 """A StatefulSet whose manager loses answers, or is killed: what comes of it is the same, and nothing is made twice."""
 
-import asyncio
-from itertools import count
-
 import pytest
 
 from apimachinery.clock import SteppedClock
 from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from controller_manager.runtime.wire import OutcomeUnknown
 from tests.support.apiserver import running
+from tests.support.disturbed import Killed, Lost, play
 from tests.support.running_manager import running_manager
 from tests.support.statefulsets import claim_template, statefulset
-from tests.support.turns import turn
 
 NAMESPACE = "/api/v1/namespaces/default"
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
@@ -84,32 +80,6 @@ class Story:
         assert len(self.pods) == 4, "two pods were made, and made again"
 
 
-async def play(story, manager, clock, *, until=lambda: False):
-    for _ in range(4000):
-        if until():
-            return
-        for _ in range(10):
-            await turn()
-        if manager.transport.in_flight == 0 and not await story.go_on():
-            return
-        if clock.next_due() is not None:
-            clock.advance(0.01)
-    raise AssertionError("the story does not end")
-
-
-class Lost:
-    """Loses the answer to every so-manyth write of the controller."""
-
-    def __init__(self, every):
-        self._every = every
-        self._count = 0
-
-    async def __call__(self, _):
-        self._count += 1
-        if self._count % self._every == 0:
-            raise OutcomeUnknown("cut")
-
-
 @pytest.mark.parametrize("way", ["on_way_there", "on_way_back"])
 @pytest.mark.parametrize("every", [2, 3, 7])
 async def test_what_is_lost_changes_nothing(way, every):
@@ -127,18 +97,11 @@ async def test_what_is_lost_changes_nothing(way, every):
 @pytest.mark.parametrize("after", range(1, WRITES, 2))
 async def test_a_manager_that_is_killed_is_followed_by_one_that_goes_on(after):
     clock = SteppedClock()
-    killed, done = asyncio.Event(), count(1)
-
-    async def kill(_):
-        if next(done) >= after:
-            killed.set()
-            await asyncio.get_running_loop().create_future()
-
     async with running(clock=clock) as server:
         story = Story(server)
         async with running_manager(server, clock, controllers=CONTROLLERS) as first:
-            first.transport.on_way_back = kill
-            await play(story, first, clock, until=killed.is_set)
+            first.transport.on_way_back = death = Killed(after)
+            await play(story, first, clock, until=death.killed.is_set)
         async with running_manager(server, clock, controllers=CONTROLLERS) as second:
             await play(story, second, clock)
             await story.check_end()

@@ -48,11 +48,23 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
 
 
 _PATIENCE: Final = timedelta(milliseconds=50)
-"""Pods become ready in swarms, and each look counts all of them."""
+"""Pods become ready in swarms, and each look counts all of them. What somebody wishes is looked at at once."""
 
 
-def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
-    return (key_of(change.latest),)
+def _of_wish(_: Caches, change: Change) -> Iterable[Key]:
+    return () if _is_of_status(change) else (key_of(change.latest),)
+
+
+def _of_status(_: Caches, change: Change) -> Iterable[Key]:
+    return (key_of(change.latest),) if _is_of_status(change) else ()
+
+
+def _is_of_status(change: Change) -> bool:
+    """Such as come of our own telling."""
+    if change.old is None or change.new is None:
+        return False
+    old, new = ({**meta.metadata(it), "resourceVersion": ""} for it in (change.old, change.new))
+    return old == new
 
 
 def _controller(family: Family, *, name: str, queue: str, service_account: str) -> Controller:
@@ -62,7 +74,8 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str) 
         queue=queue,
         service_account=service_account,
         watches=(
-            Watch(resource=resource, keys=_of_itself),
+            Watch(resource=resource, keys=_of_wish),
+            Watch(resource=resource, keys=_of_status, patience=_PATIENCE),
             Watch(
                 resource=PODS,
                 keys=keys_of_owners(PODS, resource, family.selector),
