@@ -66,6 +66,14 @@ def natural(text: str) -> int:
     return int(text)
 
 
+def number_of(text: str) -> int:
+    """Of those without whom nothing is done."""
+    number = natural(text)
+    if number == 0:
+        raise ArgumentTypeError("at least 1 is needed")
+    return number
+
+
 def positive(text: str) -> float:
     try:
         number = float(text)

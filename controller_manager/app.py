@@ -25,7 +25,7 @@ from controller_manager.runtime.events.recorder import Recorders
 from controller_manager.runtime.informer_metrics import InformerMetrics
 from controller_manager.runtime.informers import Settings as InformerSettings
 from controller_manager.runtime.leader import Candidate, Elector, LeaseLost, Timings
-from controller_manager.runtime.leading import lead
+from controller_manager.runtime.leading import lead, work_alone
 from controller_manager.runtime.metrics import LeaderMetrics, Metrics
 from controller_manager.runtime.resource import Key
 from controller_manager.runtime.serving import Check, Told
@@ -56,15 +56,11 @@ class Manager:
         """Wait for the server, then for the lease, then work; until cancelled. Who loses the lease waits for it again."""
         async with connected(self._connection()) as client:
             await self._wait_for_server(client)
-            if not self._config.leading.leader_elect:
-                await self._work(client, None)
-                return
-            elector = self._elector(client)
-            while True:
-                try:
-                    await self._lead(client, elector)
-                except LeaseLost as error:
-                    LOG.warning("%s: all work is cut off, and begins anew with the lease", error)
+            if self._config.leading.leader_elect:
+                await self._lead(client, self._elector(client))
+            else:
+                patience = self._config.controllers.controller_shutdown_timeout
+                await work_alone(lambda: self._work(client, None), clock=self._clock, patience=patience)
 
     async def _wait_for_server(self, client: Client) -> None:
         told = False
@@ -108,12 +104,12 @@ class Manager:
         return elector
 
     async def _lead(self, client: Client, elector: Elector) -> None:
-        await lead(
-            elector,
-            lambda: self._work(client, elector),
-            clock=self._clock,
-            patience=self._config.controllers.controller_shutdown_timeout,
-        )
+        patience = self._config.controllers.controller_shutdown_timeout
+        while True:
+            try:
+                await lead(elector, lambda: self._work(client, elector), clock=self._clock, patience=patience)
+            except LeaseLost as error:
+                LOG.warning("%s: all work is cut off, and begins anew with the lease", error)
 
     async def _work(self, client: Client, elector: Elector | None) -> None:
         """With connections of its own, that nothing is written by once the lease is not held."""

@@ -50,13 +50,18 @@ def up(arguments: Sequence[str]) -> int:
         )
 
     cluster = Cluster(
-        server=["--write-kubeconfig", kubeconfig, *rest],
-        manager=[
+        server=_python("apiserver", "--write-kubeconfig", kubeconfig, *rest),
+        manager=_python(
+            "controller_manager",
             *("--kubeconfig", kubeconfig, "--simulate-nodes", options.simulate_nodes),
             *("--secure-port", "0", "--metrics-port", "0"),
-        ],
+        ),
     )
     return asyncio.run(cluster.run(once_ready=say))
+
+
+def _python(module: str, *arguments: str) -> Sequence[str]:
+    return [sys.executable, "-m", module, *arguments]
 
 
 def demo(_arguments: Sequence[str]) -> int:

@@ -8,7 +8,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 import tempfile
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class Cluster:
-    """An API server and a controller manager, by the arguments of each."""
+    """An API server and a controller manager, by the commands that start them."""
 
     def __init__(self, *, server: Sequence[str], manager: Sequence[str]) -> None:
         self._server = server
@@ -32,32 +31,33 @@ class Cluster:
         """Until a signal says stop, or one of the two ends by itself; answers with an exit code."""
         self._heed_signals()
         with _readiness() as (told, environment):
-            async with self._process("apiserver", self._server, environment) as server:
+            async with self._process(self._server, environment) as server:
                 await _first(told.wait(), server.wait(), self._stopping.wait())
                 if told.is_set() and not self._stopping.is_set():
-                    async with self._process("controller_manager", self._manager) as manager:
+                    async with self._process(self._manager) as manager:
                         once_ready()
                         await _first(server.wait(), manager.wait(), self._stopping.wait())
         return self._code()
 
     @asynccontextmanager
     async def _process(
-        self, module: str, arguments: Sequence[str], environment: Mapping[str, str] = _NOTHING
+        self, command: Sequence[str], environment: Mapping[str, str] = _NOTHING
     ) -> AsyncIterator[Process]:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", module, *arguments, env={**os.environ, **environment}, process_group=0
+            *command, env={**os.environ, **environment}, process_group=0
         )
         self._processes.append(process)
         try:
             yield process
         finally:
-            _end(process, process.terminate)
+            _end(process, signal.SIGTERM)
             await process.wait()
 
     def _code(self) -> int:
-        """Of the first that failed. Whoever ends without being asked has failed."""
+        """Of the first that failed, as shells tell it. Whoever ends without being asked has failed."""
         codes = [process.returncode or 0 for process in self._processes]
-        return next(filter(None, codes), 0 if self._stopping.is_set() else 1)
+        failed = next(filter(None, codes), 0 if self._stopping.is_set() else 1)
+        return failed if failed >= 0 else 128 - failed
 
     def _heed_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -68,14 +68,15 @@ class Cluster:
         """At the second signal nobody is waited for any more."""
         if self._stopping.is_set():
             for process in self._processes:
-                _end(process, process.kill)
+                _end(process, signal.SIGKILL)
         self._stopping.set()
 
 
-def _end(process: Process, end: Callable[[], None]) -> None:
+def _end(process: Process, number: signal.Signals) -> None:
+    """Not by the methods of `Process`, which take the exit code away from who waits for it."""
     if process.returncode is None:
         with suppress(ProcessLookupError):  # it has just ended by itself
-            end()
+            os.killpg(process.pid, number)
 
 
 @contextmanager

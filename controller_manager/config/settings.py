@@ -10,6 +10,7 @@ from apimachinery.flags import (
     boolean,
     choice,
     natural,
+    number_of,
     port,
     positive,
     quantities,
@@ -52,15 +53,15 @@ class Controllers:
             repeats=True,
         ),
     ] = ("*",)
-    concurrent_deployment_syncs: Annotated[int, Flag("deployments at a time (5)", natural)] = 5
-    concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", natural)] = 5
-    concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", natural)] = 5
-    concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", natural)] = 5
-    concurrent_uniteddeployment_syncs: Annotated[int, Flag("united deployments at a time (3)", natural)] = 3
-    concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", natural)] = 20
-    concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", natural)] = 10
-    concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", natural)] = 5
-    concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", natural)] = 5
+    concurrent_deployment_syncs: Annotated[int, Flag("deployments at a time (5)", number_of)] = 5
+    concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", number_of)] = 5
+    concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", number_of)] = 5
+    concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", number_of)] = 5
+    concurrent_uniteddeployment_syncs: Annotated[int, Flag("united deployments at a time (3)", number_of)] = 3
+    concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", number_of)] = 20
+    concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", number_of)] = 10
+    concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", number_of)] = 5
+    concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", number_of)] = 5
     min_resync_period: Annotated[
         float, Flag("how often every object is looked at, at most twice as long (12h0m0s)", seconds)
     ] = 43200.0

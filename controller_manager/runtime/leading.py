@@ -25,7 +25,7 @@ async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -
     try:
         await asyncio.wait({keeping, working}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await finish(working, clock=clock, patience=0.0 if keeping.done() else patience)
+        await _finish(working, clock=clock, patience=0.0 if keeping.done() else patience)
         keeping.cancel()
         await elector.release()
     for ended in (keeping, working):
@@ -33,7 +33,17 @@ async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -
             ended.result()
 
 
-async def finish(working: "asyncio.Task[None]", *, clock: Clock, patience: float) -> None:
+async def work_alone(work: Work, *, clock: Clock, patience: float) -> None:
+    """Work until cancelled, where nobody else would. Raises what the work raises."""
+    working = asyncio.create_task(work(), name="work")
+    try:
+        await asyncio.wait({working})
+    finally:
+        await _finish(working, clock=clock, patience=patience)
+    working.result()
+
+
+async def _finish(working: "asyncio.Task[None]", *, clock: Clock, patience: float) -> None:
     """Have it end what it has in hand within so many seconds, and then without that."""
     working.cancel()
     try:
