@@ -10,6 +10,7 @@ from aiohttp import web
 from apimachinery import status
 from apimachinery.status import ApiError
 from apiserver.http.answer import Answer
+from apiserver.http.warnings import warning_headers
 from etcd.errors import KVError, TooLarge
 
 LOG = logging.getLogger(__name__)
@@ -27,17 +28,13 @@ def response(
     content_type: str = JSON,
     warnings: Sequence[str] = (),
 ) -> Answer:
-    headers = _warnings(warnings)
+    headers = warning_headers(warnings)
     if "gzip" in request.headers.get("Accept-Encoding", "") and sum(map(len, body)) >= COMPRESS_FROM:
         return Answer(code, content_type, _gzip(body), [*headers, *_GZIP])
     return Answer(code, content_type, body, headers)
 
 
 _GZIP = (b"Content-Encoding: gzip\r\n", b"Vary: Accept-Encoding\r\n")
-
-
-def _warnings(warnings: Sequence[str]) -> Sequence[bytes]:
-    return [b"Warning: 299 - %b\r\n" % orjson.dumps(warning) for warning in warnings]
 
 
 def _gzip(body: Sequence[bytes]) -> Sequence[bytes]:
@@ -48,7 +45,7 @@ def _gzip(body: Sequence[bytes]) -> Sequence[bytes]:
 def error_response(error: Exception, warnings: Sequence[str] = ()) -> Answer:
     """An error as its Status object; one that nobody expected is logged, and told of in general words only."""
     known = _known(error)
-    headers = [*_warnings(warnings)]
+    headers = [*warning_headers(warnings)]
     seconds = known.details.retry_after_seconds if known.details else 0
     if seconds:
         headers.append(b"Retry-After: %d\r\n" % seconds)

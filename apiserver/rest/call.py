@@ -50,9 +50,8 @@ class Call(Struct, kw_only=True):
         return values[0] if values else ""
 
     def warn(self, text: str) -> None:
-        """Tell the client, once, however often the same is found."""
-        if text not in self.warnings:
-            self.warnings.append(text)
+        """Tell the client something besides the answer; once, however often the same is found."""
+        self.warnings.append(text)
 
 
 class ObjectAnswer(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Volumes of pods: kinds that are gone, files that would be in each other's place, and claims for parts of bytes."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
 from apimachinery.gotext import quote
@@ -19,6 +20,8 @@ GONE: Final[Mapping[str, str]] = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
+COMPARED: Final = 100
+"""Files of a volume, and such volumes of a pod: every file is compared with each before it."""
 _SHOWN: Final = {"storageos": "storageOS"}
 """Where upstream writes a field's name in another way than clients do."""
 
@@ -44,9 +47,9 @@ def of_volumes(volumes: Iterable[Tree], path: Path) -> Iterator[str]:
         if template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate"):
             at = path.index(index).child("ephemeral", "volumeClaimTemplate", "spec")
             yield from of_claim(template.get("spec"), at)
-    for volume in volumes:
-        if not volume.keys().isdisjoint(_WITH_FILES):
-            yield from _overlaps(volume)
+    with_files = (volume for volume in volumes if not volume.keys().isdisjoint(_WITH_FILES))
+    for volume in islice(with_files, COMPARED):
+        yield from _overlaps(volume)
 
 
 class _File(NamedTuple):
@@ -83,8 +86,8 @@ def _named(volume: Tree) -> str:
 
 
 def _collisions(files: Iterable[_File], seen: list[_File]) -> Iterator[str]:
-    """Of files with those that were seen before, which they join."""
-    for file in files:
+    """Of files with those that were seen before, which they join as long as there are not very many."""
+    for file in islice(files, COMPARED - len(seen)):
         for other in seen:
             if not file.is_beside(other):
                 yield f"overlapping paths: {file} with {other}"

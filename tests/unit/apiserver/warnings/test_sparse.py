@@ -17,6 +17,9 @@ KINDS = [
 ]
 
 
+PODS = catalog()["", "v1", "pods"]
+
+
 @pytest.mark.parametrize(("row", "type_"), KINDS)
 def test_nothing_that_may_be_missing_is_missed(row, type_):
     objects = [
@@ -29,3 +32,16 @@ def test_nothing_that_may_be_missing_is_missed(row, type_):
     told = [[*registry.warn_create(row, new)] for new in objects]
     told += [[*registry.warn_update(row, way, new, old)] for way, new, old in product(ways, objects, objects)]
     assert all(isinstance(warning, str) and warning for found in told for warning in found)
+
+
+def hostile(count):
+    """A pod in which everything collides with everything."""
+    items = [{"key": "k", "path": "p"}] * count
+    ports = [{"containerPort": 80, "protocol": "TCP"}] * count
+    spec = {"volumes": [{"configMap": {"items": items}}] * 2, "containers": [{"name": "c", "ports": ports}]}
+    return {"metadata": {"name": "a"}, "spec": spec}
+
+
+def test_what_grows_with_the_square_is_bounded():
+    few, many = (len([*registry.warn_create(PODS, hostile(count))]) for count in (500, 1000))
+    assert few == many
