@@ -1,7 +1,8 @@
 """All caches of a process: one informer for each resource, shared by everybody who asks for it."""
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apimachinery.chance import Chance, fraction
@@ -12,7 +13,7 @@ from controller_manager.runtime.informer import Informer
 from controller_manager.runtime.informer_metrics import InformerMetrics
 from controller_manager.runtime.mutation import MutationDetector
 from controller_manager.runtime.reflector import Reflector
-from controller_manager.runtime.resource import Resource, T
+from controller_manager.runtime.resource import Resource, T, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,13 @@ class Informers:
         task = self._tasks.pop(resource, None)
         if task is not None:
             task.cancel()
+
+    async def ask(self, resource: AnyResource, namespace: str) -> Sequence[Tree]:
+        """What the server has now, past the caches, of metadata alone. Who fills caches may read all that is in them;
+        a controller's own account may not: some may write what they may not list.
+        """
+        found = await self._client.list(replace(resource, metadata_only=True), namespace)
+        return found.items
 
     async def wait_synced(self) -> None:
         for informer in list(self._informers.values()):

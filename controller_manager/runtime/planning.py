@@ -4,19 +4,17 @@ Knows no controller: it is given a `Controller`, which is a row of facts and fun
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 
-from controller_manager.runtime.actions import AnyResource
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.deadline import within
 from controller_manager.runtime.engine import Context
 from controller_manager.runtime.executor import Executor
 from controller_manager.runtime.own_writes import EXPIRY_SECONDS, OwnWrites
-from controller_manager.runtime.resource import Key, Tree
+from controller_manager.runtime.resource import Key
 from controller_manager.runtime.worker import Loop
 
 
@@ -31,7 +29,7 @@ class Planning:
             watch.resource: context.informers.of(watch.resource) for watch in controller.watches
         }
         self._executor = Executor(context.client, context.recorder.of(controller.event_source))
-        self._own_writes = OwnWrites(self._informers, self._list, context.clock)
+        self._own_writes = OwnWrites(self._informers, context.informers.ask, context.clock)
         self._parked: set[Key] = set()
         self.loop = Loop(
             controller.queue,
@@ -83,7 +81,3 @@ class Planning:
                 await self._own_writes.wait(key)
         self._parked.discard(key)
         self.loop.add(key)
-
-    async def _list(self, resource: AnyResource, namespace: str) -> Sequence[Tree]:
-        found = await self._context.client.list(replace(resource, metadata_only=True), namespace)
-        return found.items

@@ -46,6 +46,22 @@ class Lost:
             raise OutcomeUnknown("cut")
 
 
+class Agents:
+    """A transport that is another, and knows who listed Secrets."""
+
+    def __init__(self, transport):
+        self.transport = transport
+        self.listed = []
+
+    async def send(self, request, headers):
+        if request.is_read and "secrets" in request.target:
+            self.listed.append(headers["User-Agent"])
+        return await self.transport.send(request, headers)
+
+    def __getattr__(self, name):
+        return getattr(self.transport, name)
+
+
 class Held:
     """An informer that is told of nothing until it is let go."""
 
@@ -116,6 +132,16 @@ async def test_answers_that_are_lost_make_nothing_twice(manager, every):
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
     await manager.step(20)
     assert len(await names(manager, SECRETS)) == creations(manager) == 10
+
+
+async def test_what_became_of_lost_writes_is_asked_by_who_reads_for_all(manager):
+    """The accounts of some controllers may create what they may not list."""
+    agents = manager.transport.transport = Agents(manager.transport.transport)
+    manager.transport.on_way_back = Lost(7)
+    await manager.client.create(CONFIG_MAPS, parent("a", 10))
+    await manager.step(20)
+    assert agents.listed
+    assert set(agents.listed) == {"kube-controller-manager"}
 
 
 @pytest.mark.parametrize("every", [2, 3, 7])
