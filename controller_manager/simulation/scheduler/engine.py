@@ -245,4 +245,5 @@ def _matters(old: Tree, new: Tree) -> bool:
     )
 
 
-SCHEDULER_ENGINE: Final = Engine(name="kube-scheduler", service_account="kube-scheduler", build=Scheduler)
+SCHEDULER_ENGINE: Final = Engine(name="kube-scheduler", service_account="", build=Scheduler)
+"""Upstream's is a user of its own and no service account: no role allows anything to one of its name."""

@@ -1,0 +1,41 @@
+"""Every controller and engine: what they are to a server that allows upstream's controllers their own work only."""
+
+import pytest
+
+from controller_manager import catalog
+
+ACCOUNTS = frozenset(
+    {
+        "deployment-controller",
+        "disruption-controller",
+        "endpoint-controller",
+        "endpointslice-controller",
+        "ephemeral-volume-controller",
+        "generic-garbage-collector",
+        "namespace-controller",
+        "node-controller",
+        "persistent-volume-binder",
+        "pod-garbage-collector",
+        "pv-protection-controller",
+        "pvc-protection-controller",
+        "replicaset-controller",
+        "replication-controller",
+        "root-ca-cert-publisher",
+        "service-account-controller",
+        "statefulset-controller",
+    }
+)
+"""Service accounts that kube-apiserver's bootstrap binds a role to, `system:controller:NAME`."""
+
+
+@pytest.mark.parametrize("one", [*catalog.CONTROLLERS, *catalog.ENGINES], ids=lambda one: one.name)
+def test_accounts_are_those_that_roles_are_bound_to(one):
+    assert (
+        one.service_account in ACCOUNTS or one.name in catalog.WITH_SIMULATED_NODES | catalog.OFF_BY_DEFAULT
+    )
+
+
+@pytest.mark.parametrize("name", sorted(catalog.WITH_SIMULATED_NODES | catalog.OFF_BY_DEFAULT))
+def test_what_stands_for_others_shows_what_the_process_shows(name):
+    (one,) = [one for one in [*catalog.CONTROLLERS, *catalog.ENGINES] if one.name == name]
+    assert one.service_account == ""
