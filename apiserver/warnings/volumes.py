@@ -1,6 +1,6 @@
 """Volumes of pods: kinds that are gone, files that would be in each other's place, and claims for parts of bytes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -55,10 +55,14 @@ def of_volumes(volumes: Iterable[Tree], path: Path) -> Iterator[str]:
 class _File(NamedTuple):
     path: str
     """Without slashes at its end."""
-    source: str = ""
+    word: str = ""
+    """What it is taken from, if that has to be said."""
+    name: str | None = None
 
     def __str__(self) -> str:
-        return f"{quote(self.path)} ({self.source})" if self.source else quote(self.path)
+        if not self.word:
+            return quote(self.path)
+        return f"{quote(self.path)} ({_titled(self.word, self.name)})"
 
     def is_beside(self, other: "_File") -> bool:
         """Whether both can be there: neither is the other, nor in the other's folder."""
@@ -72,7 +76,8 @@ def _overlaps(volume: Tree) -> Iterator[str]:
     for field, (word, name) in _SOURCES.items():
         if source := volume.get(field):
             for problem in _collisions(_items(source), []):
-                yield f"{_named(volume)} ({_titled(word, source, name)}): {problem}"
+                title = _titled(word, source.get(name, "") if name else None)
+                yield f"{_named(volume)} ({title}): {problem}"
     seen: list[_File] = []
     for source in (volume.get("projected") or {}).get("sources") or ():
         if not source:
@@ -99,16 +104,16 @@ _SOURCES: Final = {
     "secret": ("Secret", "secretName"),
     "downwardAPI": ("DownwardAPI", ""),
 }
-_WITH_FILES: Final = frozenset({*_SOURCES, "projected"})
 """By field: what upstream calls it, and the field that names it."""
+_WITH_FILES: Final = frozenset({*_SOURCES, "projected"})
 
 
-def _titled(word: str, source: Tree, name: str) -> str:
-    return f"{word} {quote(source.get(name, ''))}" if name else word
+def _titled(word: str, name: str | None) -> str:
+    return word if name is None else f"{word} {quote(name)}"
 
 
-def _items(source: Tree, title: str = "") -> list[_File]:
-    return [_File(item.get("path", "").rstrip("/"), title) for item in source.get("items") or ()]
+def _items(source: Tree, word: str = "", name: str | None = None) -> list[_File]:
+    return [_File(item.get("path", "").rstrip("/"), word, name) for item in source.get("items") or ()]
 
 
 _CERTIFICATE: Final = {
@@ -118,20 +123,36 @@ _CERTIFICATE: Final = {
 }
 
 
-def _projected(projection: Tree) -> list[_File]:
-    """The files of one source of a projected volume."""
-    for field, (word, name) in _SOURCES.items():
-        source = projection.get(field)
-        if source and source.get("items"):
-            return _items(source, _titled(word, source, name and "name"))
-    if token := projection.get("serviceAccountToken"):
-        return [_File(token.get("path", "").rstrip("/"), "ServiceAccountToken")]
-    if bundle := projection.get("clusterTrustBundle"):
-        name = bundle.get("name") or bundle.get("signerName", "")
-        return [_File(bundle.get("path", "").rstrip("/"), f"ClusterTrustBundle {quote(name)}")]
-    certificate = projection.get("podCertificate") or {}
+def _token(token: Tree) -> list[_File]:
+    return [_File(token.get("path", "").rstrip("/"), "ServiceAccountToken")]
+
+
+def _bundle(bundle: Tree) -> list[_File]:
+    name = bundle.get("name") or bundle.get("signerName", "")
+    return [_File(bundle.get("path", "").rstrip("/"), "ClusterTrustBundle", name)]
+
+
+def _certificate(certificate: Tree) -> list[_File]:
     return [
         _File(certificate[field].rstrip("/"), word)
         for field, word in _CERTIFICATE.items()
         if certificate.get(field)
     ]
+
+
+_PROJECTED: Final[Mapping[str, Callable[[Tree], list[_File]]]] = {
+    "configMap": lambda source: _items(source, "ConfigMap", source.get("name", "")),
+    "secret": lambda source: _items(source, "Secret", source.get("name", "")),
+    "downwardAPI": lambda source: _items(source, "DownwardAPI"),
+    "serviceAccountToken": _token,
+    "clusterTrustBundle": _bundle,
+    "podCertificate": _certificate,
+}
+
+
+def _projected(projection: Tree) -> list[_File]:
+    """The files of one source of a projected volume."""
+    for field, source in projection.items():
+        if source and field in _PROJECTED:
+            return _PROJECTED[field](source)
+    return []
