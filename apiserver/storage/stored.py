@@ -134,4 +134,6 @@ def canonical(tree: Tree) -> bytes:
     metadata = tree["metadata"]
     ordered = {field: metadata[field] for field in _METADATA if field in metadata}
     whole = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
-    return orjson.dumps(whole | {field: value for field, value in tree.items() if field != "metadata"})
+    encoded = orjson.dumps(whole | {field: value for field, value in tree.items() if field != "metadata"})
+    # orjson keeps the room that it wrote in, several times what it needed: what is kept for long is copied out of it.
+    return bytes(memoryview(encoded))
