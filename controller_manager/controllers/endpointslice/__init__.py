@@ -1,4 +1,5 @@
 """The EndpointSlices of every service that selects pods. Upstream: pkg/controller/endpointslice.
 
-Slices of another manager are not touched; slices of an older service of the same name go.
+A module belongs here if it makes slices of what is there. Slices of another manager are not touched; slices of an older
+service of the same name go.
 """

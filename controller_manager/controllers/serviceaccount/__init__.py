@@ -1,1 +1,4 @@
-"""The account `default` in every namespace. Upstream: pkg/controller/serviceaccount."""
+"""The account `default` in every namespace. Upstream: pkg/controller/serviceaccount.
+
+A module belongs here if it sees to accounts that every namespace has.
+"""
