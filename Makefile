@@ -26,7 +26,7 @@ setup: environment ## Make the virtual environment, with every tool
 environment: # Quiet, and quick when nothing has to be done
 	@sh tools/setup.sh
 
-up: environment ## Show what there is at work, and say what to type next
+up: environment ## Start a cluster, and say what to type next
 	@"$(BIN)/mockube" up $(ARGS)
 
 test: environment ## Run every test
