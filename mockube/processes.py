@@ -15,6 +15,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What says stop; the last is sent when the terminal is closed."""
+
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -61,7 +64,7 @@ class Cluster:
 
     def _heed_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALS:
             loop.add_signal_handler(number, self._stop)
 
     def _stop(self) -> None:

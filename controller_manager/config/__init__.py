@@ -1,5 +1,5 @@
 """The command line, read into frozen records.
 
-A module belongs here if it says which flags there are, or makes a `Config` of them. Nothing here opens, starts or
-waits for anything.
+A module belongs here if it says which flags there are, or makes records of them and of the files that they name. Nothing
+here starts or waits for anything.
 """

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mockube.processes import Cluster
+from mockube.processes import SIGNALS, Cluster
 from tests.support.turns import PATIENCE
 
 PROGRAM = """
@@ -66,10 +66,11 @@ async def run(told, server=(), manager=()):
     return await cluster.run(once_ready=lambda: ready.append(True)), ready
 
 
-async def test_the_server_begins_first_and_ends_last(told):
+@pytest.mark.parametrize("number", SIGNALS)
+async def test_the_server_begins_first_and_ends_last(told, number):
     running = asyncio.create_task(run(told))
     await told.until("manager begins")
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), number)
     assert await running == (0, [True])
     assert told.words == ["server begins", "manager begins", "manager ends", "server ends"]
 
