@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from apimachinery.schema.descriptions import openapi_definitions
+from apiserver.discovery.openapi import additions
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -17,9 +18,17 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 
 V2: Final = "#/definitions/"
 V3: Final = "#/components/schemas/"
-INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
-QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
-EITHER: Final = {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"}
+_EITHER: Final[Mapping[str, Mapping[str, Schema]]] = {
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+        V2: {"type": "string", "format": "int-or-string"},
+        V3: {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+    },
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {
+        V2: {"type": "string"},
+        V3: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    },
+}
+"""Types that may be either of two, which version 2 has no words for."""
 
 
 class Definitions:
@@ -27,6 +36,7 @@ class Definitions:
 
     def __init__(self, release: str = "1.36") -> None:
         self._texts = openapi_definitions(release)
+        self._additions = additions.load(release)
         self._tree = cache(self._read)
         self.names = tuple(self._texts)
 
@@ -58,7 +68,8 @@ class Definitions:
 
     def _read(self, name: str) -> Schema:
         read: Schema = orjson.loads(bytes(self._texts[name]))
-        return read
+        added = self._additions.get(name)
+        return additions.extended(read, orjson.loads(bytes(added))) if added else read
 
 
 def _references(tree: Any) -> list[str]:
@@ -72,14 +83,8 @@ def _references(tree: Any) -> list[str]:
 
 def _written(tree: Schema, prefix: str, name: str) -> Schema:
     """A whole definition in a version's way of writing."""
-    if name in (INT_OR_STRING, QUANTITY):
-        either = (
-            EITHER
-            if prefix == V3
-            else {"type": "string", "format": "int-or-string" if name == INT_OR_STRING else ""}
-        )
-        kept = {key: value for key, value in tree.items() if key == "description"}
-        return kept | {key: value for key, value in either.items() if value}
+    if name in _EITHER:
+        return {"description": tree["description"]} | _EITHER[name][prefix]
     return _schema(tree, prefix)
 
 
@@ -92,7 +97,8 @@ def _schema(tree: Schema, prefix: str) -> Schema:
             made |= _KEYWORDS.get(key, _as_it_is)(key, value, prefix)
     if isinstance(tree.get("additionalProperties"), dict):
         made["additionalProperties"] = _schema(tree["additionalProperties"], prefix)
-    if prefix == V3 and "$ref" in made:
+    if prefix == V3 and "$ref" in made and len(made) > 1:
+        # Version 3.0 reads nothing that stands beside a reference.
         made["allOf"] = [{"$ref": made.pop("$ref")}]
     return made
 
@@ -126,9 +132,15 @@ def _enum(key: str, value: list[Any], _prefix: str) -> Schema:
     return {key: [item for item in value if item is not None]}
 
 
+def _default(key: str, value: Any, prefix: str) -> Schema:
+    """Upstream keeps defaults out of version 2, whose clients would send them."""
+    return {key: value} if prefix == V3 else {}
+
+
 _KEYWORDS: Final[Mapping[str, Callable[[str, Any, str], Schema]]] = {
     "type": _type,
     "$ref": _reference,
     "items": _items,
     "enum": _enum,
+    "default": _default,
 }

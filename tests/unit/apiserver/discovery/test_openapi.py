@@ -86,3 +86,86 @@ def payloads(message):
         at = read_varint(message, at)[1]
         payload, at = read_payload(message, at)
         yield payload
+
+
+V3 = {folder: orjson.loads(DOCUMENTS.v3(folder)) for folder in ("api/v1", "apis/apps/v1")}
+
+
+def schemas_of(folder, name):
+    """A definition as each version has it."""
+    return V2["definitions"][name], V3[folder]["components"]["schemas"][name]
+
+
+def test_the_values_of_a_field_stand_in_the_schema_and_are_explained_where_it_is_described():
+    for schema in schemas_of("apis/apps/v1", "io.k8s.api.apps.v1.DeploymentStrategy"):
+        strategy = schema["properties"]["type"]
+        assert strategy["enum"] == ["Recreate", "RollingUpdate"]
+        assert strategy["description"] == (
+            'Type of deployment. Can be "Recreate" or "RollingUpdate". Default is RollingUpdate.\n'
+            "\n"
+            "Possible enum values:\n"
+            ' - `"Recreate"` Kill all existing pods before creating new ones.\n'
+            ' - `"RollingUpdate"` Replace the old ReplicaSets by new one using rolling update i.e gradually scale down the'
+            " old ReplicaSets and scale up the new one."
+        )
+
+
+def test_values_that_nobody_explained_stand_alone():
+    for schema in schemas_of("api/v1", "io.k8s.api.core.v1.PodSpec"):
+        described = schema["properties"]["restartPolicy"]["description"]
+        assert described.endswith('\n - `"Always"`\n - `"Never"`\n - `"OnFailure"`')
+
+
+def test_the_values_of_what_is_in_a_list_or_a_map_stand_with_its_elements():
+    for schema in schemas_of("api/v1", "io.k8s.api.core.v1.PersistentVolumeClaimStatus"):
+        modes, resizing = (
+            schema["properties"]["accessModes"],
+            schema["properties"]["allocatedResourceStatuses"],
+        )
+        assert "ReadWriteOncePod" in modes["items"]["enum"]
+        assert "NodeResizePending" in resizing["additionalProperties"]["enum"]
+        assert "enum" not in modes.keys() | resizing.keys()
+        assert "Possible enum values" not in modes["description"] + resizing["description"]
+
+
+def test_a_kind_may_be_any_text():
+    for schema in schemas_of("api/v1", "io.k8s.api.core.v1.Pod"):
+        assert "enum" not in schema["properties"]["kind"]
+
+
+def test_defaults_are_told_in_version_3_alone():
+    before, now = schemas_of("api/v1", "io.k8s.api.core.v1.ContainerPort")
+    assert "default" not in before["properties"]["protocol"]
+    assert now["properties"]["protocol"]["default"] == "TCP"
+    assert now["properties"]["containerPort"]["default"] == 0
+
+
+def test_a_reference_stands_alone_or_among_all_that_holds():
+    _, spec = schemas_of("api/v1", "io.k8s.api.core.v1.PodSpec")
+    reference = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}
+    assert spec["properties"]["overhead"]["additionalProperties"] == reference
+    container = {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
+    assert spec["properties"]["containers"]["items"] == {"allOf": [container], "default": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "version_2", "version_3"),
+    [
+        (
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+            {"type": "string", "format": "int-or-string"},
+            {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        ),
+        (
+            "io.k8s.apimachinery.pkg.api.resource.Quantity",
+            {"type": "string"},
+            {"oneOf": [{"type": "string"}, {"type": "number"}]},
+        ),
+    ],
+)
+def test_what_may_be_either_of_two_is_a_text_to_version_2_and_described_in_both(name, version_2, version_3):
+    before, now = schemas_of("api/v1", name)
+    described = {"description": before["description"]}
+    assert before["description"].startswith(name.rpartition(".")[2])
+    assert before == described | version_2
+    assert now == described | version_3

@@ -1,0 +1,82 @@
+// Openapi writes what kube-apiserver's own OpenAPI definitions say and kubernetes-validate leaves out of them: which
+// values a field may have and what each of them means, defaults, and what the types are that may be either of two. It
+// prints one packed JSON document; apiserver/discovery/openapi/data/README.md says what for.
+package main
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"log"
+	"os"
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes/pkg/generated/openapi"
+)
+
+// header begins the part of a description that was made from the constants of the field's type.
+const header = "Possible enum values:\n"
+
+// addition is what is added to a schema: a description to the end of its own.
+type addition struct {
+	Description string               `json:"description,omitempty"`
+	Default     any                  `json:"default,omitempty"`
+	Enum        []any                `json:"enum,omitempty"`
+	Items       *addition            `json:"items,omitempty"`
+	Values      *addition            `json:"additionalProperties,omitempty"`
+	Properties  map[string]*addition `json:"properties,omitempty"`
+}
+
+func main() {
+	log.SetFlags(0)
+	found := map[string]*addition{}
+	for name, definition := range openapi.GetOpenAPIDefinitions(spec.MustCreateRef) {
+		if made := additionTo(&definition.Schema); made != nil {
+			found[name] = made
+		}
+	}
+	packed := gzip.NewWriter(os.Stdout)
+	if err := json.NewEncoder(packed).Encode(found); err != nil {
+		log.Fatal(err)
+	}
+	if err := packed.Close(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// additionTo is nil if there is nothing to add.
+func additionTo(schema *spec.Schema) *addition {
+	made := addition{Description: missing(schema), Default: schema.Default, Enum: schema.Enum}
+	if schema.Items != nil {
+		made.Items = additionTo(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		made.Values = additionTo(schema.AdditionalProperties.Schema)
+	}
+	for name, property := range schema.Properties {
+		if below := additionTo(&property); below != nil {
+			if made.Properties == nil {
+				made.Properties = map[string]*addition{}
+			}
+			made.Properties[name] = below
+		}
+	}
+	if made.Description == "" && made.Default == nil && made.Enum == nil && made.Items == nil && made.Values == nil &&
+		made.Properties == nil {
+		return nil
+	}
+	return &made
+}
+
+// missing is the end of a description, from the empty line above the header on, or all of it for a type that may be
+// either of two.
+func missing(schema *spec.Schema) string {
+	if len(schema.OneOf) > 0 {
+		return schema.Description
+	}
+	before, values, found := strings.Cut(schema.Description, header)
+	if !found {
+		return ""
+	}
+	return schema.Description[len(strings.TrimRight(before, "\n")):len(before)] + header + values
+}
