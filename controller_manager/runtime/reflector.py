@@ -30,6 +30,12 @@ SHORT: Final = 1.0
 """Seconds: a watch that ends sooner and has brought nothing is a failure."""
 
 _END_OF_INITIAL: Final = "k8s.io/initial-events-end"
+_OFFERS_NONE: Final = (status.Invalid, status.BadRequest)
+"""What a server answers that does not know of watches which begin with what is there."""
+_COMES_AGAIN: Final = (status.Expired, status.Gone, status.TooManyRequests)
+"""What says nothing about such a watch. After any other error a list is tried: over an etcd that tells no progress a
+server offers such watches, and fails each of them.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -90,10 +96,11 @@ class Reflector:
             await self._list()
         try:
             await self._watch()
-        except (status.Invalid, status.BadRequest):
-            if self._initial is None:
+        except ApiError as error:
+            if self._initial is None or isinstance(error, _COMES_AGAIN):
                 raise
-            self._streams_lists = False
+            self._streams_lists = not isinstance(error, _OFFERS_NONE)
+            await self._list()
 
     # --- a list
 

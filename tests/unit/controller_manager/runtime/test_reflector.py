@@ -27,6 +27,12 @@ PATH = "GET /api/v1/configmaps"
 FIRST = f"{PATH}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
 INITIAL = f"{FIRST}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 INVALID = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "sendInitialEvents is forbidden"}
+FAILED = {
+    "kind": "Status",
+    "code": 500,
+    "reason": "InternalError",
+    "message": "RequestWatchProgress is disabled",
+}
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
 
 
@@ -142,6 +148,17 @@ async def test_it_is_not_asked_for_such_a_watch_again(transport):
         await scene.informer.when_reached(9)
         await until(lambda: not transport.streams)
     assert transport.targets[2:] == [after(7), f"{PATH}?limit=500", after(9)]
+
+
+async def test_a_server_that_fails_such_a_watch_is_asked_for_a_list_this_time(transport):
+    forgotten = ScriptedStream().tell("ERROR", EXPIRED)
+    transport.will_stream(ScriptedStream(500, FAILED), forgotten, initial(tree("a", 8), revision=9))
+    transport.will(page(tree("a", 3), revision=7))
+    async with following(transport) as scene:
+        await rest(scene, 0.8)
+        await scene.informer.when_reached(9)
+    assert scene.told.words == ["+a", "~a"]
+    assert transport.targets == [INITIAL, f"{PATH}?limit=500", after(7), INITIAL]
 
 
 async def test_a_list_comes_in_pages(transport):
