@@ -1,6 +1,7 @@
 """What a manager does while it leads: informers, controllers, engines, events; begun and ended in the right order."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from controller_manager.runtime.informers import Informers
 from controller_manager.runtime.informers import Settings as InformerSettings
 from controller_manager.runtime.metrics import Metrics
 from controller_manager.runtime.planning import Planning
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,9 @@ async def _together(running: Mapping[str, Running]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                LOG.error("%s failed", task.get_name(), exc_info=error)
 
 
 async def _first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:

@@ -84,13 +84,15 @@ async def test_at_the_end_each_finishes_what_it_has_in_hand_while_the_caches_sti
     assert len((await client.list(CONFIG_MAPS, "default")).items) == 2
 
 
-async def test_one_that_fails_ends_all(client, work):
+async def test_one_that_fails_ends_all_and_is_named(client, work, caplog):
     task = asyncio.create_task(work.run())
     await until(lambda: all(engine.began for engine in work.running.values()))
     work.running["one"].fails.set()
     with pytest.raises(ExceptionGroup) as failed:
         await task
     assert failed.group_contains(ValueError, match="why")
+    assert "one failed" in caplog.messages
+    assert "other failed" not in caplog.messages
     assert len((await client.list(CONFIG_MAPS, "default")).items) == 2
 
 
