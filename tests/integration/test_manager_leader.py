@@ -71,11 +71,16 @@ def clock():
 
 
 @pytest.fixture
-async def client(clock):
+async def server(clock):
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
-        async with client_of(server.url, clock=clock) as client:
-            yield client
+        yield server
+
+
+@pytest.fixture
+async def client(server, clock):
+    async with client_of(server.url, clock=clock) as client:
+        yield client
 
 
 @pytest.fixture
@@ -106,6 +111,10 @@ async def pass_time(clock, seconds, candidates=(), *, check=lambda: None):
             await turns(1)
             quiet = 0 if any(candidate.line.in_flight for candidate in candidates) else quiet + 1
         check()
+
+
+def secret(name):
+    return {"metadata": {"namespace": "default", "name": name}}
 
 
 async def spec(client):
@@ -172,6 +181,19 @@ async def test_who_slept_past_the_deadline_writes_nothing_more(clock, candidates
     assert not first.elector.may_write()
 
 
+async def test_no_write_arrives_after_the_deadline(server, client, clock, candidates):
+    first, second = await start(candidates)
+    async with client_of(server.url, clock=clock, may_write=first.elector.may_write) as worker:
+        await worker.create(SECRETS, secret("in-time"))
+        first.line.is_cut = True
+        await pass_time(clock, 11, candidates)
+        assert not second.works
+        with pytest.raises(Unreachable, match="not held any more"):
+            await worker.create(SECRETS, secret("too-late"))
+        found = (await worker.list(SECRETS, "default")).items
+    assert [item["metadata"]["name"] for item in found] == ["in-time"]
+
+
 async def test_a_line_that_is_mended_in_time_changes_nothing(clock, candidates):
     first, second = await start(candidates)
     await pass_time(clock, 6, candidates)
@@ -224,7 +246,7 @@ async def test_what_is_in_hand_is_finished_before_the_lease_is_given_back(client
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            await client.create(SECRETS, {"metadata": {"namespace": "default", "name": "last"}})
+            await client.create(SECRETS, secret("last"))
             ended.append((await spec(client))["holderIdentity"])
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
