@@ -29,16 +29,16 @@ class Claims(Generic[T]):
 def claims_of(caches: Caches, resource: Resource[T], owner: Tree, selector: Selector) -> Claims[T]:
     """An owner that is being deleted takes in nothing and lets go of nothing: that is the garbage collector's."""
     lister = caches.of(resource)
-    controlled = lister.by_index(BY_OWNER, meta.uid(owner))
-    owned = tuple(view for view in controlled if selector.matches(meta.labels(resource.tree(view))))
+    owned: list[T] = []
+    strays: list[T] = []
+    for view in lister.by_index(BY_OWNER, meta.uid(owner)):
+        fits = selector.matches(meta.labels(resource.tree(view)))
+        (owned if fits else strays).append(view)
     if meta.is_deleting(owner):
-        return Claims(owned=owned, orphans=(), strays=())
+        return Claims(owned=tuple(owned), orphans=(), strays=())
     unowned = lister.by_index(BY_OWNER, orphans_of(meta.namespace(owner)))
-    return Claims(
-        owned=owned,
-        orphans=tuple(view for view in unowned if _is_adoptable(resource.tree(view), selector)),
-        strays=tuple(view for view in controlled if not selector.matches(meta.labels(resource.tree(view)))),
-    )
+    orphans = (view for view in unowned if _is_adoptable(resource.tree(view), selector))
+    return Claims(owned=tuple(owned), orphans=tuple(orphans), strays=tuple(strays))
 
 
 def _is_adoptable(obj: Tree, selector: Selector) -> bool:
