@@ -45,7 +45,7 @@ class Answer(web.StreamResponse):
         elif size <= PIECE:
             await writer.write_eof(b"".join((head, *parts)))
         else:
-            for piece in _gathered((head, *parts)):
+            for piece in gathered((head, *parts)):
                 await writer.write(piece)
             await writer.write_eof()
 
@@ -72,7 +72,8 @@ def _usual_lines(code: int, content_type: str) -> bytes:
     return "\r\n".join(lines).encode()
 
 
-def _gathered(parts: Sequence[bytes]) -> Iterator[bytes]:
+def gathered(parts: Sequence[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces, for what has a price each."""
     start = size = 0
     for end, part in enumerate(parts, start=1):
         size += len(part)

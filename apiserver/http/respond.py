@@ -1,26 +1,25 @@
 """Answers and errors as HTTP responses: the one place that knows status codes and headers."""
 
 import logging
-import zlib
 from collections.abc import Sequence
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from apimachinery import status
 from apimachinery.status import ApiError
-from apiserver.http.answer import Answer
+from apiserver.http import compress
+from apiserver.http.answer import Answer, gathered
+from apiserver.http.headers import header
 from apiserver.http.warnings import warning_headers
 from etcd.errors import KVError, TooLarge
 
 LOG = logging.getLogger(__name__)
 
-COMPRESS_FROM = 128 * 1024
-"""Bytes; a smaller answer is sent as it is."""
 JSON = "application/json"
 
 
-def response(
+async def response(
     request: web.BaseRequest,
     body: Sequence[bytes],
     *,
@@ -29,17 +28,10 @@ def response(
     warnings: Sequence[str] = (),
 ) -> Answer:
     headers = warning_headers(warnings)
-    if "gzip" in request.headers.get("Accept-Encoding", "") and sum(map(len, body)) >= COMPRESS_FROM:
-        return Answer(code, content_type, _gzip(body), [*headers, *_GZIP])
+    is_large = sum(map(len, body)) > compress.FROM
+    if is_large and compress.is_understood(header(request, hdrs.ACCEPT_ENCODING)):
+        body, headers = await compress.compressed(gathered(body)), [*headers, compress.HEADERS]
     return Answer(code, content_type, body, headers)
-
-
-_GZIP = (b"Content-Encoding: gzip\r\n", b"Vary: Accept-Encoding\r\n")
-
-
-def _gzip(body: Sequence[bytes]) -> Sequence[bytes]:
-    compressor = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-    return [*map(compressor.compress, body), compressor.flush()]
 
 
 def error_response(error: Exception, warnings: Sequence[str] = ()) -> Answer:

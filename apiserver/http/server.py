@@ -177,7 +177,7 @@ class Handler:
             body, code = self._renderer.collection(call, answer, wanted), 200
         else:
             body, code = [self._renderer.object(call, answer, wanted)], answer.code
-        return respond.response(
+        return await respond.response(
             request, body, code=code, content_type=wanted.format.value, warnings=call.warnings
         )
 
