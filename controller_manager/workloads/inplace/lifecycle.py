@@ -1,0 +1,148 @@
+"""The states of a pod's life that a label tells, and the hooks by which others hold a pod in one of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from apimachinery import meta
+from apimachinery.timestamps import format_time
+from controller_manager.kinds import PODS
+from controller_manager.runtime.actions import Patch
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.podview import PodView
+
+LABEL_STATE: Final = "lifecycle.apps.kruise.io/state"
+ANNOTATION_SINCE: Final = "lifecycle.apps.kruise.io/timestamp"
+
+
+class State:
+    """What the label says; a pod whose life nobody tells has none."""
+
+    PREPARING_NORMAL: Final = "PreparingNormal"
+    NORMAL: Final = "Normal"
+    PREPARING_UPDATE: Final = "PreparingUpdate"
+    UPDATING: Final = "Updating"
+    UPDATED: Final = "Updated"
+    PREPARING_DELETE: Final = "PreparingDelete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """Labels and finalizers by which a pod is held."""
+
+    labels: Mapping[str, str]
+    finalizers: tuple[str, ...]
+    marks_not_ready: bool
+
+    def holds(self, pod: PodView) -> bool:
+        """One of them is there, so that what was begun has to wait."""
+        finalizers = meta.finalizers(pod.object)
+        return any(it in finalizers for it in self.finalizers) or any(
+            pod.labels.get(key) == value for key, value in self.labels.items()
+        )
+
+    def holds_wholly(self, pod: PodView) -> bool:
+        """All of them are there, so that the pod is as it should be."""
+        finalizers = meta.finalizers(pod.object)
+        return all(it in finalizers for it in self.finalizers) and all(
+            pod.labels.get(key) == value for key, value in self.labels.items()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifecycle:
+    """A workload's hooks, each of them where it has one."""
+
+    pre_normal: Hook | None
+    in_place_update: Hook | None
+    pre_delete: Hook | None
+
+    @classmethod
+    def of(cls, spec: Tree) -> "Lifecycle":
+        """From the spec of a workload."""
+        said = spec.get("lifecycle") or {}
+        return cls(
+            pre_normal=_hook(said.get("preNormal")),
+            in_place_update=_hook(said.get("inPlaceUpdate")),
+            pre_delete=_hook(said.get("preDelete")),
+        )
+
+    @property
+    def marks_not_ready(self) -> bool:
+        return any(
+            hook is not None and hook.marks_not_ready for hook in (self.pre_delete, self.in_place_update)
+        )
+
+
+def _hook(said: Tree | None) -> Hook | None:
+    if said is None:
+        return None
+    return Hook(
+        labels=said.get("labelsHandler") or {},
+        finalizers=tuple(said.get("finalizersHandler") or ()),
+        marks_not_ready=bool(said.get("markPodNotReady")),
+    )
+
+
+def state_of(pod: PodView) -> str:
+    return pod.labels.get(LABEL_STATE, "")
+
+
+def is_settled(pod: PodView) -> bool:
+    """Nobody prepares anything with it."""
+    return state_of(pod) in ("", State.NORMAL)
+
+
+def labels_of(state: str) -> dict[str, str]:
+    return {LABEL_STATE: state}
+
+
+def annotations_of(now: datetime) -> dict[str, str]:
+    return {ANNOTATION_SINCE: format_time(now)}
+
+
+def move(pod: PodView, state: str, now: datetime) -> Patch:
+    return Patch(
+        resource=PODS,
+        key=pod.key,
+        kind="strategic",
+        body={"metadata": {"uid": pod.uid, "labels": labels_of(state), "annotations": annotations_of(now)}},
+    )
+
+
+def held(pod: PodView, hook: Hook, state: str, now: datetime) -> Patch:
+    """Into a state, with all that holds it there put on again."""
+    metadata: dict[str, Any] = {
+        "uid": pod.uid,
+        "labels": {**labels_of(state), **hook.labels},
+        "annotations": annotations_of(now),
+    }
+    if hook.finalizers:
+        metadata["finalizers"] = [*hook.finalizers]
+    return Patch(resource=PODS, key=pod.key, kind="strategic", body={"metadata": metadata})
+
+
+def next_state(pod: PodView, lifecycle: Lifecycle, *, is_updated: bool, is_finished: bool) -> str | None:
+    """Where the pod goes by itself now, if anywhere: what it prepared is done, or no longer wanted.
+
+    `is_updated` says that it has the revision wanted, `is_finished` that no update in place is going on.
+    """
+    hook = lifecycle.in_place_update
+    match state_of(pod):
+        case State.PREPARING_NORMAL:
+            before = lifecycle.pre_normal
+            is_ready = bool(pod.node) if before is None else before.holds_wholly(pod)
+            return State.NORMAL if is_ready else None
+        case State.PREPARING_UPDATE if is_updated:
+            return _after_update(pod, hook)
+        case State.UPDATING if is_finished:
+            return _after_update(pod, hook)
+        case State.UPDATED if hook is None or hook.holds_wholly(pod):
+            return State.NORMAL
+        case _:
+            return None
+
+
+def _after_update(pod: PodView, hook: Hook | None) -> str:
+    return State.NORMAL if hook is None or hook.holds_wholly(pod) else State.UPDATED

@@ -1,0 +1,184 @@
+"""Update a pod in place: take it out of service, change it, and put it back when its containers run anew.
+
+A readiness gate keeps the pod out of service. It opens for every pod that is not being updated, new ones among them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apimachinery import conditions, meta
+from apimachinery.timestamps import format_time
+from apimachinery.wellknown import CONDITION_READY
+from controller_manager.kinds import PODS
+from controller_manager.runtime.actions import Patch, Saying
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.inplace import lifecycle, record
+from controller_manager.workloads.inplace.change import Change
+from controller_manager.workloads.inplace.lifecycle import State
+from controller_manager.workloads.podview import RUNNING, PodView
+
+GATE: Final = "InPlaceUpdateReady"
+_NOT_READY: Final = {
+    "reason": "ReadinessGatesNotReady",
+    "message": f'the status of pod readiness gate "{GATE}" is not "True", but False',
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """An update that is to begin."""
+
+    change: Change
+    labels: Mapping[str, str]
+    """By which the workload knows the pod's revision from now on."""
+    grace_seconds: int
+    """How long the pod is out of service before it changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What is to be done about an update that is going on, or about a gate that should be open."""
+
+    patches: tuple[Patch, ...] = ()
+    again_after: timedelta | None = None
+
+
+NO_STEP: Final = Step()
+
+
+# --- what is so
+
+
+def is_in_service(pod: PodView, min_ready_seconds: int, now: datetime) -> bool:
+    """It runs, was ready for so long, and its gate is not shut."""
+    is_available = pod.phase == RUNNING and pod.is_available(min_ready_seconds, now)
+    return is_available and not conditions.is_false(pod.object, GATE)
+
+
+def is_finished(pod: PodView) -> bool:
+    return not record.is_waiting(pod) and _runs_anew(pod)
+
+
+def _runs_anew(pod: PodView) -> bool:
+    """Each container whose image was replaced has another one, or at least the one that the pod names."""
+    statuses = {status["name"]: status for status in record.container_statuses(pod)}
+    named = {it["name"]: it.get("image") or "" for it in pod.object["spec"]["containers"]}
+    return all(
+        name in statuses and _is_replaced(statuses[name], image_id, named.get(name, ""))
+        for name, image_id in record.replaced_images(pod).items()
+    )
+
+
+def _is_replaced(status: Tree, image_id: str, image: str) -> bool:
+    return (status.get("imageID") or "") != image_id or _tagged(status.get("image") or "") == _tagged(image)
+
+
+def _tagged(image: str) -> str:
+    return image if ":" in image else f"{image}:latest"
+
+
+# --- what is done
+
+
+def with_gate(pod: Tree) -> dict[str, Any]:
+    """A new pod with the gate, whether or not its template has it."""
+    gates = pod["spec"].get("readinessGates") or ()
+    if _has_gate(pod):
+        return dict(pod)
+    return meta.with_value(pod, ("spec", "readinessGates"), [*gates, {"conditionType": GATE}])
+
+
+def begin(pod: PodView, order: Order, now: datetime, saying: Saying | None = None) -> tuple[Patch, ...]:
+    """Shut the gate first: nobody may be sent to a pod that is about to change."""
+    out = (_shut(pod, now),) if _has_gate(pod.object) else ()
+    change = order.change
+    annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
+    if order.grace_seconds > 0:
+        annotations[record.ANNOTATION_STATE] = record.state_text(pod, change, now, is_made=False)
+        annotations[record.ANNOTATION_GRACE] = record.waiting_text(change, order.grace_seconds)
+        labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
+        return (*out, _patch(pod, {"labels": labels, "annotations": annotations}, {}, saying))
+    labels = {**order.labels, **lifecycle.labels_of(State.UPDATING)}
+    return (*out, _made(pod, change, now, labels=labels, annotations=annotations, saying=saying))
+
+
+def step(pod: PodView, now: datetime, *, revision: str) -> Step:
+    """What the time or the pod's containers have made possible; `revision` is the one that the pod is known by."""
+    if record.is_waiting(pod):
+        return _end_of_wait(pod, now, revision)
+    if not _runs_anew(pod) or not _has_gate(pod.object) or conditions.is_true(pod.object, GATE):
+        return NO_STEP
+    return Step(patches=(_status_patch(pod, _condition(pod, GATE, {"status": "True"}, now)),))
+
+
+def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
+    waits = record.waiting(pod)
+    if waits is None or waits.change.revision != revision:
+        gone = {record.ANNOTATION_GRACE: None}  # the update is decided on anew
+        return Step(patches=(_patch(pod, {"annotations": gone}, {}),))
+    due = record.until(pod, waits)
+    if due is not None and due > now:
+        return Step(again_after=due - now)
+    since = record.begun(pod) or now
+    return Step(patches=(_made(pod, waits.change, since, annotations={record.ANNOTATION_GRACE: None}),))
+
+
+def _made(
+    pod: PodView,
+    change: Change,
+    since: datetime,
+    *,
+    annotations: Mapping[str, str | None],
+    labels: Mapping[str, str] | None = None,
+    saying: Saying | None = None,
+) -> Patch:
+    """The change itself. What the workload and the record say goes before what the template says."""
+    state = record.state_text(pod, change, since, is_made=True)
+    metadata = {
+        "labels": {**change.labels, **(labels or {})},
+        "annotations": {**change.annotations, **annotations, record.ANNOTATION_STATE: state},
+    }
+    containers = [{"name": name, "image": image} for name, image in change.images.items()]
+    return _patch(pod, metadata, {"spec": {"containers": containers}} if containers else {}, saying)
+
+
+def _patch(pod: PodView, metadata: Tree, rest: Tree, saying: Saying | None = None) -> Patch:
+    body = {"metadata": {"uid": pod.uid, **metadata}, **rest}
+    return Patch(resource=PODS, key=pod.key, kind="strategic", body=body, saying=saying)
+
+
+# --- the gate
+
+
+def _has_gate(pod: Tree) -> bool:
+    return any(gate["conditionType"] == GATE for gate in pod["spec"].get("readinessGates") or ())
+
+
+def _shut(pod: PodView, now: datetime) -> Patch:
+    shut = [_condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
+    if pod.is_ready:  # to become ready again is the kubelet's to say
+        shut.append(_condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
+    return _status_patch(pod, *shut)
+
+
+def _condition(pod: PodView, name: str, said: Mapping[str, str], now: datetime) -> dict[str, Any]:
+    """What a condition is to say, with null for what it says no longer."""
+    old = conditions.get(pod.object, name) or {}
+    is_new = old.get("status") != said["status"]
+    since = format_time(now) if is_new else old.get("lastTransitionTime")
+    silent = {field: None for field in ("reason", "message") if field in old}
+    return {"type": name, **silent, **said, "lastTransitionTime": since}
+
+
+def _status_patch(pod: PodView, *changed: Tree) -> Patch:
+    """For the pod as it was looked at: one that has changed since is looked at again."""
+    precondition = {"uid": pod.uid, "resourceVersion": pod.resource_version}
+    return Patch(
+        resource=PODS,
+        key=pod.key,
+        kind="strategic",
+        subresource="status",
+        body={"metadata": precondition, "status": {"conditions": [*changed]}},
+    )
