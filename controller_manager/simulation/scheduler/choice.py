@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.filters.filter import Check, Refusal
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.profile import FILTERS, SCORES

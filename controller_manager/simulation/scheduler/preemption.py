@@ -13,7 +13,7 @@ from apimachinery.labels import from_label_selector
 from apimachinery.timestamps import parse_time
 from controller_manager.runtime.resource import Tree
 from controller_manager.simulation.scheduler.choice import Found, explained, find_able
-from controller_manager.simulation.scheduler.filters import Refusal
+from controller_manager.simulation.scheduler.filters.filter import Refusal
 from controller_manager.simulation.scheduler.gates import nominated
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controller_manager.simulation.scheduler.filters import Filter
+from controller_manager.simulation.scheduler.filters.filter import Filter
 from controller_manager.simulation.scheduler.filters.fit import resources_fit
 from controller_manager.simulation.scheduler.filters.names import node_name, node_unschedulable
 from controller_manager.simulation.scheduler.filters.node_affinity import node_affinity
@@ -11,7 +11,6 @@ from controller_manager.simulation.scheduler.filters.ports import node_ports
 from controller_manager.simulation.scheduler.filters.spread import topology_spread
 from controller_manager.simulation.scheduler.filters.taints import taint_toleration
 from controller_manager.simulation.scheduler.filters.volumes import volume_binding
-from controller_manager.simulation.scheduler.scores import Score
 from controller_manager.simulation.scheduler.scores.pod_affinity import liked_neighbours
 from controller_manager.simulation.scheduler.scores.preferences import (
     image_locality,
@@ -19,6 +18,7 @@ from controller_manager.simulation.scheduler.scores.preferences import (
     tolerated_taints,
 )
 from controller_manager.simulation.scheduler.scores.resources import balanced_allocation, least_allocated
+from controller_manager.simulation.scheduler.scores.score import Score
 from controller_manager.simulation.scheduler.scores.spread import even_spread
 
 FILTERS: Final[tuple[Filter, ...]] = (

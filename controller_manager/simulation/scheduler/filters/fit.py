@@ -1,6 +1,6 @@
 """What the node has left is too little. Upstream: plugins/noderesources, fit."""
 
-from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.filters.filter import Check, Refusal
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.world import World

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.filters.filter import Check, Refusal
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.world import World

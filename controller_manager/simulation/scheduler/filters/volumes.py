@@ -5,7 +5,7 @@ Upstream: plugins/volumebinding.
 
 from typing import Final
 
-from controller_manager.simulation.scheduler.filters import Check, Refusal
+from controller_manager.simulation.scheduler.filters.filter import Check, Refusal
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
 from controller_manager.simulation.scheduler.volumes import Claims, claims_of, reaches

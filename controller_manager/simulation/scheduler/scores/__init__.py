@@ -1,24 +1,4 @@
-"""Which of the nodes that can take a pod is best: a file for each way to look at it.
+"""Which of the nodes that can take a pod is best.
 
-A score gives each node 0 to 100, or None where it makes no difference. The weights are upstream's default profile.
+A module belongs here if it is one way to look at that; `score` says what they all are.
 """
-
-from collections.abc import Callable, Sequence
-from typing import Final
-
-from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
-from controller_manager.simulation.scheduler.podinfo import PodInfo
-from controller_manager.simulation.scheduler.world import World
-
-BEST: Final = 100
-
-Score = Callable[[PodInfo, World, Sequence[NodeInfo]], Sequence[float] | None]
-
-
-def normalized(raw: Sequence[float], *, less_is_better: bool = False) -> list[float]:
-    """Spread so that the highest is 100 — or, where less is better, the lowest."""
-    highest = max(raw, default=0)
-    if highest == 0:
-        return [BEST if less_is_better else 0.0] * len(raw)
-    scaled = [value * BEST / highest for value in raw]
-    return [BEST - value for value in scaled] if less_is_better else scaled

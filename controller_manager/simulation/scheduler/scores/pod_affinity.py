@@ -7,7 +7,7 @@ from typing import Final
 from controller_manager.simulation.scheduler.affinity_terms import Term
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
-from controller_manager.simulation.scheduler.scores import BEST
+from controller_manager.simulation.scheduler.scores.score import BEST
 from controller_manager.simulation.scheduler.world import World
 
 _HARD_WEIGHT: Final = 1

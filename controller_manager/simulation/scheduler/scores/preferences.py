@@ -9,7 +9,7 @@ from typing import Final
 from controller_manager.runtime.resource import Tree
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
-from controller_manager.simulation.scheduler.scores import BEST, normalized
+from controller_manager.simulation.scheduler.scores.score import BEST, normalized
 from controller_manager.simulation.scheduler.world import World
 from controller_manager.workloads.node_selectors import term_holds
 from controller_manager.workloads.tolerations import tolerates

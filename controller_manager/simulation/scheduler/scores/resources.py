@@ -7,7 +7,7 @@ from typing import Final
 from controller_manager.simulation.scheduler.amounts import CPU, MEMORY
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
-from controller_manager.simulation.scheduler.scores import BEST
+from controller_manager.simulation.scheduler.scores.score import BEST
 from controller_manager.simulation.scheduler.world import World
 
 _WEIGHED: Final = (CPU, MEMORY)

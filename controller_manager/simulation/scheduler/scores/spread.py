@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
-from controller_manager.simulation.scheduler.scores import BEST
+from controller_manager.simulation.scheduler.scores.score import BEST
 from controller_manager.simulation.scheduler.spreading import PREFERRED, Constraint, constraints_of
 from controller_manager.simulation.scheduler.world import World
 
