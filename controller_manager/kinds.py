@@ -49,6 +49,9 @@ POD_DISRUPTION_BUDGETS: Final = _row("policy/v1", "poddisruptionbudgets", "PodDi
 PRIORITY_CLASSES: Final = _row("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", namespaced=False)
 STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
 CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
+UNITED_DEPLOYMENTS: Final = _row("apps.kruise.io/v1alpha1", "uniteddeployments", "UnitedDeployment")
+CLONE_SETS: Final = _row("apps.kruise.io/v1alpha1", "clonesets", "CloneSet")
+ADVANCED_STATEFUL_SETS: Final = _row("apps.kruise.io/v1beta1", "statefulsets", "StatefulSet")
 CUSTOM_RESOURCE_DEFINITIONS: Final = _row(
     "apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from apimachinery.chance import Chance
 from apimachinery.clock import Clock
@@ -15,6 +16,7 @@ from controller_manager.runtime.events.recorder import EventWriter, Recorders
 from controller_manager.runtime.informers import Informers
 from controller_manager.runtime.informers import Settings as InformerSettings
 from controller_manager.runtime.metrics import Metrics
+from controller_manager.runtime.offered import WhenOffered
 from controller_manager.runtime.planning import Planning
 
 LOG = logging.getLogger(__name__)
@@ -33,7 +35,10 @@ class Outfit:
 
 
 class Work:
-    """Everything is built first, so that handlers and indexes are there when the informers begin."""
+    """Everything is built first, so that handlers and indexes are there when the informers begin.
+
+    Only what needs kinds that not every server has is built when the server has them.
+    """
 
     def __init__(
         self, outfit: Outfit, *, controllers: Iterable[Controller], engines: Iterable[Engine]
@@ -42,8 +47,7 @@ class Work:
         self.informers = Informers(outfit.client, outfit.informer_settings)
         self.events = EventWriter(outfit.clock, outfit.chance)
         self.running: dict[str, Running] = {
-            controller.name: Planning(controller, self._context(controller.service_account))
-            for controller in controllers
+            controller.name: self._planning(controller) for controller in controllers
         }
         self.running |= {
             engine.name: engine.build(self._context(engine.service_account)) for engine in engines
@@ -58,6 +62,11 @@ class Work:
             finally:
                 for support in supports:
                     support.cancel()
+
+    def _planning(self, controller: Controller) -> Running:
+        context = self._context(controller.service_account)
+        build = partial(Planning, controller, context)
+        return WhenOffered(controller.needs, build, context) if controller.needs else build()
 
     def _context(self, service_account: str) -> Context:
         outfit = self._outfit

@@ -73,6 +73,13 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlowStart:
+    """Effects that do not depend on each other: 1, 2, 4 … at once, until a batch has an error."""
+
+    effects: tuple[Create | Update | Patch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Adopt:
     """Become the controller of orphans, after reading the owner uncached: it must still be the same and not deleting."""
 
@@ -117,7 +124,7 @@ class Confirm:
     """Of the views of what was found."""
 
 
-Action = Create | Delete | Update | Patch | Adopt | Release | Say | Confirm
+Action = Create | Delete | Update | Patch | SlowStart | Adopt | Release | Say | Confirm
 
 
 def no_last(_: ApiError | None) -> tuple[Action, ...]:

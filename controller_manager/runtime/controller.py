@@ -42,6 +42,8 @@ class Controller:
     """Who its Events say they are from, where that is not its service account."""
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""
+    needs: tuple[Resource[Any], ...] = ()
+    """What not every server has: the controller begins once the server has all of them."""
 
     @property
     def event_source(self) -> str:

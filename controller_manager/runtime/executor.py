@@ -20,6 +20,7 @@ from controller_manager.runtime.actions import (
     Release,
     Say,
     Saying,
+    SlowStart,
     Update,
     Victim,
 )
@@ -63,10 +64,10 @@ class Executor:
                 return await slow_start(action.bodies, lambda body: self._create(action, body, writes))
             case Delete():
                 return await at_once(action.victims, lambda victim: self._delete(action, victim, writes))
-            case Update():
-                return await at_once((action,), lambda update: self._update(update, writes))
-            case Patch():
-                return await at_once((action,), lambda patch: self._patch(patch, writes))
+            case Update() | Patch():
+                return await at_once((action,), lambda change: self._change(change, writes))
+            case SlowStart():
+                return await slow_start(action.effects, lambda effect: self._effect(effect, writes))
             case Adopt():
                 return await self._adopt(action, writes)
             case Release():
@@ -78,6 +79,10 @@ class Executor:
                 return await at_once((action,), self._confirm)
             case _:
                 assert_never(action)
+
+    async def _effect(self, effect: Create | Update | Patch, writes: Writes) -> None:
+        if (error := await self._do(effect, writes)) is not None:
+            raise error
 
     async def _create(self, action: Create, body: Tree, writes: Writes) -> None:
         resource = action.resource
@@ -106,25 +111,22 @@ class Executor:
         writes.deleted(resource, victim, answer)
         self._tell(action.saying, key.name)
 
-    async def _update(self, action: Update, writes: Writes) -> None:
-        update = self._client.update(action.resource, action.body, subresource=action.subresource)
-        await self._change(action, meta.name(action.body), update, writes)
-
-    async def _patch(self, action: Patch, writes: Writes) -> None:
-        patch = self._client.patch(
-            action.resource, action.key, action.body, kind=action.kind, subresource=action.subresource
-        )
-        await self._change(action, action.key.name, patch, writes)
-
-    async def _change(
-        self, action: Update | Patch, name: str, change: Awaitable[Parsed], writes: Writes
-    ) -> None:
+    async def _change(self, action: Update | Patch, writes: Writes) -> None:
+        name = meta.name(action.body) if isinstance(action, Update) else action.key.name
         try:
-            writes.wrote(action.resource, await self._write(writes, action.resource, change))
+            writes.wrote(action.resource, await self._write(writes, action.resource, self._sent(action)))
+        except Conflict:  # somebody was faster: nothing failed, and what is seen then is tried again
+            raise
         except ApiError as error:
             self._tell_failure(action.saying, name, error)
             raise
         self._tell(action.saying, name)
+
+    def _sent(self, action: Update | Patch) -> Awaitable[Parsed]:
+        if isinstance(action, Update):
+            return self._client.update(action.resource, action.body, subresource=action.subresource)
+        resource, key, subresource = action.resource, action.key, action.subresource
+        return self._client.patch(resource, key, action.body, kind=action.kind, subresource=subresource)
 
     async def _adopt(self, action: Adopt, writes: Writes) -> ApiError | None:
         reference = meta.controller_reference(action.owner)

@@ -22,6 +22,7 @@ from controller_manager.runtime.actions import (
     Release,
     Say,
     Saying,
+    SlowStart,
     Update,
     Victim,
 )
@@ -251,3 +252,22 @@ async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
 async def test_an_event_is_said(runtime):
     await runtime.do(Say(about=OWNER, type="Warning", reason="Why", message="{braces} stay"))
     assert runtime.sayer.said == [("web", "Warning", "Why", "{braces} stay")]
+
+
+def patch(name):
+    return Patch(resource=PODS, key=key(name), body={}, saying=SAYING)
+
+
+async def test_effects_of_a_slow_start_are_1_then_2_then_4(runtime):
+    runtime.client.refusals["patch", "c"] = Forbidden("no")
+    with pytest.raises(Forbidden):
+        await runtime.do(SlowStart(effects=tuple(map(patch, "abcd"))), Update(resource=PODS, body=NAMED))
+    assert runtime.client.told() == ["patch pods a", "patch pods b", "patch pods c"]
+    assert [reason for _, _, reason, _ in runtime.sayer.said] == ["SuccessfulThing"] * 2 + ["FailedThing"]
+
+
+async def test_an_object_that_changed_meanwhile_is_no_failure_to_tell_of(runtime):
+    runtime.client.refusals["update", "*"] = Conflict("old")
+    with pytest.raises(Conflict):
+        await runtime.do(Update(resource=PODS, body=NAMED, saying=SAYING))
+    assert runtime.sayer.said == []
