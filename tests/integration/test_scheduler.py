@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from apimachinery.clock import SteppedClock
+from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
 from tests.support.apiserver import running
@@ -68,7 +69,9 @@ async def cluster():
     clock = SteppedClock()
     async with (
         running(clock=clock) as server,
-        running_manager(server, clock, controllers=[SERVICE_ACCOUNT], engines=[SCHEDULER_ENGINE]) as manager,
+        running_manager(
+            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], engines=[SCHEDULER_ENGINE]
+        ) as manager,
     ):
         yield Story(server, manager)
 
@@ -295,16 +298,56 @@ async def test_claims_that_are_missing_or_unbound(cluster):
     )
 
 
+async def test_claims_that_wait_for_their_pod(cluster):
+    await cluster.node("a", disk="hdd")
+    await cluster.node("b", disk="ssd")
+    storage = {
+        "metadata": {"name": "local"},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    await cluster.post("/apis/storage.k8s.io/v1/storageclasses", storage)
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "local",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    await cluster.post("/api/v1/namespaces/default/persistentvolumeclaims", claim)
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    assert await cluster.pod("web", volumes=volumes) is None
+    refusal = await cluster.refusal("web")
+    assert "2 node(s) didn't find available persistent volumes to bind." in refusal
+    on_ssd = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+    volume = {
+        "metadata": {"name": "disk"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "local",
+            "capacity": {"storage": "2Gi"},
+            "local": {"path": "/disk"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [on_ssd]}},
+        },
+    }
+    await cluster.post("/api/v1/persistentvolumes", volume)
+    await cluster.manager.step(5)
+    assert await cluster.place("web") == "b"
+    bound = (await cluster.server.get("/api/v1/persistentvolumes/disk")).body
+    assert bound["spec"]["claimRef"]["name"] == "data"
+
+
 async def test_a_restart_knows_what_runs_where():
     clock = SteppedClock()
     async with running(clock=clock) as server:
         async with running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT], engines=[SCHEDULER_ENGINE]
+            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], engines=[SCHEDULER_ENGINE]
         ) as manager:
             story = Story(server, manager)
             await story.node("a", cpu="1")
             assert await story.pod("first", cpu="600m") == "a"
         async with running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT], engines=[SCHEDULER_ENGINE]
+            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], engines=[SCHEDULER_ENGINE]
         ) as manager:
             assert await Story(server, manager).pod("second", cpu="600m") is None

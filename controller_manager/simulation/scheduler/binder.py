@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from apimachinery import meta
+from apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
 from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.client import Client
@@ -12,9 +13,10 @@ from controller_manager.runtime.deadline import within
 from controller_manager.runtime.engine import Context
 from controller_manager.runtime.resource import Key, Tree
 from controller_manager.simulation.scheduler.podinfo import PodInfo
-from controller_manager.simulation.scheduler.volumes import SELECTED_NODE, Binding, is_bound
+from controller_manager.simulation.scheduler.volumes import Binding, is_bound
+from controller_manager.storage.matching import claim_reference
+from controller_manager.storage.names import SELECTED_NODE
 
-_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 _LONGEST: Final = timedelta(seconds=600)
 
 
@@ -62,13 +64,5 @@ class Binder:
 
 
 def _claimed(volume: Tree, claim: Tree) -> Tree:
-    reference = {
-        "kind": "PersistentVolumeClaim",
-        "apiVersion": "v1",
-        "namespace": meta.namespace(claim),
-        "name": meta.name(claim),
-        "uid": meta.uid(claim),
-        "resourceVersion": meta.resource_version(claim),
-    }
-    changed = meta.with_value(volume, ("spec", "claimRef"), reference)
-    return meta.with_annotations(changed, {_BOUND_BY_CONTROLLER: "yes"})
+    changed = meta.with_value(volume, ("spec", "claimRef"), claim_reference(claim))
+    return meta.with_annotations(changed, {ANNOTATION_PV_BOUND_BY_CONTROLLER: "yes"})

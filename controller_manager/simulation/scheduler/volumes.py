@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from apimachinery import meta, quantity
-from apimachinery.labels import from_label_selector
+from apimachinery import meta
+from apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
 from controller_manager.runtime.caches import Lister
 from controller_manager.runtime.resource import Tree
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.storage.classes import class_name, waits_for_consumer
+from controller_manager.storage.matching import best
+from controller_manager.storage.names import NO_PROVISIONER
 from controller_manager.workloads.node_selectors import selects, term_holds
 
-NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 
 
@@ -50,7 +50,10 @@ class Claims:
         bindings: list[Binding] = []
         for claim in self.waiting:
             taken = {meta.name(one.volume) for one in bindings if one.volume is not None}
-            volume = _smallest(claim, node, taken, storage)
+            near = (
+                one for one in storage.volumes.all() if meta.name(one) not in taken and reaches(one, node)
+            )
+            volume = best(near, claim)
             if volume is None and not _can_provision(claim, node, storage):
                 return None
             bindings.append(Binding(claim, volume))
@@ -96,24 +99,18 @@ def _sort_in(claim: Tree | None, claims: Claims, storage: Storage) -> str:
         volume = storage.volumes.get("", claim["spec"]["volumeName"])
         claims.volumes += [] if volume is None else [volume]
         return "" if volume is not None else f'persistentvolume "{claim["spec"]["volumeName"]}" not found'
-    if claim["spec"].get("volumeName") or not _waits(claim, storage):
+    if claim["spec"].get("volumeName") or not waits_for_consumer(_class_of(claim, storage)):
         return _UNBOUND
     claims.waiting.append(claim)
     return ""
 
 
 def is_bound(claim: Tree) -> bool:
-    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in meta.annotations(claim)
+    return bool(claim["spec"].get("volumeName")) and ANNOTATION_PV_BIND_COMPLETED in meta.annotations(claim)
 
 
 def _class_of(claim: Tree, storage: Storage) -> Tree | None:
-    name = claim["spec"].get("storageClassName")
-    return storage.classes.get("", name) if name else None
-
-
-def _waits(claim: Tree, storage: Storage) -> bool:
-    found = _class_of(claim, storage)
-    return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+    return storage.classes.get("", class_name(claim))
 
 
 def reaches(volume: Tree, node: Tree) -> bool:
@@ -132,43 +129,3 @@ def _can_provision(claim: Tree, node: Tree, storage: Storage) -> bool:
 def _as_term(topology: Tree) -> Tree:
     expressions = topology.get("matchLabelExpressions") or ()
     return {"matchExpressions": [{**one, "operator": "In"} for one in expressions]}
-
-
-def _smallest(claim: Tree, node: Tree, taken: set[str], storage: Storage) -> Tree | None:
-    """The volume that serves the claim with least to spare."""
-    able = [
-        volume
-        for volume in storage.volumes.all()
-        if meta.name(volume) not in taken and _serves(volume, claim) and reaches(volume, node)
-    ]
-    return min(able, key=lambda volume: (_size(volume["spec"]["capacity"]), meta.name(volume)), default=None)
-
-
-def _serves(volume: Tree, claim: Tree) -> bool:
-    have, want = volume["spec"], claim["spec"]
-    return (
-        _is_free_for(volume, claim)
-        and have.get("storageClassName", "") == want.get("storageClassName", "")
-        and have.get("volumeMode", "Filesystem") == want.get("volumeMode", "Filesystem")
-        and {*(want.get("accessModes") or ())} <= {*(have.get("accessModes") or ())}
-        and _size(have.get("capacity")) >= _size((want.get("resources") or {}).get("requests"))
-        and (not want.get("selector") or from_label_selector(want["selector"]).matches(meta.labels(volume)))
-    )
-
-
-def _is_free_for(volume: Tree, claim: Tree) -> bool:
-    """Not on its way out, and claimed by nobody, or for this claim."""
-    reference = volume["spec"].get("claimRef")
-    if meta.is_deleting(volume):
-        return False
-    if reference is None:
-        return (volume.get("status") or {}).get("phase") == "Available"
-    named = (reference.get("namespace"), reference.get("name"))
-    return named == (meta.namespace(claim), meta.name(claim)) and reference.get("uid", "") in (
-        "",
-        meta.uid(claim),
-    )
-
-
-def _size(amounts: Tree | None) -> quantity.Quantity:
-    return quantity.from_json((amounts or {}).get("storage", 0))
