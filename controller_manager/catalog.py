@@ -8,6 +8,7 @@ from controller_manager.controllers.disruption.controller import DISRUPTION
 from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
 from controller_manager.controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
+from controller_manager.controllers.endpointslicemirroring.controller import MIRRORED_ENDPOINT_SLICES
 from controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
 from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
@@ -44,6 +45,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     SERVICE_ACCOUNT,
     SERVICE_ENDPOINTS,
     SERVICE_ENDPOINT_SLICES,
+    MIRRORED_ENDPOINT_SLICES,
 )
 
 ENGINES: Final[tuple[Engine, ...]] = (

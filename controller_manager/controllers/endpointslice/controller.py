@@ -13,7 +13,7 @@ from apimachinery.wellknown import (
     LABEL_SERVICE_NAME,
 )
 from controller_manager.controllers.endpointslice.desired import address_types, grouped, labels_of, slice_of
-from controller_manager.controllers.endpointslice.slices import Changes, arrange
+from controller_manager.controllers.endpointslice.slices import Changes, Shape, arrange
 from controller_manager.indexes import BY_NODE, node_of_pod
 from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
 from controller_manager.runtime.actions import NOTHING, Action, Create, Delete, Plan, Saying, Update, Victim
@@ -53,8 +53,9 @@ def _changes(
     for address_type in types:
         present = [one for one in slices if one["addressType"] == address_type]
         wanted = grouped(service, pods, address_type, lambda name: nodes.get("", name))
-        empty = partial(slice_of, service, labels, address_type)
-        changes = changes + arrange(service, present, wanted, labels, empty, max_endpoints)
+        new_slice = partial(slice_of, service, labels, address_type)
+        shape = Shape(labels=labels, new_slice=new_slice, most=max_endpoints)
+        changes = changes + arrange(service, present, wanted, shape)
     return changes
 
 

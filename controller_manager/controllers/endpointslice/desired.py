@@ -23,7 +23,7 @@ _RESERVED: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_H
 Ports = tuple[tuple[str, int, str, str], ...]
 """Name, number, protocol and application protocol of each, in the service's order."""
 Endpoints = dict[str, dict[str, Any]]
-"""By the uid of their pod."""
+"""By the uid of their pod, or by their address where there is none."""
 
 
 def address_types(service: Tree) -> tuple[str, ...]:

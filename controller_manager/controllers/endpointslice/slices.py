@@ -16,6 +16,18 @@ from controller_manager.runtime.resource import Tree
 NewSlice = Callable[[Ports, Iterable[Any]], dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How slices look."""
+
+    labels: Mapping[str, str]
+    new_slice: NewSlice
+    most: int
+    """How many endpoints one may have."""
+    placeholder: bool = True
+    """An owner that has no endpoints has an empty slice."""
+
+
 @dataclass(slots=True)
 class Changes:
     create: list[dict[str, Any]] = field(default_factory=list)
@@ -26,75 +38,59 @@ class Changes:
         return Changes(self.create + other.create, self.update + other.update, self.delete + other.delete)
 
 
-def arrange(
-    service: Tree,
-    present: Sequence[Tree],
-    wanted: Mapping[Ports, Endpoints],
-    labels: Mapping[str, str],
-    new_slice: NewSlice,
-    most: int,
-) -> Changes:
+def arrange(owner: Tree, present: Sequence[Tree], wanted: Mapping[Ports, Endpoints], shape: Shape) -> Changes:
     """For one address type."""
-    own = [one for one in present if _is_of(one, service)]
-    changes = Changes(delete=[one for one in present if not _is_of(one, service)])
+    own = [one for one in present if _is_of(one, owner)]
+    changes = Changes(delete=[one for one in present if not _is_of(one, owner)])
     by_ports: defaultdict[Ports, list[Tree]] = defaultdict(list)
     for one in own:
         by_ports[ports_of(one)].append(one)
     for ports, endpoints in wanted.items():
-        changes = changes + _arrange_group(by_ports.pop(ports, []), endpoints, ports, labels, new_slice, most)
+        changes = changes + _arrange_group(by_ports.pop(ports, []), endpoints, ports, shape)
     unwanted = [one for slices in by_ports.values() for one in slices]
     changes.delete += unwanted
-    if len(changes.delete) == len(present) and not changes.create:
-        _keep_placeholder(changes, unwanted, labels, new_slice)
-    return _reused(changes, service)
+    if shape.placeholder and len(changes.delete) == len(present) and not changes.create:
+        _keep_placeholder(changes, unwanted, shape)
+    return _reused(changes, owner)
 
 
-def _arrange_group(
-    present: Sequence[Tree],
-    wanted: Endpoints,
-    ports: Ports,
-    labels: Mapping[str, str],
-    new_slice: NewSlice,
-    most: int,
-) -> Changes:
+def _arrange_group(present: Sequence[Tree], wanted: Endpoints, ports: Ports, shape: Shape) -> Changes:
     """Of slices that share their ports."""
     missing = dict(wanted)
     changes = Changes()
     same: list[Tree] = []
     for one in present:
-        kept = [missing.pop(uid) for uid in map(_uid, one["endpoints"] or ()) if uid in missing]
-        if kept == (one["endpoints"] or []) and meta.labels(one) == labels:
+        kept = [missing.pop(uid) for uid in map(_identity, one["endpoints"] or ()) if uid in missing]
+        if kept == (one["endpoints"] or []) and meta.labels(one) == shape.labels:
             same.append(one)
         elif kept:
-            changes.update.append(_with(one, labels, kept))
+            changes.update.append(_with(one, shape.labels, kept))
         else:
             changes.delete.append(one)
     left = list(missing.values())
     for one in sorted(changes.update, key=lambda changed: -len(changed["endpoints"])):
-        room = most - len(one["endpoints"])
+        room = shape.most - len(one["endpoints"])
         one["endpoints"] += left[:room]
         left = left[room:]
-    if left and len(left) < most:
-        left = _fill_one(same, left, labels, changes, most)
-    changes.create += [new_slice(ports, left[at : at + most]) for at in range(0, len(left), most)]
+    if left and len(left) < shape.most:
+        left = _fill_one(same, left, shape, changes)
+    changes.create += [
+        shape.new_slice(ports, left[at : at + shape.most]) for at in range(0, len(left), shape.most)
+    ]
     return changes
 
 
-def _fill_one(
-    same: Sequence[Tree], left: list[Any], labels: Mapping[str, str], changes: Changes, most: int
-) -> list[Any]:
+def _fill_one(same: Sequence[Tree], left: list[Any], shape: Shape, changes: Changes) -> list[Any]:
     """Put what is left into the fullest slice that can take all of it; what is left then."""
-    able = [one for one in same if len(one["endpoints"] or ()) + len(left) <= most]
+    able = [one for one in same if len(one["endpoints"] or ()) + len(left) <= shape.most]
     if not able:
         return left
     fullest = max(able, key=lambda one: len(one["endpoints"] or ()))
-    changes.update.append(_with(fullest, labels, [*(fullest["endpoints"] or ()), *left]))
+    changes.update.append(_with(fullest, shape.labels, [*(fullest["endpoints"] or ()), *left]))
     return []
 
 
-def _keep_placeholder(
-    changes: Changes, unwanted: Sequence[Tree], labels: Mapping[str, str], new_slice: NewSlice
-) -> None:
+def _keep_placeholder(changes: Changes, unwanted: Sequence[Tree], shape: Shape) -> None:
     """A service without endpoints has one empty slice."""
     placeholder = next(
         (
@@ -105,14 +101,14 @@ def _keep_placeholder(
         None,
     )
     if placeholder is None:
-        changes.create.append(new_slice((), ()))
+        changes.create.append(shape.new_slice((), ()))
     else:
         changes.delete.remove(placeholder)
 
 
-def _reused(changes: Changes, service: Tree) -> Changes:
+def _reused(changes: Changes, owner: Tree) -> Changes:
     """Rather than delete a slice and create another, change the one into the other."""
-    for one in [doomed for doomed in changes.delete if _is_of(doomed, service)]:
+    for one in [doomed for doomed in changes.delete if _is_of(doomed, owner)]:
         if not changes.create:
             break
         fresh = changes.create.pop()
@@ -126,9 +122,10 @@ def _with(one: Tree, labels: Mapping[str, str], endpoints: list[Any]) -> dict[st
     return {**meta.with_metadata(one, labels=labels), "endpoints": endpoints}
 
 
-def _uid(endpoint: Tree) -> str:
-    return str((endpoint.get("targetRef") or {}).get("uid", ""))
+def _identity(endpoint: Tree) -> str:
+    """Of the pod behind it; where there is none, its address."""
+    return str((endpoint.get("targetRef") or {}).get("uid") or endpoint["addresses"][0])
 
 
-def _is_of(one: Tree, service: Tree) -> bool:
-    return any(owner.get("uid") == meta.uid(service) for owner in meta.owner_references(one))
+def _is_of(one: Tree, owner: Tree) -> bool:
+    return any(reference.get("uid") == meta.uid(owner) for reference in meta.owner_references(one))

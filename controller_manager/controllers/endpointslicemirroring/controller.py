@@ -1,0 +1,138 @@
+"""Decide which slices mirror the Endpoints of a service. What mirrored Endpoints that are gone goes with its owner."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from apimachinery import meta
+from apimachinery.wellknown import (
+    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
+    LABEL_ENDPOINT_SLICE_MANAGED_BY,
+    LABEL_ENDPOINT_SLICE_SKIP_MIRROR,
+    LABEL_SERVICE_NAME,
+)
+from controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of, slice_of
+from controller_manager.controllers.endpointslice.slices import Changes, Shape, arrange
+from controller_manager.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
+from controller_manager.runtime.actions import NOTHING, Action, Create, Delete, Plan, Update, Victim
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads import services
+
+BY_MIRRORED: Final = "mirrored"
+MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
+_MOST: Final = 1000
+_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+_NOT_MIRRORED: Final = (
+    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
+    "kubectl.kubernetes.io/last-applied-configuration",
+)
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    endpoints = caches.of(ENDPOINTS).get(*key)
+    service = caches.of(SERVICES).get(*key)
+    present = caches.of(ENDPOINT_SLICES).by_index(BY_MIRRORED, str(key))
+    if endpoints is None or service is None or not _is_mirrored(endpoints, service):
+        return _without(present)
+    labels = {
+        **meta.labels(endpoints),
+        LABEL_SERVICE_NAME: key.name,
+        LABEL_ENDPOINT_SLICE_MANAGED_BY: MANAGER,
+    }
+    changes = Changes()
+    for family in ("IPv4", "IPv6"):
+        wanted = _wanted(endpoints, family)
+        slices = [one for one in present if one["addressType"] == family]
+        if wanted or slices:
+            new_slice = partial(_mirror, endpoints, labels, family)
+            changes = changes + arrange(
+                endpoints, slices, wanted, labels, new_slice, _MOST, placeholder=False
+            )
+    return Plan(actions=tuple(_actions(changes)))
+
+
+def _is_mirrored(endpoints: Tree, service: Tree) -> bool:
+    """Nobody said otherwise, and nobody else makes slices for the service."""
+    skipped = meta.labels(endpoints).get(LABEL_ENDPOINT_SLICE_SKIP_MIRROR) == "true"
+    is_lock = _LEADER in meta.annotations(endpoints)
+    return not skipped and not is_lock and service["spec"].get("selector") is None
+
+
+def _without(present: Iterable[Tree]) -> Plan:
+    victims = tuple(Victim(Key(meta.namespace(one), meta.name(one)), meta.uid(one)) for one in present)
+    return Plan(actions=(Delete(resource=ENDPOINT_SLICES, victims=victims),)) if victims else NOTHING
+
+
+def _wanted(endpoints: Tree, family: str) -> dict[Ports, Endpoints]:
+    groups: dict[Ports, Endpoints] = {}
+    for subset in endpoints.get("subsets") or ():
+        addresses = [
+            *_addresses(subset, "addresses", family),
+            *_addresses(subset, "notReadyAddresses", family),
+        ]
+        if addresses:
+            groups.setdefault(ports_of(subset), {}).update(addresses)
+    return groups
+
+
+def _addresses(subset: Tree, field: str, family: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each with what it is known by."""
+    for address in subset.get(field) or ():
+        if services.is_ipv6(address["ip"]) == (family == "IPv6"):
+            endpoint = _endpoint(address, ready=field == "addresses")
+            yield (address.get("targetRef") or {}).get("uid") or address["ip"], endpoint
+
+
+def _endpoint(address: Tree, *, ready: bool) -> dict[str, Any]:
+    kept = {name: address[name] for name in ("hostname", "targetRef", "nodeName") if address.get(name)}
+    return {"addresses": [address["ip"]], "conditions": {"ready": ready}, **kept}
+
+
+def _mirror(
+    endpoints: Tree, labels: dict[str, str], family: str, ports: Ports, found: Iterable[Any]
+) -> dict[str, Any]:
+    made = slice_of(endpoints, labels, family, ports, found)
+    annotations = {
+        name: value for name, value in meta.annotations(endpoints).items() if name not in _NOT_MIRRORED
+    }
+    owner = meta.controller_reference({**endpoints, "apiVersion": "v1", "kind": "Endpoints"})
+    return meta.with_metadata(made, annotations=annotations, ownerReferences=[owner])
+
+
+def _actions(changes: Changes) -> Iterator[Action]:
+    for body in changes.create:
+        yield Create(resource=ENDPOINT_SLICES, bodies=(body,))
+    for body in changes.update:
+        yield Update(resource=ENDPOINT_SLICES, body=body)
+    yield from _without(changes.delete).actions
+
+
+def by_mirrored(one: Tree) -> Iterable[str]:
+    labels = meta.labels(one)
+    if labels.get(LABEL_ENDPOINT_SLICE_MANAGED_BY) != MANAGER or not labels.get(LABEL_SERVICE_NAME):
+        return ()
+    return (str(Key(meta.namespace(one), labels[LABEL_SERVICE_NAME])),)
+
+
+def _of_slice(_: Caches, change: Change) -> Iterator[Key]:
+    for one in change:
+        for name in by_mirrored(one) if one is not None else ():
+            yield Key(*name.split("/", 1))
+
+
+MIRRORED_ENDPOINT_SLICES: Final = Controller(
+    name="endpointslice-mirroring-controller",
+    queue="endpoint_slice_mirroring",
+    service_account="endpointslicemirroring-controller",
+    watches=(
+        Watch(resource=ENDPOINTS, keys=services.of_service),
+        Watch(resource=SERVICES, keys=services.of_service),
+        Watch(resource=ENDPOINT_SLICES, keys=_of_slice),
+    ),
+    reconcile=reconcile,
+    workers=5,
+    indexes={ENDPOINT_SLICES: {BY_MIRRORED: by_mirrored}},
+)

@@ -1,0 +1,121 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from controller_manager.controllers.endpointslicemirroring.controller import (
+    BY_MIRRORED,
+    by_mirrored,
+    reconcile,
+)
+from controller_manager.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
+from controller_manager.runtime.actions import Create, Delete, Update
+from controller_manager.runtime.resource import Key
+from tests.support.cached import Cached
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+KEY = Key("default", "web")
+SERVICE = {"metadata": {"name": "web", "namespace": "default"}, "spec": {}}
+PORTS = [{"name": "http", "port": 80, "protocol": "TCP"}]
+LABELS = {
+    "team": "a",
+    "kubernetes.io/service-name": "web",
+    "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
+}
+
+
+def endpoints(*addresses, waiting=(), **metadata):
+    named = {"name": "web", "namespace": "default", "uid": "uid-web", "labels": {"team": "a"}}
+    subset = {
+        "addresses": [{"ip": ip} for ip in addresses],
+        "notReadyAddresses": [{"ip": ip} for ip in waiting],
+        "ports": PORTS,
+    }
+    return {"metadata": named | metadata, "subsets": [subset]}
+
+
+def planned(mirrored, slices=(), service=SERVICE):
+    objects = {
+        SERVICES: [] if service is None else [service],
+        ENDPOINTS: [] if mirrored is None else [mirrored],
+        ENDPOINT_SLICES: slices,
+    }
+    return reconcile(Cached(objects, {ENDPOINT_SLICES: {BY_MIRRORED: by_mirrored}}), KEY, NOW).actions
+
+
+def made(actions):
+    return [
+        action.bodies[0]
+        | {"metadata": action.bodies[0]["metadata"] | {"name": f"web-{at}", "uid": f"slice-{at}"}}
+        for at, action in enumerate(actions)
+        if isinstance(action, Create)
+    ]
+
+
+def test_a_mirror():
+    (slice_,) = made(planned(endpoints("10.1.1.1", waiting=["10.1.1.2"], annotations={"a": "b"})))
+    assert slice_["metadata"] == {
+        "generateName": "web-",
+        "name": "web-0",
+        "uid": "slice-0",
+        "namespace": "default",
+        "labels": LABELS,
+        "annotations": {"a": "b"},
+        "ownerReferences": [
+            {
+                "apiVersion": "v1",
+                "kind": "Endpoints",
+                "name": "web",
+                "uid": "uid-web",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    assert slice_["ports"] == PORTS
+    assert slice_["endpoints"] == [
+        {"addresses": ["10.1.1.1"], "conditions": {"ready": True}},
+        {"addresses": ["10.1.1.2"], "conditions": {"ready": False}},
+    ]
+
+
+def test_two_families_are_two_slices():
+    slices = made(planned(endpoints("10.1.1.1", "fd00::1")))
+    assert [one["addressType"] for one in slices] == ["IPv4", "IPv6"]
+
+
+def test_quiet_once_mirrored():
+    mirrored = endpoints("10.1.1.1")
+    assert planned(mirrored, made(planned(mirrored))) == ()
+
+
+def test_what_changed_is_mirrored():
+    slices = made(planned(endpoints("10.1.1.1")))
+    (update,) = planned(endpoints("10.1.1.2"), slices)
+    assert isinstance(update, Update)
+    assert [one["addresses"] for one in update.body["endpoints"]] == [["10.1.1.2"]]
+
+
+@pytest.mark.parametrize(
+    ("mirrored", "service"),
+    [
+        pytest.param(None, SERVICE, id="no endpoints"),
+        pytest.param(endpoints("10.1.1.1"), None, id="no service"),
+        pytest.param(
+            endpoints("10.1.1.1"), SERVICE | {"spec": {"selector": {"a": "b"}}}, id="a service that selects"
+        ),
+        pytest.param(
+            endpoints("10.1.1.1", labels={"endpointslice.kubernetes.io/skip-mirror": "true"}),
+            SERVICE,
+            id="not to be mirrored",
+        ),
+        pytest.param(
+            endpoints("10.1.1.1", annotations={"control-plane.alpha.kubernetes.io/leader": "{}"}),
+            SERVICE,
+            id="a lock",
+        ),
+    ],
+)
+def test_what_is_not_mirrored_has_no_slices(mirrored, service):
+    assert planned(mirrored, service=service) == ()
+    (delete,) = planned(mirrored, made(planned(endpoints("10.1.1.1"))), service)
+    assert isinstance(delete, Delete)
