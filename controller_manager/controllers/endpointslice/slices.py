@@ -96,7 +96,7 @@ def _keep_placeholder(changes: Changes, unwanted: Sequence[Tree], shape: Shape) 
         (
             one
             for one in unwanted
-            if not ports_of(one) and not one["endpoints"] and meta.labels(one) == labels
+            if not ports_of(one) and not one["endpoints"] and meta.labels(one) == shape.labels
         ),
         None,
     )

@@ -48,9 +48,8 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
         slices = [one for one in present if one["addressType"] == family]
         if wanted or slices:
             new_slice = partial(_mirror, endpoints, labels, family)
-            changes = changes + arrange(
-                endpoints, slices, wanted, labels, new_slice, _MOST, placeholder=False
-            )
+            shape = Shape(labels=labels, new_slice=new_slice, most=_MOST, placeholder=False)
+            changes = changes + arrange(endpoints, slices, wanted, shape)
     return Plan(actions=tuple(_actions(changes)))
 
 
