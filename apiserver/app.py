@@ -2,22 +2,25 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
-from typing import Self, TypeAlias
+from collections.abc import Mapping
+from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from apimachinery.chance import Chance, SystemChance
 from apimachinery.clock import Clock, RealClock
-from apimachinery.groups import GroupResource
+from apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from apimachinery.schema import builtin
-from apimachinery.schema.decode import Decoder
+from apimachinery.schema.model import Schemas
 from apiserver.admission.chain import PLUGINS, Admission
 from apiserver.admission.plugin import name_of
 from apiserver.aggregation.availability import Availability
 from apiserver.allocation.services import SERVICES, ServiceAllocator
 from apiserver.authn.wiring import Trust, authenticators
 from apiserver.authz.chain import Authorization
+from apiserver.crd.catalog import Catalog, Name
+from apiserver.crd.faces import AllDecoder, AllRules, AllSchemas
+from apiserver.crd.packs import packed
 from apiserver.defaults.defaulter import Defaulter
 from apiserver.discovery.openapi.documents import Documents
 from apiserver.http.health import Check, ping
@@ -49,14 +52,11 @@ from apiserver.storage.mirror import Mirror
 from apiserver.storage.self_check import SelfCheck
 from apiserver.storage.stored import Tree
 from apiserver.storage.values import read_value
+from apiserver.wire.table import Printer
 from etcd.errors import KVError
 from etcd.kv import KV
 
 API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
-
-
-Name: TypeAlias = tuple[str, str, str]
-"""A resource's group, version and name."""
 
 
 EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
@@ -68,9 +68,11 @@ def catalog() -> Mapping[Name, Resource]:
     return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
 
 
-def _stored_rows(rows: Iterable[Resource]) -> Mapping[GroupResource, Resource]:
-    """The rows of the versions that objects are stored in."""
-    return {row.group_resource: row for row in rows if row.storage_version in (None, row.group_version)}
+def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
+    made = Catalog(GROUPS, strategies=STRATEGIES, conversions=CONVERSIONS)
+    for customs in packed(settings.packs, schemas):
+        made.add(customs)
+    return made
 
 
 def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
@@ -81,12 +83,12 @@ def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
 
 
 def _backend(
-    kv: KV, resources: Mapping[Name, Resource], settings: Settings, *, clock: Clock, chance: Chance
+    kv: KV, catalog: Catalog, schemas: Schemas, settings: Settings, *, clock: Clock, chance: Chance
 ) -> Backend:
-    schemas, layout = builtin.load(), Layout(settings.prefix)
+    layout = Layout(settings.prefix)
     rules = KindRules if settings.allow_privileged else UnprivilegedRules
     mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
-    for row in resources.values():
+    for row in catalog.stored_rows.values():
         mirror.shelf(layout.shelf(row))
     services = ServiceAllocator(
         networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
@@ -95,16 +97,16 @@ def _backend(
         kv=kv,
         layout=layout,
         mirror=mirror,
-        schemas=schemas,
-        decoder=Decoder(),
+        schemas=AllSchemas(schemas, catalog),
+        decoder=AllDecoder(schemas, catalog),
         clock=clock,
         chance=chance,
         admission=Admission([one for one in PLUGINS if name_of(one) not in settings.disabled_plugins]),
-        rules=rules(Defaulter(schemas, clock=clock)),
+        rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
         read_value=read_value,
-        rows=_stored_rows(resources.values()),
-        strategies=STRATEGIES,
-        conversions=CONVERSIONS,
+        rows=catalog.stored_rows,
+        strategies=catalog.strategies,
+        conversions=catalog.conversions,
         claimants={SERVICES: services},
         watch_list=settings.watch_list,
         expiry=dict.fromkeys(EVENTS, Expiry(kv, clock=clock, seconds=settings.event_ttl)),
@@ -124,8 +126,10 @@ class ApiServer:
         chance: Chance | None = None,
     ) -> None:
         clock, chance, settings = clock or RealClock(), chance or SystemChance(), settings or Settings()
-        self.resources = catalog()
-        self.backend = _backend(kv, self.resources, settings, clock=clock, chance=chance)
+        schemas = builtin.load()
+        self.catalog = _catalog(settings, schemas)
+        self.resources: Mapping[Name, Resource] = self.catalog.rows
+        self.backend = _backend(kv, self.catalog, schemas, settings, clock=clock, chance=chance)
         self.stopping = False
         """Requests are still answered, but no new client should come."""
         self.audit = _audit(settings, clock, chance)
@@ -145,8 +149,8 @@ class ApiServer:
             resources=self._find_row,
             verbs=with_reviews(known.bearer, authorization, known.accounts),
             pages={
-                **all_pages(GROUPS, self._checks(), address=settings.address),
-                **openapi_pages(Documents(self.resources.values())),
+                **all_pages(self.catalog.groups, self._checks(), address=settings.address),
+                **openapi_pages(Documents(self.resources.values(), self.catalog.customs)),
                 **openid_pages(known.accounts, address=settings.address),
                 "/metrics": metrics_page(self._metrics(requests)),
             },
@@ -155,7 +159,7 @@ class ApiServer:
             backend,
             routes,
             senders=Senders(known.chain, authorization),
-            renderer=Renderer(printer_of_kind, backend.clock),
+            renderer=Renderer(self._printer, backend.clock),
             budget=settings.budget,
             observer=Observer(requests, self.audit, clock=backend.clock, resources=self._find_row),
         )
@@ -169,6 +173,11 @@ class ApiServer:
 
     def _find_row(self, group: str, version: str, name: str) -> Resource | None:
         return self.resources.get((group, version, name))
+
+    def _printer(self, api_version: str, kind: str) -> Printer:
+        custom = self.catalog.custom_kind(api_version, kind)
+        group = GroupVersion.parse(api_version).group
+        return printer_of_kind(GroupKind(group, kind)) if custom is None else custom.printer
 
     def _counts(self) -> Mapping[str, int]:
         shelves = self.backend.mirror.shelves()

@@ -23,7 +23,6 @@ from apiserver.config.settings import Serving
 from apiserver.credentials import Credentials, gather
 from apiserver.http.budget import Budget
 from apiserver.http.listen import Door, bind, listening
-from apiserver.resources.catalog import GROUPS
 from apiserver.settings import Settings
 from apiserver.storage.compaction import Compactor
 from apiserver.store import opened
@@ -55,7 +54,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
         )
         await stack.enter_async_context(server)
         facts = _facts(config, credentials, address, doors[0].port, clock)
-        made = await ensure(server.backend, server.resources.__getitem__, cluster(facts, GROUPS))
+        made = await ensure(server.backend, server.resources.__getitem__, cluster(facts, server.catalog.groups))
         LOG.info("Objects of the system: %d made", made)
         await stack.enter_async_context(_meanwhile(*_chores(config, server, doors[0].port)))
         door = listening(
@@ -162,6 +161,7 @@ def _settings(config: Config, address: str) -> Settings:
         event_ttl=config.store.event_ttl,
         disabled_plugins=config.admission.disable_admission_plugins,
         allow_privileged=config.admission.allow_privileged,
+        packs=config.features.packs,
         watch_list=is_on("WatchList", config.features.feature_gates),
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,

@@ -26,5 +26,7 @@ class Settings:
     """Whether containers may be privileged."""
     watch_list: bool = True
     """Whether watches may begin with what there is."""
+    packs: Sequence[str] = ()
+    """Whose kinds are served besides Kubernetes' own."""
     audit_log: Path | None = None
     audit_policy: Path | None = None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from apimachinery.packs.definitions import PACKS, definitions
 from apiserver import __main__ as apiserver
 from mockube.demonstration import play
 from mockube.processes import Cluster
@@ -20,6 +21,7 @@ from mockube.processes import Cluster
 KUBECONFIG = Path(".mockube", "kubeconfig")
 
 NODES = "3"
+KRUISE = "kruise"
 
 READY = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes. In another shell:
 
@@ -37,6 +39,9 @@ def up(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--simulate-nodes", default=NODES, metavar="N", help=f"how many nodes to simulate ({NODES})"
     )
+    parser.add_argument(
+        "--packs", default=KRUISE, metavar="NAMES", help=f"kinds to serve besides Kubernetes' own ({KRUISE})"
+    )
     options, rest = parser.parse_known_args(arguments)
     if {"-h", "--help"} & {*rest}:
         print(parser.format_help())
@@ -50,7 +55,7 @@ def up(arguments: Sequence[str]) -> int:
         )
 
     cluster = Cluster(
-        server=_python("apiserver", "--write-kubeconfig", kubeconfig, *rest),
+        server=_python("apiserver", "--write-kubeconfig", kubeconfig, "--packs", options.packs, *rest),
         manager=_python(
             "controller_manager",
             *("--kubeconfig", kubeconfig, "--simulate-nodes", options.simulate_nodes),
@@ -69,6 +74,14 @@ def demo(_arguments: Sequence[str]) -> int:
     return 0
 
 
+def show_definitions(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="mockube crds", allow_abbrev=False)
+    parser.add_argument("pack", choices=PACKS, help="whose kinds")
+    pack = parser.parse_args(arguments).pack
+    print(b"---\n".join(definitions(pack)).decode(), end="")
+    return 0
+
+
 def show_version(_arguments: Sequence[str]) -> int:
     print(version("mockube"))
     return 0
@@ -76,24 +89,29 @@ def show_version(_arguments: Sequence[str]) -> int:
 
 COMMANDS = {
     "up": (up, "start a cluster, and say what to type next; takes the API server's flags"),
+    "crds": (show_definitions, "print the definitions of a pack's kinds, for any API server"),
     "demo": (demo, "show the store at work"),
     "version": (show_version, "print the version"),
 }
+
+
+THEIR_OWN = frozenset({"crds", "up"})
+"""Commands that read the rest of the command line themselves, --help included."""
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mockube", description="A Kubernetes control plane in Python.")
     commands = parser.add_subparsers(title="commands", dest="command", required=True)
     for name, (_, summary) in COMMANDS.items():
-        # What `up` takes, and its help, are the API server's own.
-        commands.add_parser(name, help=summary, description=summary.capitalize() + ".", add_help=name != "up")
+        description = f"{summary.capitalize()}."
+        commands.add_parser(name, help=summary, description=description, add_help=name not in THEIR_OWN)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     parsed, rest = parser.parse_known_args(argv)
-    if rest and parsed.command != "up":
+    if rest and parsed.command not in THEIR_OWN:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     command, _ = COMMANDS[parsed.command]
     try:

@@ -37,6 +37,8 @@ VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("flowcontrol.apiserver.k8s.io", "v1"): 21,
 }
 USUAL_VERSION_PRIORITY = 15
+OF_CUSTOM = {"groupPriorityMinimum": 1000, "versionPriority": 100}
+"""Of groups that definitions brought."""
 
 NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})
 """The group that serves them all is not in the list itself."""
@@ -48,11 +50,11 @@ def api_services(groups: Sequence[Group], now: str) -> Sequence[Wanted]:
 
 
 def _api_service(group: str, version: str, now: str) -> Wanted:
-    spec = {
-        "groupPriorityMinimum": GROUP_PRIORITY[group],
-        "version": version,
-        "versionPriority": VERSION_PRIORITY.get((group, version), USUAL_VERSION_PRIORITY),
-    }
+    priority = OF_CUSTOM
+    if group in GROUP_PRIORITY:
+        of_version = VERSION_PRIORITY.get((group, version), USUAL_VERSION_PRIORITY)
+        priority = {"groupPriorityMinimum": GROUP_PRIORITY[group], "versionPriority": of_version}
+    spec = {"version": version} | priority
     available = {
         "type": "Available",
         "status": "True",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apimachinery.flags import Sections
+from apimachinery.packs.definitions import PACKS
 from apiserver.config import admission_plugins
 from apiserver.config.feature_gates import unhonoured
 from apiserver.config.settings import (
@@ -95,6 +96,9 @@ def _problem(config: Config) -> str:
         and not config.authentication.service_account_signing_key_file
     ):
         return "--service-account-key-file needs --service-account-signing-key-file, to sign tokens with"
+    unknown = [pack for pack in config.features.packs if pack not in PACKS]
+    if unknown:
+        return f'--packs: "{unknown[0]}" is no pack: there is {", ".join(PACKS)}'
     admission = config.admission
     return _mode_problem(config.authorization.authorization_mode) or admission_plugins.problem(
         admission.enable_admission_plugins, admission.disable_admission_plugins

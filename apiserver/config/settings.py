@@ -171,6 +171,9 @@ class Features:
         tuple[tuple[str, bool], ...],
         Flag("what to switch of kube-apiserver's features, as A=true,B=false", read_gates, repeats=True),
     ] = ()
+    packs: Annotated[
+        tuple[str, ...], Flag("kinds to serve besides Kubernetes' own: kruise (none)", words, repeats=True)
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 
 from apimachinery.clock import Clock
-from apimachinery.groups import GroupKind
 from apiserver.resources.spec import Resource
 from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
 from apiserver.storage.stored import Stored, Tree
@@ -38,7 +37,8 @@ class Renderer:
             return write(partial.of(tree, wanted.version), wanted.format)
         version = tree["metadata"].get("resourceVersion")  # what was only tried has none
         shown = {"resourceVersion": version} if version else {}
-        made = self._table(call, _kind(tree), [tree], shown, wanted)
+        # Through a subresource it may be shown as something else than the resource's kind.
+        made = self._table(call, self._printers(tree["apiVersion"], tree["kind"]), [tree], shown, wanted)
         return write(made, wanted.format)
 
     def collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
@@ -50,9 +50,8 @@ class Renderer:
     def _collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> bytes:
         trees = [stored.tree() for stored in answer.items]
         if wanted.view is View.TABLE:
-            return write(
-                self._table(call, call.resource.group_kind, trees, answer.metadata, wanted), wanted.format
-            )
+            printer = self._printer(call.resource)
+            return write(self._table(call, printer, trees, answer.metadata, wanted), wanted.format)
         if wanted.view is View.PARTIAL:
             return write(partial.list_of(trees, answer.metadata, wanted.version), wanted.format)
         items = [{name: value for name, value in tree.items() if name not in _TYPE_META} for tree in trees]
@@ -74,21 +73,22 @@ class Renderer:
         if wanted.view is View.TABLE:
             metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
             asked = table.Asked(version=wanted.version, include=table.included(include), header=header)
-            return table.make(
-                self._printers(resource.group_kind), [tree], metadata, now=self._clock.now(), asked=asked
-            )
+            return table.make(self._printer(resource), [tree], metadata, now=self._clock.now(), asked=asked)
         return tree
 
     def _table(
-        self, call: Call, kind: GroupKind, trees: list[Tree], metadata: Mapping[str, Any], wanted: Wanted
+        self,
+        call: Call,
+        printer: table.Printer,
+        trees: list[Tree],
+        metadata: Mapping[str, Any],
+        wanted: Wanted,
     ) -> Tree:
         asked = table.Asked(version=wanted.version, include=table.included(call.parameter("includeObject")))
-        return table.make(self._printers(kind), trees, metadata, now=self._clock.now(), asked=asked)
+        return table.make(printer, trees, metadata, now=self._clock.now(), asked=asked)
 
-
-def _kind(tree: Tree) -> GroupKind:
-    """What an object is: through a subresource it may be shown as something else than the resource's kind."""
-    return GroupKind(tree["apiVersion"].rpartition("/")[0], tree["kind"])
+    def _printer(self, resource: Resource) -> table.Printer:
+        return self._printers(resource.api_version, resource.kind)
 
 
 _TYPE_META = frozenset({"kind", "apiVersion"})

@@ -22,6 +22,17 @@ class Subresource:
     group_version: GroupVersion | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicas:
+    """Where /scale finds in an object what it shows."""
+
+    wanted: tuple[str, ...] = ("spec", "replicas")
+    present: tuple[str, ...] = ("status", "replicas")
+    selector: tuple[str, ...] = ("spec", "selector")
+    selector_is_text: bool = False
+    """The selector stands there as /scale shows it."""
+
+
 STATUS = Subresource(name="status")
 SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"))
 
@@ -48,6 +59,9 @@ class Resource:
     """What every client of it is warned of."""
     selectable: tuple[str, ...] = ()
     """What field selectors may ask for besides metadata.name and metadata.namespace, as JSON paths."""
+    replicas: Replicas = field(default_factory=Replicas)
+    custom: bool = False
+    """A definition brought it: to upstream its objects are trees, not structs, and some messages tell."""
 
     group_resource: GroupResource = field(init=False)
     group_kind: GroupKind = field(init=False)

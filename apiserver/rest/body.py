@@ -5,7 +5,8 @@ What the schema does not know is dropped, and named in a warning or refused, as 
 
 from collections.abc import Sequence
 
-from apimachinery import gotext, status
+from apimachinery import errors, gotext, status
+from apimachinery.paths import ROOT
 from apimachinery.schema.decode import Decoded, DecodeError
 from apiserver.rest.backend import Backend
 from apiserver.rest.call import Body, Call
@@ -22,7 +23,11 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     api_version, kind = expected(call)
     parsed = _parse(call.body, kind)
     tree = parsed.tree
-    _check_kind(backend, (tree.get("apiVersion") or api_version, tree.get("kind") or kind), api_version, kind)
+    given = (tree.get("apiVersion") or api_version, tree.get("kind") or kind)
+    if call.resource.custom and not call.subresource:
+        _check_custom(call, given)
+    else:
+        _check_kind(backend, given, api_version, kind)
     strict = options.field_validation != "Ignore"
     try:
         decoded = decode_as(backend, tree, (api_version, kind), text=parsed.text, strict=strict)
@@ -107,6 +112,18 @@ def _check_kind(backend: Backend, given: tuple[str, str], api_version: str, kind
     raise status.BadRequest(
         f"{prefix}converting ({_go_name(*given)}) to ({group}.{kind}): unknown conversion"
     )
+
+
+def _check_custom(call: Call, given: tuple[str, str]) -> None:
+    """An object that is no struct to upstream is of any kind at first."""
+    api_version, kind = given
+    expected_version, expected_kind = expected(call)
+    if api_version != expected_version:
+        mismatch = f"does not match the expected API version ({expected_version})"
+        raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
+    if kind != expected_kind:
+        wrong = errors.invalid(ROOT.child("kind"), kind, f"must be {expected_kind}")
+        raise status.invalid(call.resource.group_kind, "", [wrong])
 
 
 def _go_name(api_version: str, kind: str) -> str:

@@ -50,11 +50,17 @@ LANGUAGES: Mapping[str, Language] = {
 }
 
 
+CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json")
+"""Of custom resources nobody knows how their lists would merge strategically."""
+
+
 async def patch(backend: Backend, call: Call, face: Face = ITSELF) -> ObjectAnswer:
     media_type = sent(call.body.media_type)[0]
     if media_type in APPLY_TYPES:
         return await apply(backend, call)
     language = LANGUAGES.get(media_type)
+    if call.resource.custom and media_type not in CUSTOM_LANGUAGES:
+        raise status.unsupported_media_type([*CUSTOM_LANGUAGES, *APPLY_TYPES])
     if language is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
     options = write_options(call, "PatchOptions")

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from apimachinery import status
-from apimachinery.groups import GroupKind
 from apiserver.wire import partial
 
 Tree: TypeAlias = dict[str, Any]
@@ -42,7 +41,8 @@ class Printer:
     """What the rows are sorted by, where that is not their key."""
 
 
-Printers: TypeAlias = Callable[[GroupKind], Printer]
+Printers: TypeAlias = Callable[[str, str], Printer]
+"""By apiVersion and kind."""
 
 INCLUDED = ("", "None", "Metadata", "Object")
 

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from apiserver.crd.custom import Custom
 from apiserver.discovery.openapi import gnostic
 from apiserver.discovery.openapi.paths import Writer
 from apiserver.discovery.openapi.schemas import V2, V3, Definitions
@@ -26,7 +27,8 @@ _ALWAYS: Final = tuple(
 class Documents:
     """The documents of a set of resources, each made when it is first asked for, and kept as text."""
 
-    def __init__(self, rows: Iterable[Resource]) -> None:
+    def __init__(self, rows: Iterable[Resource], customs: Iterable[Custom] = ()) -> None:
+        self._customs = tuple(customs)
         self._rows: dict[str, list[Resource]] = {}
         for row in rows:
             folder = f"apis/{row.group}/{row.version}" if row.group else f"api/{row.version}"
@@ -81,7 +83,7 @@ class Documents:
 
     @cached_property
     def _definitions(self) -> Definitions:
-        return Definitions()
+        return Definitions(customs=self._customs)
 
     @cached_property
     def _kinds(self) -> Any:

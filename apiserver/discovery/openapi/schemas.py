@@ -7,7 +7,9 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from apimachinery.schema.descriptions import openapi_definitions
+from apiserver.crd.custom import Custom
 from apiserver.discovery.openapi import additions
+from apiserver.discovery.openapi.customs import definitions_of
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -34,8 +36,11 @@ _EITHER: Final[Mapping[str, Mapping[str, Schema]]] = {
 class Definitions:
     """The definitions of one release."""
 
-    def __init__(self, release: str = "1.36") -> None:
-        self._texts = openapi_definitions(release)
+    def __init__(self, release: str = "1.36", *, customs: Iterable[Custom] = ()) -> None:
+        added = {
+            name: orjson.dumps(tree) for custom in customs for name, tree in definitions_of(custom).items()
+        }
+        self._texts = {**openapi_definitions(release), **added}
         self._additions = additions.load(release)
         self._tree = cache(self._read)
         self.names = tuple(self._texts)

@@ -32,12 +32,9 @@ _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 def face(resource: Resource) -> Face:
     """A resource's objects as Scales."""
-    is_plain = resource.group_resource == REPLICATION_CONTROLLERS
-    select = labels.from_set if is_plain else labels.from_label_selector
 
     def show(tree: Tree) -> Tree:
-        selector: Selector = select(tree["spec"].get("selector") or {})
-        return _scale(tree, str(selector))
+        return _scale(tree, resource)
 
     def take(old: Tree, scale: Tree) -> Tree:
         return _scaled(resource, old, scale)
@@ -45,9 +42,30 @@ def face(resource: Resource) -> Face:
     return Face(show=show, take=take)
 
 
-def _scale(tree: Tree, selector: str) -> Tree:
-    replicas = tree["spec"].get("replicas", 0)
-    has = tree.get("status", {}).get("replicas", 0)
+def _selector(tree: Tree, resource: Resource) -> str:
+    replicas = resource.replicas
+    given = _at(tree, replicas.selector)
+    if replicas.selector_is_text:
+        return given or ""
+    is_plain = resource.group_resource == REPLICATION_CONTROLLERS
+    select = labels.from_set if is_plain else labels.from_label_selector
+    selector: Selector = select(given or {})
+    return str(selector)
+
+
+def _at(tree: Any, path: tuple[str, ...]) -> Any:
+    """What is at the end of a path; None if that is not there, or there is no path."""
+    for step in path or ("",):
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
+
+
+def _scale(tree: Tree, resource: Resource) -> Tree:
+    replicas, has = _at(tree, resource.replicas.wanted), _at(tree, resource.replicas.present) or 0
+    if replicas is None and resource.custom:
+        path = ".".join(("", *resource.replicas.wanted))
+        raise status.internal_error(f'the spec replicas field "{path}" does not exist')
+    selector = _selector(tree, resource)
     return {
         "kind": SCALE.kind,
         "apiVersion": "autoscaling/v1",
@@ -68,7 +86,7 @@ def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
         problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
         raise status.conflict(about, name, problem)
     seen = {"resourceVersion": meta.resource_version(scale)}
-    return old | {"metadata": old["metadata"] | seen, "spec": old["spec"] | {"replicas": replicas}}
+    return meta.with_value(old | {"metadata": old["metadata"] | seen}, resource.replicas.wanted, replicas)
 
 
 def _replicas(scale: Mapping[str, Any]) -> int:

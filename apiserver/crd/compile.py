@@ -1,0 +1,89 @@
+"""A CustomResourceDefinition → a row of the catalog for each version, and what goes with it.
+
+Knows no store and no server. The definition is one that its own rules found right.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from apimachinery.schema.model import Type
+from apiserver.crd.columns import printer
+from apiserver.crd.custom import Custom
+from apiserver.crd.generations import custom_strategy
+from apiserver.resources.spec import SCALE, STATUS, Replicas, Resource, Subresource
+
+VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""In the order in which upstream names those of custom resources."""
+
+
+def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Type]) -> Sequence[Custom]:
+    """One for each version. `metadata` finds the type of every object's metadata."""
+    spec = definition["spec"]
+    return [_compile(spec, version, metadata) for version in spec["versions"]]
+
+
+def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Callable[[], Type]) -> Custom:
+    subresources = version.get("subresources") or {}
+    return Custom(
+        row=_row(spec, version, subresources),
+        schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
+        strategy=custom_strategy(has_status=subresources.get("status") is not None),
+        printer=printer(version.get("additionalPrinterColumns") or ()),
+        metadata=metadata,
+        served=version["served"],
+    )
+
+
+def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapping[str, Any]) -> Resource:
+    names, group = spec["names"], spec["group"]
+    stored = next(one["name"] for one in spec["versions"] if one["storage"])
+    return Resource(
+        group=group,
+        version=version["name"],
+        name=names["plural"],
+        kind=names["kind"],
+        singular=names.get("singular", ""),
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        verbs=VERBS,
+        subresources=_subresources(subresources),
+        stored_at=f"{group}/{names['plural']}",
+        storage_version=(group, stored),
+        deprecated=_deprecated(spec, version),
+        selectable=tuple(_path_text(field["jsonPath"]) for field in version.get("selectableFields") or ()),
+        replicas=_replicas(subresources.get("scale") or {}),
+        custom=True,
+    )
+
+
+def _subresources(given: Mapping[str, Any]) -> tuple[Subresource, ...]:
+    rows = {"status": STATUS, "scale": SCALE}
+    return tuple(row for name, row in rows.items() if given.get(name) is not None)
+
+
+def _replicas(scale: Mapping[str, Any]) -> Replicas:
+    if not scale:
+        return Replicas()
+    return Replicas(
+        wanted=_path(scale["specReplicasPath"]),
+        present=_path(scale["statusReplicasPath"]),
+        selector=_path(scale.get("labelSelectorPath") or ""),
+        selector_is_text=True,
+    )
+
+
+def _deprecated(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
+    """What every client of a version is warned of that should not be used any more."""
+    if not version.get("deprecated"):
+        return ""
+    usual = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    return version.get("deprecationWarning") or usual
+
+
+def _path_text(json_path: str) -> str:
+    return json_path.removeprefix(".")
+
+
+def _path(json_path: str) -> tuple[str, ...]:
+    return tuple(filter(None, json_path.split(".")))

@@ -1,0 +1,47 @@
+"""A structural schema as a tree: the few questions that everybody asks of it."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from apiserver.validation.apiextensions.structural import EMBEDDED, INT_OR_STRING, PRESERVE
+
+Schema: TypeAlias = Mapping[str, Any]
+
+ANYTHING: Schema = {PRESERVE: True}
+HEAD = frozenset({"apiVersion", "kind", "metadata"})
+"""What every object has, whatever its schema says."""
+
+LIST_TYPE, MAP_KEYS, MAP_TYPE = (
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+)
+
+
+def properties(schema: Schema) -> Mapping[str, Schema]:
+    return schema.get("properties") or {}
+
+
+def items(schema: Schema) -> Schema:
+    return schema.get("items") or ANYTHING
+
+
+def values(schema: Schema) -> Schema | None:
+    """What holds of members that are not named; None if there are to be none."""
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
+        return additional
+    return ANYTHING if additional or schema.get(PRESERVE) else None
+
+
+def is_int_or_string(schema: Schema) -> bool:
+    return bool(schema.get(INT_OR_STRING))
+
+
+def is_embedded(schema: Schema) -> bool:
+    """Whether it is of a whole object within another."""
+    return bool(schema.get(EMBEDDED))
+
+
+def is_object(schema: Schema) -> bool:
+    return schema.get("type") == "object" or bool(properties(schema))
