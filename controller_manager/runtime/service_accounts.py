@@ -11,8 +11,8 @@ from typing import Final
 from apimachinery.clock import Clock
 from apimachinery.status import AlreadyExists, ApiError, NotFound
 from controller_manager.kinds import NAMESPACES, SERVICE_ACCOUNTS
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.resource import Key
+from controller_manager.runtime.client import AnyResource, Client
+from controller_manager.runtime.resource import Key, Tree
 from controller_manager.runtime.wire import NoAnswer, Unreachable
 
 NAMESPACE: Final = "kube-system"
@@ -82,8 +82,15 @@ class ServiceAccountToken:
         return issued["status"]["token"], float(issued["spec"]["expirationSeconds"])
 
     async def _make_account(self) -> None:
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._key.namespace}}
+        """And its namespace, but only where that is absent too: upstream's role for a manager allows no namespaces."""
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._key._asdict()}
-        for resource, body in ((NAMESPACES, namespace), (SERVICE_ACCOUNTS, account)):
-            with suppress(AlreadyExists):
-                await self._client.create(resource, body)
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._key.namespace}}
+        try:
+            await self._make(SERVICE_ACCOUNTS, account)
+        except NotFound:
+            await self._make(NAMESPACES, namespace)
+            await self._make(SERVICE_ACCOUNTS, account)
+
+    async def _make(self, resource: AnyResource, body: Tree) -> None:
+        with suppress(AlreadyExists):
+            await self._client.create(resource, body)

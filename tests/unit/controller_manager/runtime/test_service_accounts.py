@@ -74,11 +74,25 @@ async def test_the_server_says_how_long_it_holds(credential, transport, clock):
 
 
 async def test_an_account_that_is_absent_is_made(credential, transport):
-    transport.will(ABSENT, problem(409, "AlreadyExists"), answer(201), issued("one"))
+    transport.will(ABSENT, answer(201), issued("one"))
     assert await credential.token() == "one"
-    assert transport.targets == [TOKEN, "POST /api/v1/namespaces", f"POST {ACCOUNT}", TOKEN]
-    made = orjson.loads(transport.sent[2][0].body)
+    assert transport.targets == [TOKEN, f"POST {ACCOUNT}", TOKEN]
+    made = orjson.loads(transport.sent[1][0].body)
     assert made["metadata"] == {"namespace": "kube-system", "name": "robot"}
+
+
+async def test_an_account_that_somebody_else_made_will_do(credential, transport):
+    transport.will(ABSENT, problem(409, "AlreadyExists"), issued("one"))
+    assert await credential.token() == "one"
+
+
+async def test_its_namespace_is_made_where_that_is_absent_too(credential, transport):
+    transport.will(ABSENT, ABSENT, problem(409, "AlreadyExists"), answer(201), issued("one"))
+    assert await credential.token() == "one"
+    assert transport.targets == [
+        *(TOKEN, f"POST {ACCOUNT}", "POST /api/v1/namespaces"),
+        *(f"POST {ACCOUNT}", TOKEN),
+    ]
 
 
 async def test_while_the_old_one_holds_it_may_fail_to_be_renewed(credential, transport, clock):
