@@ -15,6 +15,7 @@ from controller_manager.runtime.metrics import AGAIN, ERROR, SUCCESS, Metrics
 from controller_manager.runtime.ratelimit import RateLimiter
 from controller_manager.runtime.resource import Key
 from controller_manager.runtime.turn import turn
+from controller_manager.runtime.wire import NoAnswer
 from controller_manager.runtime.workqueue import WorkQueue
 
 LOG = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class Loop:
         self._numbers.retries += 1
         if isinstance(error, Conflict):
             LOG.debug("%s: %s: somebody else was faster: %s", self.name, key, error)
-        elif isinstance(error, ApiError):
+        elif isinstance(error, ApiError | NoAnswer):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:
             LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)

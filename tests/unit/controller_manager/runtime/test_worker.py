@@ -1,14 +1,16 @@
 """The loop: keys to workers, again after failures and delays, and an end without anything cut off."""
 
 import asyncio
+import logging
 from datetime import timedelta
 
 import pytest
 
 from apimachinery.clock import SteppedClock
-from apimachinery.status import Conflict
+from apimachinery.status import Conflict, Forbidden
 from controller_manager.runtime.metrics import Metrics
 from controller_manager.runtime.resource import Key
+from controller_manager.runtime.wire import Unreachable
 from controller_manager.runtime.worker import Loop
 from tests.support.turns import turns, until
 
@@ -68,6 +70,17 @@ def sample(metrics, name, /, **labels):
 async def test_a_key_is_worked_on(loop, work):
     loop.add(A)
     await until(lambda: work.ended == [A])
+
+
+@pytest.mark.parametrize("error", [Forbidden("why"), Unreachable("why")])
+async def test_what_the_server_is_to_blame_for_is_said_in_a_line(loop, work, clock, caplog, error):
+    work.answers[A] = [error]
+    with caplog.at_level(logging.WARNING):
+        loop.add(A)
+        await until(lambda: clock.next_due() is not None)
+    (record,) = caplog.records
+    assert record.getMessage() == "things: default/a: why"
+    assert not record.exc_info
 
 
 async def test_a_key_that_failed_comes_again_with_backoff(loop, work, clock, metrics):
