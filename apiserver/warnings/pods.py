@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from apimachinery.gotext import quote
-from apimachinery.paths import Path
+from apimachinery.paths import ROOT, Path
+from apiserver.validation.pods.likeness import likeness, remembered_by_likeness
 from apiserver.validation.pods.surroundings import containers_of
 from apiserver.validation.rules import Tree
 from apiserver.warnings import labels
@@ -32,8 +33,21 @@ _OTHERS: Final = frozenset({"affinity", "dnsConfig", "hostAliases"})
 
 def of_template(tree: Tree, at: Path, *, in_pod: bool = False) -> list[str]:
     """Of what has a pod's metadata and spec: a template, or a pod itself."""
-    spec, path, found = tree.get("spec") or {}, at.child("spec"), list[str]()
-    annotations = (tree.get("metadata") or {}).get("annotations")
+    spec, annotations = tree.get("spec") or {}, (tree.get("metadata") or {}).get("annotations")
+    if not annotations and _is_unremarkable(likeness(spec)):
+        return []
+    return _of_all(spec, annotations, at, in_pod=in_pod)
+
+
+@remembered_by_likeness
+def _is_unremarkable(spec: Tree) -> bool:
+    return not _of_all(spec, None, ROOT)
+
+
+def _of_all(
+    spec: Tree, annotations: Mapping[str, Any] | None, at: Path, *, in_pod: bool = False
+) -> list[str]:
+    path, found = at.child("spec"), list[str]()
     if not spec.keys().isdisjoint(_PLACING):
         found += _scheduling(spec, path)
     if annotations:

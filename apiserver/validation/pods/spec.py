@@ -1,11 +1,12 @@
 """A pod's spec: all its rules, in upstream's order."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final, TypeAlias
 
 from apimachinery import errors, names
 from apimachinery.errors import FieldError
-from apimachinery.paths import Path
+from apimachinery.paths import ROOT, Path
 from apiserver.validation.labels import check_label_name, check_labels
 from apiserver.validation.pods.affinity import check_affinity
 from apiserver.validation.pods.claims import check_resource_claims, claim_names
@@ -15,7 +16,8 @@ from apiserver.validation.pods.containers import (
     check_init_containers,
 )
 from apiserver.validation.pods.env import check_file_volumes
-from apiserver.validation.pods.leniency import Leniency
+from apiserver.validation.pods.leniency import STRICT, Leniency
+from apiserver.validation.pods.likeness import likeness, remembered_by_likeness
 from apiserver.validation.pods.network import (
     check_dns_config,
     check_dns_policy,
@@ -157,8 +159,28 @@ _PARTS: Final[tuple[Part, ...]] = (
 )
 
 
-def check_pod_spec(spec: Tree, metadata: Tree | None, path: Path, leniency: Leniency) -> Iterator[FieldError]:
-    """`metadata` is that of a real pod; None in a template."""
+_BY_METADATA: Final = (b'"ephemeral":', b'"resourceClaims":')
+"""In the text of a spec: what is right or wrong by the pod's metadata."""
+
+
+def _is_right(metadata: Tree | None, spec: Tree) -> bool:
+    return not any(_check_all(spec, metadata, ROOT, STRICT))
+
+
+_IS_RIGHT_IN_POD: Final = remembered_by_likeness(partial(_is_right, {}))
+_IS_RIGHT_IN_TEMPLATE: Final = remembered_by_likeness(partial(_is_right, None))
+
+
+def check_pod_spec(spec: Tree, metadata: Tree | None, path: Path, leniency: Leniency) -> Iterable[FieldError]:
+    """`metadata` is that of a real pod; None in a template. A spec that was right lately is not looked at again."""
+    if leniency == STRICT:
+        text, is_right = likeness(spec), _IS_RIGHT_IN_TEMPLATE if metadata is None else _IS_RIGHT_IN_POD
+        if not any(part in text for part in _BY_METADATA) and is_right(text):
+            return ()
+    return _check_all(spec, metadata, path, leniency)
+
+
+def _check_all(spec: Tree, metadata: Tree | None, path: Path, leniency: Leniency) -> Iterator[FieldError]:
     if spec.get("terminationGracePeriodSeconds") is None:
         yield errors.required(path.child("terminationGracePeriodSeconds"))
     volumes, wrong_volumes = check_volumes(spec, metadata, path, leniency)
