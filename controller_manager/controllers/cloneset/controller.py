@@ -1,0 +1,192 @@
+"""The controller of CloneSets: what it watches, and how one reconciliation is put together."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from apimachinery import conditions, labels, meta
+from apimachinery.labels import Selector, SelectorError
+from apimachinery.status import ApiError
+from controller_manager.controllers.cloneset import (
+    identity,
+    observe,
+    progress,
+    scaling,
+    status,
+    storage,
+    updating,
+)
+from controller_manager.controllers.cloneset.decision import NOTHING_TO_DO, Decision, earliest
+from controller_manager.controllers.cloneset.scene import Scene
+from controller_manager.controllers.cloneset.setview import SetView
+from controller_manager.controllers.cloneset.status import Failure
+from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
+from controller_manager.kinds import CLONE_SETS, CONTROLLER_REVISIONS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from controller_manager.runtime.actions import NOTHING, Action, Plan, Update
+from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads import revisions
+from controller_manager.workloads.claims import key_of, keys_of_owners, settled
+from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.revisions import Settled, Wanted
+
+
+def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
+    tree = caches.of(CLONE_SETS).get(*key)
+    if tree is None:
+        return NOTHING
+    try:
+        owner = SetView.of(tree)
+    except SelectorError:
+        return NOTHING  # no server accepts such a set, and trying again would not mend it
+    pods = observe.pods(caches, owner)
+    # What it lets go of is settled alone: the pods' changes bring the key back, and only then they are counted.
+    if first := settled(pods, PODS, owner.object, CLONE_SETS):
+        return Plan(actions=first)
+    history = observe.history(caches, owner)
+    recorded = _recorded(caches, owner, history)
+    scene = _scene(caches, owner, pods.owned, history, recorded, now)
+    if owner.deleting:
+        return NOTHING if recorded.actions else Plan(last=partial(_last, scene, recorded, NOTHING_TO_DO, ""))
+    cleaned = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, observe.claims(caches, owner))
+    scaled = scaling.plan(scene)
+    updated = NOTHING_TO_DO if scaled.changes_pods else updating.plan(scene)
+    failing = "FailedScale" if scaled.changes_pods else "FailedUpdate"
+    return Plan(
+        actions=(*cleaned, *recorded.actions, *scaled.actions, *updated.actions),
+        last=partial(_last, scene, recorded, updated, failing),
+        again_after=earliest(updated.again_after, _next_availability(scene), _deadline(scene)),
+    )
+
+
+def _recorded(caches: Caches, owner: SetView, history: Sequence[Tree]) -> Settled:
+    said = {
+        **meta.annotations(owner.object),
+        storage.ANNOTATION_CLAIMS_HASH: storage.claims_hash(owner),
+    }
+    wanted = Wanted(
+        owner=owner.object,
+        data=identity.data_of(owner),
+        labels=meta.labels(owner.template),
+        annotations=said,
+    )
+    named = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
+    return revisions.settle(wanted, history, owner.status.get("collisionCount") or 0, named)
+
+
+def _scene(
+    caches: Caches,
+    owner: SetView,
+    pods: Sequence[PodView],
+    history: Sequence[Tree],
+    recorded: Settled,
+    now: datetime,
+) -> Scene:
+    name = owner.status.get("currentRevision")
+    claims = observe.claims(caches, owner)
+    return Scene(
+        owner=owner,
+        pods=tuple(pod for pod in pods if pod.is_active),
+        inactive=tuple(pod for pod in pods if not pod.is_active),
+        claims=claims if owner.reuses_claims else observe.in_use(claims, pods),
+        history=history,
+        current=next((it for it in history if meta.name(it) == name), recorded.revision),
+        update=recorded.revision,
+        node_labels=partial(observe.node_labels, caches),
+        now=now,
+    )
+
+
+# --- what comes last
+
+
+def _last(
+    scene: Scene, recorded: Settled, updated: Decision, failing: str, error: ApiError | None
+) -> tuple[Action, ...]:
+    """The status, told even of a round that failed, unless its revision may not exist; then what is done with."""
+    if error is not None and recorded.actions:
+        return ()
+    message = updated.problem if error is None else str(error)
+    failure = Failure(failing, message) if message else None
+    told = status.told(scene, status.of(scene, recorded.collision_count, failure))
+    live = {scene.current_name, scene.update_name}
+    live |= {meta.name(it) for it in scene.history if any(_has(pod, it) for pod in scene.pods)}
+    forgotten = revisions.truncated(scene.history, live, scene.owner.revision_history_limit)
+    # Both write the set, and the second would find another version of it: it comes with the next round.
+    return (*(told or _without_names_of_the_gone(scene)), *forgotten)
+
+
+def _has(pod: PodView, revision: Tree) -> bool:
+    return identity.has_revision(pod, meta.name(revision))
+
+
+def _without_names_of_the_gone(scene: Scene) -> tuple[Update, ...]:
+    owner = scene.owner
+    present = {pod.key.name for pod in scene.pods}
+    if owner.deleting or owner.pods_to_delete <= present:
+        return ()
+    path = ("spec", "scaleStrategy", "podsToDelete")
+    named = [name for name in owner.object["spec"]["scaleStrategy"]["podsToDelete"] if name in present]
+    return (Update(resource=CLONE_SETS, body=meta.with_value(owner.object, path, named)),)
+
+
+def _next_availability(scene: Scene) -> timedelta | None:
+    """When the next pod that is ready will have been so for long enough."""
+    enough = timedelta(seconds=scene.owner.min_ready_seconds)
+    waiting = [pod.ready_since + enough - scene.now for pod in scene.pods if pod.ready_since is not None]
+    return min((delay for delay in waiting if delay > timedelta()), default=None)
+
+
+def _deadline(scene: Scene) -> timedelta | None:
+    """When a rollout that was told to go on will have stood still for too long."""
+    said = conditions.get(scene.owner.object, progress.PROGRESSING)
+    due = progress.deadline(scene.owner, said)
+    return None if due is None or due <= scene.now else due - scene.now
+
+
+# --- what it watches
+
+
+def _of_set(_: Caches, change: Change) -> Iterable[Key]:
+    return (key_of(change.latest),)
+
+
+def _of_node(_caches: Caches, _change: Change) -> Iterable[Key]:
+    """Only read, when there is a choice of pods to delete."""
+    return ()
+
+
+def _selector(owner: Tree) -> Selector:
+    return labels.from_label_selector(owner["spec"].get("selector"))
+
+
+_PATIENCE: Final = timedelta(milliseconds=50)
+"""Pods become ready in swarms, and each look counts all of them."""
+
+CLONE_SET: Final = Controller(
+    name="cloneset-controller",
+    queue="cloneset",
+    service_account="",
+    speaks_as="cloneset-controller",
+    watches=(
+        Watch(resource=CLONE_SETS, keys=_of_set),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), patience=_PATIENCE),
+        Watch(
+            resource=PERSISTENT_VOLUME_CLAIMS,
+            keys=keys_of_owners(PERSISTENT_VOLUME_CLAIMS, CLONE_SETS, _selector),
+        ),
+        Watch(
+            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, CLONE_SETS, _selector)
+        ),
+        Watch(resource=NODES, keys=_of_node),
+    ),
+    indexes={
+        PODS: {BY_OWNER: owner_of_pod},
+        PERSISTENT_VOLUME_CLAIMS: {BY_OWNER: owner_of},
+        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
+    },
+    reconcile=reconcile,
+    workers=3,
+)

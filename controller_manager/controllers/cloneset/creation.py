@@ -1,0 +1,66 @@
+"""New pods of a CloneSet: how many of which revision, and the ids that tell them from each other."""
+
+import hashlib
+from collections.abc import Collection, Iterator
+from itertools import count
+
+from apimachinery.chance import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from controller_manager.controllers.cloneset import identity, storage
+from controller_manager.controllers.cloneset.diffs import Diffs
+from controller_manager.controllers.cloneset.scene import Scene
+from controller_manager.kinds import PODS
+from controller_manager.runtime.actions import Action, Create, Saying
+from controller_manager.workloads.inplace import lifecycle
+
+
+def creation(scene: Scene, wanted: Diffs) -> tuple[Action, ...]:
+    """Pods of the current revision first, as many as the partition lacks; and their claims before them all."""
+    owner = scene.owner
+    instances = free_instances(scene, wanted.scale_up_limit)
+    if not instances:
+        return ()
+    since = lifecycle.annotations_of(scene.now)
+    bodies = tuple(
+        identity.new_pod(
+            owner, scene.current if index < wanted.scale_up_old else scene.update, instance, since
+        )
+        for index, instance in enumerate(instances)
+    )
+    saying = Saying(
+        about=owner.object,
+        done=("SuccessfulCreate", "succeed to create pod {name}"),
+        failed=("FailedCreate", "failed to create pod: {error}, pod: {name}"),
+    )
+    claims = storage.missing(owner, instances, scene.claims)
+    return (*claims, Create(resource=PODS, bodies=bodies, saying=saying))
+
+
+def free_instances(scene: Scene, wanted: int) -> list[str]:
+    """At most so many ids: first those whose claims were left by pods that are lost.
+
+    The claims of a pod that is about to go are waited for, and so one pod fewer is made now.
+    """
+    pods = (*scene.pods, *scene.inactive)
+    ending = {storage.instance_of(pod.object) for pod in pods if pod.deleting}
+    staying = {storage.instance_of(pod.object) for pod in pods if not pod.deleting}
+    left = {storage.instance_of(claim) for claim in scene.claims} - staying - {""}
+    reused = sorted(left)[:wanted]
+    fresh = _new_instances(scene, wanted - len(reused), ending | staying | left)
+    return [*(instance for instance in reused if instance not in ending), *fresh]
+
+
+def _new_instances(scene: Scene, wanted: int, taken: Collection[str]) -> list[str]:
+    """Ids that are new whenever anything has changed, so that no pod has the name of one that was there before."""
+    versions = max((int(pod.resource_version or 0) for pod in (*scene.pods, *scene.inactive)), default=0)
+    seed = f"{scene.owner.uid}/{scene.owner.resource_version}/{versions}/{scene.now.isoformat()}"
+    free = (instance for instance in _instances(seed) if instance not in taken)
+    found: dict[str, None] = {}
+    while len(found) < wanted:
+        found[next(free)] = None
+    return [*found]
+
+
+def _instances(seed: str) -> Iterator[str]:
+    for number in count():
+        digest = hashlib.sha256(f"{seed}/{number}".encode()).digest()[:SUFFIX_LENGTH]
+        yield "".join(SUFFIX_ALPHABET[byte % len(SUFFIX_ALPHABET)] for byte in digest)

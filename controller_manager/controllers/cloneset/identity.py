@@ -1,0 +1,70 @@
+"""The pods of a CloneSet: by what a pod is known as one of a revision, and what a new one is made of."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apimachinery import meta
+from apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_POD_TEMPLATE_HASH
+from controller_manager.controllers.cloneset import storage
+from controller_manager.controllers.cloneset.setview import SetView
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads import templates
+from controller_manager.workloads.inplace import lifecycle
+from controller_manager.workloads.inplace.lifecycle import State
+from controller_manager.workloads.inplace.update import with_gate
+from controller_manager.workloads.podview import PodView
+
+_REPLACE: Final = "$patch"
+
+
+# --- revisions
+
+
+def short_hash(revision: str) -> str:
+    """What tells a revision's name from those of the same set."""
+    return revision.rpartition("-")[2]
+
+
+def revision_of(pod: PodView) -> str:
+    return pod.labels.get(LABEL_CONTROLLER_REVISION_HASH, "")
+
+
+def has_revision(pod: PodView, name: str) -> bool:
+    """Also a pod that is labelled with the hash alone, as some installations do."""
+    return short_hash(revision_of(pod)) == short_hash(name)
+
+
+def revision_labels(name: str) -> dict[str, str]:
+    return {LABEL_CONTROLLER_REVISION_HASH: name, LABEL_POD_TEMPLATE_HASH: short_hash(name)}
+
+
+def template_of(revision: Tree) -> Tree:
+    """A revision's data is a patch that replaces the template."""
+    template = revision["data"]["spec"]["template"]
+    return {field: value for field, value in template.items() if field != _REPLACE}
+
+
+def data_of(owner: SetView) -> dict[str, Any]:
+    """What a revision of this set holds: upstream's form, since either manager may have to read it."""
+    return {"spec": {"template": {**owner.template, _REPLACE: "replace"}}}
+
+
+# --- pods
+
+
+def pod_name(owner: SetView, instance: str) -> str:
+    return f"{owner.key.name}-{instance}"
+
+
+def new_pod(owner: SetView, revision: Tree, instance: str, since: Mapping[str, str]) -> dict[str, Any]:
+    """`since` are the annotations that tell when its life began."""
+    pod = templates.pod_of(template_of(revision), owner.object)
+    labels = {
+        storage.LABEL_INSTANCE: instance,
+        **revision_labels(meta.name(revision)),
+        **lifecycle.labels_of(State.PREPARING_NORMAL),
+    }
+    named = meta.with_metadata(pod, name=pod_name(owner, instance))
+    labelled = meta.with_annotations(meta.with_labels(named, labels), since)
+    spec = {**pod["spec"], **storage.volumes(owner, instance, pod["spec"])}
+    return with_gate({**labelled, "spec": spec})

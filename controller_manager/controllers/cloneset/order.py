@@ -1,0 +1,94 @@
+"""Which pods of a CloneSet would be missed least: those are deleted, and updated, before the others."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from apimachinery import meta
+from apimachinery.wellknown import LABEL_HOSTNAME
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.podview import RUNNING, PodView
+from controller_manager.workloads.ranking import deletion_cost
+
+_PHASES: Final[Mapping[str, int]] = {"Unknown": 1, RUNNING: 2}
+"""Pending goes before both."""
+_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+Ranks = Mapping[str, float]
+"""By a pod's uid; the higher goes first, and who has none goes last."""
+SortKey = tuple[Any, ...]
+
+
+def for_update(pods: Iterable[PodView]) -> list[PodView]:
+    return sorted(pods, key=lambda pod: (*_stage(pod), pod.is_ready, *_age(pod)))
+
+
+def for_deletion(
+    pods: Sequence[PodView], is_available: Callable[[PodView], bool], ranks: Ranks
+) -> list[PodView]:
+    def key(pod: PodView) -> SortKey:
+        return (*_stage(pod), is_available(pod), *_cost(pod, ranks), *_age(pod))
+
+    return sorted(pods, key=key)
+
+
+def _stage(pod: PodView) -> SortKey:
+    return bool(pod.node), _PHASES.get(pod.phase, 0)
+
+
+def _cost(pod: PodView, ranks: Ranks) -> SortKey:
+    return pod.is_ready, deletion_cost(pod.object), -ranks.get(pod.uid, 0.0)
+
+
+def _age(pod: PodView) -> SortKey:
+    """Who was ready last, restarted most, and was made last."""
+    statuses = (pod.object.get("status") or {}).get("containerStatuses") or ()
+    restarts = max((status.get("restartCount") or 0 for status in statuses), default=0)
+    created = meta.creation_timestamp(pod.object)
+    return -_seconds(pod.ready_since), -restarts, -_seconds(created), pod.key.name
+
+
+def _seconds(moment: datetime | None) -> float:
+    """What has no time is younger than all that has one."""
+    return math.inf if moment is None or moment == _NEVER else moment.timestamp()
+
+
+# --- ranks: who has company goes first
+
+
+def by_node(pods: Iterable[PodView]) -> dict[str, float]:
+    """Of the pods on one node all but the best have a rank."""
+    nodes: dict[str, list[PodView]] = defaultdict(list)
+    for pod in pods:
+        if pod.node:
+            nodes[pod.node].append(pod)
+    return {
+        pod.uid: float(len(group) - 1 - index)
+        for group in nodes.values()
+        for index, pod in enumerate(_worst_first(group, {})[:-1])
+    }
+
+
+def by_topology(
+    pods: Sequence[PodView], keys: Iterable[str], node_labels: Callable[[str], Tree]
+) -> dict[str, float]:
+    """By how many pods share a domain of each topology; a topology with more domains weighs more."""
+    company = by_node(pods)
+    ranks: dict[str, float] = defaultdict(float)
+    for key in keys:
+        domains: dict[str, list[PodView]] = defaultdict(list)
+        for pod in pods:
+            if pod.node and (domain := node_labels(pod.node).get(key)) is not None:
+                domains[domain].append(pod)
+        weight = math.log(len(domains) + 2)
+        for group in domains.values():
+            ordered = _worst_first(group, {} if key == LABEL_HOSTNAME else company)
+            for index, pod in enumerate(ordered):
+                ranks[pod.uid] += (len(group) - index) * weight
+    return ranks
+
+
+def _worst_first(pods: Iterable[PodView], ranks: Ranks) -> list[PodView]:
+    return sorted(pods, key=lambda pod: (*_stage(pod), *_cost(pod, ranks), *_age(pod)))

@@ -1,0 +1,102 @@
+"""Whether the rollout of a CloneSet goes on: one condition, where its spec gives it a deadline."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apimachinery import conditions
+from apimachinery.timestamps import format_time, parse_time
+from controller_manager.controllers.cloneset.setview import SetView
+from controller_manager.runtime.resource import Tree
+
+PROGRESSING: Final = "Progressing"
+
+_UPDATED: Final = "CloneSetUpdated"
+_EXCEEDED: Final = "ProgressDeadlineExceeded"
+_COUNTS: Final = (
+    "replicas",
+    "readyReplicas",
+    "availableReplicas",
+    "updatedReplicas",
+    "updatedReadyReplicas",
+    "updatedAvailableReplicas",
+)
+_SIGNS: Final = ("updatedReplicas", "updatedReadyReplicas", "updatedAvailableReplicas")
+"""What grows while a rollout goes on."""
+
+
+def condition(owner: SetView, status: Tree, now: datetime) -> dict[str, Any] | None:
+    """What the condition is to say beside a status; None where there is no deadline."""
+    if owner.progress_deadline_seconds is None:
+        return None
+    old = conditions.get(owner.object, PROGRESSING) or {}
+    reason = _reason(owner, status, old, now)
+    has_moved = reason != old.get("reason") or (reason == _UPDATED and _has_progressed(owner.status, status))
+    return {
+        "type": PROGRESSING,
+        "status": "False" if reason == _EXCEEDED else "True",
+        "lastUpdateTime": format_time(now) if has_moved else old.get("lastUpdateTime") or format_time(now),
+        "reason": reason,
+        "message": _MESSAGES[reason].format(revision=status["updateRevision"]),
+    }
+
+
+def deadline(owner: SetView, said: Tree | None) -> datetime | None:
+    """When it is too late, unless something moves until then."""
+    if owner.progress_deadline_seconds is None or said is None or said.get("reason") != _UPDATED:
+        return None
+    return parse_time(said["lastUpdateTime"]) + timedelta(seconds=owner.progress_deadline_seconds)
+
+
+def _reason(owner: SetView, status: Tree, old: Tree, now: datetime) -> str:
+    for reason, holds in _RESTING.items():
+        if holds(owner, status):
+            return reason
+    if owner.status.get("updateRevision") != status["updateRevision"]:
+        return _UPDATED
+    if old.get("reason") == _EXCEEDED:
+        return _EXCEEDED  # until there is another revision, or an end
+    due = deadline(owner, old)
+    is_late = due is not None and due <= now and not _has_progressed(owner.status, status)
+    return _EXCEEDED if is_late else _UPDATED
+
+
+def _has_progressed(old: Tree, new: Tree) -> bool:
+    if old.get("updateRevision") != new["updateRevision"]:
+        return True
+    old_pods, new_pods = (
+        (status.get("replicas") or 0) - (status.get("updatedReplicas") or 0) for status in (old, new)
+    )
+    return new_pods < old_pods or any(new[count] > (old.get(count) or 0) for count in _SIGNS)
+
+
+# --- what it says
+
+
+def _is_available(owner: SetView, status: Tree) -> bool:
+    is_one = status["currentRevision"] == status["updateRevision"]
+    return is_one and all(status[count] == owner.limits.replicas for count in _COUNTS)
+
+
+def _is_paused(owner: SetView, _: Tree) -> bool:
+    return owner.paused
+
+
+def _is_partition_available(owner: SetView, status: Tree) -> bool:
+    expected: int = status["expectedUpdatedReplicas"]
+    return expected < owner.limits.replicas and expected <= status["updatedAvailableReplicas"]
+
+
+_RESTING: Final[Mapping[str, Callable[[SetView, Tree], bool]]] = {
+    "CloneSetAvailable": _is_available,
+    "CloneSetPaused": _is_paused,
+    "ProgressPartitionAvailable": _is_partition_available,
+}
+"""Why nothing needs to go on; the first that holds is told."""
+_MESSAGES: Final[Mapping[str, str]] = {
+    "CloneSetAvailable": "CloneSet is available",
+    "CloneSetPaused": "CloneSet is paused",
+    "ProgressPartitionAvailable": "CloneSet has been paused due to partition ready",
+    _EXCEEDED: "CloneSet revision {revision} has timed out progressing",
+    _UPDATED: "CloneSet is progressing",
+}

@@ -1,0 +1,131 @@
+"""The claims of a CloneSet's pods: made with a pod under its instance id, reused after a pod that was lost, cleaned up."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from apimachinery import meta
+from controller_manager.controllers.cloneset.setview import SetView
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS
+from controller_manager.runtime.actions import Action, Create, Delete, Saying, Update
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.claims import victim
+from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.revisions import hash_of
+
+LABEL_INSTANCE: Final = "apps.kruise.io/cloneset-instance-id"
+ANNOTATION_CLAIMS_HASH: Final = "kruise.io/cloneset-volumeclaimtemplate-hash"
+"""On a ControllerRevision: pods made with other claims cannot be updated to it in place."""
+
+
+def instance_of(obj: Tree) -> str:
+    return meta.labels(obj).get(LABEL_INSTANCE, "")
+
+
+def claims_hash(owner: SetView) -> str:
+    """Of what the claims are to be, in whatever order they are said; empty if there are none."""
+    if not owner.claim_templates:
+        return ""
+    wanted = sorted(
+        ({"name": meta.name(it), "spec": it.get("spec") or {}} for it in owner.claim_templates),
+        key=lambda it: orjson.dumps(it, option=orjson.OPT_SORT_KEYS),
+    )
+    return hash_of({"claims": wanted}, 0)
+
+
+def has_same_claims(one: Tree, other: Tree) -> bool:
+    """Of two revisions; one that says nothing of claims is like any other."""
+    hashes = [meta.annotations(it).get(ANNOTATION_CLAIMS_HASH) for it in (one, other)]
+    return None in hashes or hashes[0] == hashes[1]
+
+
+# --- with a new pod
+
+
+def _claim_name(owner: SetView, template: Tree, instance: str) -> str:
+    return f"{meta.name(template)}-{owner.key.name}-{instance}"
+
+
+def volumes(owner: SetView, instance: str, spec: Tree) -> dict[str, Any]:
+    """The pod's volumes: its claims, and those of the template that have no claim's name."""
+    if not owner.claim_templates:
+        return {}
+    claimed = {
+        meta.name(template): {
+            "name": meta.name(template),
+            "persistentVolumeClaim": {"claimName": _claim_name(owner, template, instance)},
+        }
+        for template in owner.claim_templates
+    }
+    others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claimed]
+    return {"volumes": [*claimed.values(), *others]}
+
+
+def missing(owner: SetView, instances: Iterable[str], claims: Iterable[Tree]) -> tuple[Action, ...]:
+    """Make the claims of new pods that are not there."""
+    present = {meta.name(claim) for claim in claims}
+    bodies = tuple(
+        _new_claim(owner, template, instance)
+        for instance in instances
+        for template in owner.claim_templates
+        if _claim_name(owner, template, instance) not in present
+    )
+    if not bodies:
+        return ()
+    saying = Saying(about=owner.object, failed=("FailedCreate", "failed to create pvc: {error}, pvc: {name}"))
+    return (Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=bodies, saying=saying),)
+
+
+def _new_claim(owner: SetView, template: Tree, instance: str) -> dict[str, Any]:
+    selected = (owner.object["spec"].get("selector") or {}).get("matchLabels") or {}
+    named = meta.with_metadata(
+        template,
+        name=_claim_name(owner, template, instance),
+        namespace=owner.key.namespace,
+        labels={**meta.labels(template), **selected, LABEL_INSTANCE: instance},
+        ownerReferences=[meta.controller_reference(owner.object)],
+        creationTimestamp=None,
+    )
+    return {
+        "kind": PERSISTENT_VOLUME_CLAIMS.kind,
+        "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
+        "metadata": named["metadata"],
+        "spec": template.get("spec") or {},
+    }
+
+
+# --- after a pod
+
+
+def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[Tree]) -> tuple[Action, ...]:
+    """The claims that go with pods that are deleted on purpose."""
+    instances = {instance_of(pod.object) for pod in pods} - {""}
+    gone = [claim for claim in claims if instance_of(claim) in instances]
+    return _deletion(owner, gone, "failed to delete pvc {name}: {error}")
+
+
+def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[Tree]) -> tuple[Action, ...]:
+    """Where claims are not reused: a claim goes with the pod that ends, and at once if there is none."""
+    by_instance: Mapping[str, PodView] = {instance_of(pod.object): pod for pod in pods}
+    left = [(claim, by_instance.get(instance_of(claim))) for claim in claims]
+    moved = tuple(
+        _given_to(owner, claim, pod) for claim, pod in left if pod is not None and not pod.is_active
+    )
+    lost = [claim for claim, pod in left if pod is None]
+    return (*moved, *_deletion(owner, lost, "failed to clean up PVC {name}: {error}"))
+
+
+def _given_to(owner: SetView, claim: Tree, pod: PodView) -> Update:
+    others = [ref for ref in meta.owner_references(claim) if ref["uid"] != owner.uid]
+    body = meta.with_metadata(claim, ownerReferences=[*others, meta.controller_reference(pod.object)])
+    saying = Saying(about=owner.object, failed=("FailedUpdate", "failed to update PVC {name}: {error}"))
+    return Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, saying=saying)
+
+
+def _deletion(owner: SetView, claims: Collection[Tree], failed: str) -> tuple[Action, ...]:
+    if not claims:
+        return ()
+    victims = tuple(victim(PERSISTENT_VOLUME_CLAIMS, claim) for claim in claims)
+    saying = Saying(about=owner.object, failed=("FailedDelete", failed))
+    return (Delete(resource=PERSISTENT_VOLUME_CLAIMS, victims=victims, saying=saying),)
