@@ -27,6 +27,7 @@ from apiserver.http.health import Check, ping
 from apiserver.http.openapi import openapi_pages
 from apiserver.http.openid import openid_pages
 from apiserver.http.pages import all_pages, metrics_page
+from apiserver.http.probe import probe
 from apiserver.http.render import Renderer
 from apiserver.http.senders import Senders
 from apiserver.http.server import Handler, Routes
@@ -43,6 +44,7 @@ from apiserver.resources.conversion.lookup import CONVERSIONS
 from apiserver.resources.spec import Resource
 from apiserver.resources.strategies.lookup import STRATEGIES
 from apiserver.rest.backend import Backend
+from apiserver.rest.component_statuses import ComponentStatuses
 from apiserver.rest.reviews.lookup import with_reviews
 from apiserver.rules import KindRules, UnprivilegedRules
 from apiserver.settings import Settings
@@ -147,7 +149,7 @@ class ApiServer:
         known = authenticators(trust, self._find_core, clock=backend.clock, chance=backend.chance)
         routes = Routes(
             resources=self._find_row,
-            verbs=with_reviews(known.bearer, authorization, known.accounts),
+            verbs=ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts)),
             pages={
                 **all_pages(self.catalog.groups, self._checks(), address=settings.address),
                 **openapi_pages(Documents(self.resources.values(), self.catalog.customs)),

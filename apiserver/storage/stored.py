@@ -55,6 +55,13 @@ class Stored:
         self._labels: Mapping[str, str] | None = None
         self._selectable: Mapping[str, str] | None = None
 
+    @classmethod
+    def unversioned(cls, value: bytes) -> "Stored":
+        """An object that is in no store, and so shows no resourceVersion."""
+        made = cls(b"", value, 0)
+        made._item = b",{" + value[value.index(b'"metadata":') :]
+        return made
+
     @property
     def text(self) -> bytes:
         """The object's JSON with its resourceVersion."""

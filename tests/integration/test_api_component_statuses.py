@@ -1,0 +1,85 @@
+"""ComponentStatuses over HTTP, and what they say of components that feel this way or that."""
+
+import pytest
+
+from apiserver.rest.call import Call
+from apiserver.rest.component_statuses import ComponentStatuses, Health
+from tests.support import apiserver
+
+STATUSES = "/api/v1/componentstatuses"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def names(answer):
+    return [item["metadata"]["name"] for item in answer.body["items"]]
+
+
+async def test_all_components_are_listed_though_nothing_of_them_is_stored(client):
+    answer = await client.get(STATUSES)
+    assert (answer.body["kind"], answer.body["metadata"]) == ("ComponentStatusList", {})
+    assert names(answer) == ["controller-manager", "scheduler", "etcd-0"]
+    assert answer.headers["Warning"] == '299 - "v1 ComponentStatus is deprecated in v1.19+"'
+
+
+async def test_the_store_is_well_when_it_answers(client):
+    assert (await client.get(f"{STATUSES}/etcd-0")).body == {
+        "kind": "ComponentStatus",
+        "apiVersion": "v1",
+        "metadata": {"name": "etcd-0"},
+        "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
+    }
+
+
+async def test_a_component_that_nobody_knows_is_not_found(client):
+    answer = await client.get(f"{STATUSES}/x")
+    assert (answer.status, answer.body["message"]) == (404, 'componentstatus "x" not found')
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ("fieldSelector=metadata.name=etcd-0", ["etcd-0"]),
+        ("fieldSelector=metadata.name!=etcd-0", ["controller-manager", "scheduler"]),
+        ("labelSelector=a", []),
+    ],
+)
+async def test_they_can_be_selected(client, selector, found):
+    assert names(await client.get(f"{STATUSES}?{selector}")) == found
+
+
+async def test_a_table_has_their_conditions(client):
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    answer = await client.get(f"{STATUSES}?fieldSelector=metadata.name=etcd-0", Accept=accept)
+    assert [row["cells"] for row in answer.body["rows"]] == [["etcd-0", "Healthy", "ok", ""]]
+
+
+@pytest.mark.parametrize(
+    ("health", "condition"),
+    [
+        (Health(is_good=True, message="ok"), {"status": "True", "message": "ok"}),
+        (Health(is_good=False, message="no"), {"status": "False", "message": "no"}),
+        (Health(is_good=False, error="lost"), {"status": "False", "error": "lost"}),
+    ],
+)
+async def test_a_condition_tells_what_a_component_answers(client, health, condition):
+    asked = []
+
+    async def probe(url):
+        asked.append(url)
+        return health
+
+    server = client.server
+    call = Call(
+        verb="get",
+        resource=server.resources["", "v1", "componentstatuses"],
+        name="scheduler",
+        user=apiserver.ADMIN,
+    )
+    answer = await ComponentStatuses(probe).get(server.backend, call)
+    assert answer.object()["conditions"] == [{"type": "Healthy"} | condition]
+    assert asked == ["https://127.0.0.1:10259/healthz"]

@@ -1,0 +1,51 @@
+"""What is told of a process that is asked how it is."""
+
+import socket
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
+
+from apiserver.http.probe import SHOWN, probe
+from apiserver.rest.component_statuses import Health
+
+
+@pytest.fixture
+async def server():
+    async def handle(request):
+        if request.path == "/moved":
+            raise web.HTTPFound("/healthz")
+        answers = {
+            "/healthz": web.Response(text="ok"),
+            "/ill": web.Response(status=500, text="secret"),
+            "/long": web.Response(text="x" * (2 * SHOWN)),
+        }
+        return answers[request.path]
+
+    async with RawTestServer(handle) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/moved"])
+async def test_who_is_well_is_quoted(server, path):
+    assert await probe(str(server.make_url(path))) == Health(is_good=True, message="ok")
+
+
+async def test_not_all_of_a_long_answer_is_read(server):
+    health = await probe(str(server.make_url("/long")))
+    assert health.is_good
+    assert 0 < len(health.message) <= SHOWN
+
+
+async def test_of_who_is_ill_only_the_code_is_told(server):
+    health = await probe(str(server.make_url("/ill")))
+    assert health == Health(is_good=False, message="HTTP probe failed with statuscode: 500")
+
+
+async def test_who_does_not_listen_is_ill():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    url = f"https://127.0.0.1:{port}/healthz"
+    assert await probe(url) == Health(
+        is_good=False, message=f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused'
+    )
