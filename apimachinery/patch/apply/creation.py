@@ -8,12 +8,15 @@ for each resource, and then cost little.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import orjson
+
 from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
 from apimachinery.patch.apply.compare import compare
 from apimachinery.patch.apply.elements import FIELD, Element, order
 from apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
 from apimachinery.patch.apply.fieldsv1 import encode
 from apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
+from apimachinery.remembered import remembered
 
 Fields: TypeAlias = dict[str, Any]
 """A set of fields as `fieldsV1` has it, in order. Parts are shared, and so never changed."""
@@ -27,6 +30,11 @@ _PLANS: Final = 256
 _LONGEST: Final = 1000
 """Combinations of members of one type for which it is remembered how they are written, and how long their names are."""
 
+_SPEC: Final = "spec"
+_SPECS: Final = 40
+_LONGEST_SPEC: Final = 16 * 1024
+"""Specs of one kind of which it is remembered how they are written, and how long their texts are."""
+
 _NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
 """The empty object has metadata, which is therefore never written as a whole."""
 
@@ -37,7 +45,18 @@ def writer(versions: Versions, empty: Json) -> Write:
     own = versions.own
     never = union(_NEVER, versions.reset_fields.get(own, EMPTY))
     write = _changed(versions.atoms[own], empty, never)
-    return lambda new: write(versions.at(own, new))
+    # Of many objects that are made alike, such as the pods of a ReplicaSet, the spec is the same.
+    write_spec = remembered(_SPECS, longest=_LONGEST_SPEC)(lambda text: write({_SPEC: orjson.loads(text)}))
+
+    def write_object(new: Json) -> Fields:
+        tree = versions.at(own, new)
+        if _SPEC not in tree:
+            return write(tree)
+        rest = {name: item for name, item in tree.items() if name != _SPEC}
+        fields = write(rest) | write_spec(orjson.dumps(tree[_SPEC]))
+        return {element: fields[element] for element in sorted(fields)}
+
+    return write_object
 
 
 def _changed(atom: Atom, before: Json, never: FieldSet) -> Write:

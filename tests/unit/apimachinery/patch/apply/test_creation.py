@@ -107,3 +107,13 @@ def test_what_is_there_twice_is_one_place():
 
 def test_who_sets_nothing_manages_nothing():
     assert "managedFields" not in assert_same(field_manager(), EMPTY)["metadata"]
+
+
+def test_a_spec_is_written_as_the_first_time_whatever_is_beside_it():
+    manager = field_manager()
+    for name in ("a", "b"):
+        made = assert_same(manager, thing({"replicas": 1}, metadata={"labels": {name: ""}}))
+        assert made["metadata"]["managedFields"][0]["fieldsV1"] == {
+            "f:metadata": {"f:labels": {".": {}, f"f:{name}": {}}},
+            "f:spec": {"f:replicas": {}},
+        }
