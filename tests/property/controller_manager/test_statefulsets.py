@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from apimachinery import meta
-from controller_manager.controllers.statefulset.scene import by_ordinal
-from controller_manager.controllers.statefulset.setview import SetView
 from controller_manager.kinds import PODS, STATEFUL_SETS
 from controller_manager.runtime.actions import NOTHING, Create, Delete
 from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.stateful.scene import by_ordinal
+from controller_manager.workloads.stateful.setview import SetView
 from tests.support.statefulsets import WEB, Sets, claim_template
 
 LIMITS = st.sampled_from([None, 1, 2, "50%"])
@@ -91,7 +91,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def pods_have_names_of_the_set(self):
-        view = SetView.of(self.sets.set)
+        view = SetView.of(STATEFUL_SETS, self.sets.set)
         slots, condemned = by_ordinal(view, map(PodView.of, self.sets.all(PODS)))
         assert len(self.sets.pods) == len([it for it in slots if it.pod]) + len(condemned)
 
@@ -101,7 +101,7 @@ class Life(RuleBasedStateMachine):
 
 def check(sets):
     """What holds of every plan: names that are free, and in order nothing beyond a pod that is not available."""
-    view = SetView.of(sets.set)
+    view = SetView.of(STATEFUL_SETS, sets.set)
     plan = sets.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
     gone = [victim.key.name for it in _of(plan, Delete) for victim in it.victims]
@@ -150,7 +150,7 @@ def end(sets):
         sets.settle()
         sets.clock.advance(60)
     sets.settle()
-    view = SetView.of(sets.set)
+    view = SetView.of(STATEFUL_SETS, sets.set)
     assert sets.pods == sorted(f"web-{ordinal}" for ordinal in view.ordinals)
     assert (sets.status["replicas"], sets.status["readyReplicas"]) == (view.replicas, view.replicas)
     plan = sets.plan(WEB)
@@ -167,7 +167,7 @@ def test_an_update_never_has_more_unavailable_than_allowed(spec, image, replicas
     sets = Sets(**{**spec, "replicas": replicas, "minReadySeconds": 0})
     sets.settle()
     sets.roll(image)
-    allowed = _allowed(SetView.of(sets.set))
+    allowed = _allowed(SetView.of(STATEFUL_SETS, sets.set))
     for _ in range(4 * replicas + 2):
         sets.round()
         going = sum(meta.is_deleting(pod) for pod in sets.all(PODS))

@@ -3,9 +3,9 @@
 import pytest
 
 from apimachinery import meta
-from controller_manager.controllers.statefulset import identity
-from controller_manager.controllers.statefulset.setview import SetView
 from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from controller_manager.workloads.stateful import identity
+from controller_manager.workloads.stateful.setview import SetView
 from tests.support.statefulsets import WEB, Sets, claim_template
 
 
@@ -28,7 +28,7 @@ def orphan(name, *, app="web", **labels):
     ],
 )
 def test_an_ordinal_and_a_name_are_one(name, ordinal):
-    assert identity.ordinal_in(SetView.of(Sets().set), name) == ordinal
+    assert identity.ordinal_in(SetView.of(STATEFUL_SETS, Sets().set), name) == ordinal
 
 
 def test_a_pod_carries_who_it_is():

@@ -3,11 +3,13 @@
 import pytest
 
 from apimachinery import meta
-from controller_manager.controllers.statefulset import keys
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from controller_manager.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from controller_manager.runtime.caches import Change
 from controller_manager.workloads.podview import PodView
 from tests.support.statefulsets import WEB, Sets, claim_template
+
+KEYS = {watch.resource: watch.keys for watch in STATEFUL_SET.watches}
 
 
 def status_writes(sets):
@@ -147,34 +149,34 @@ def test_a_pod_concerns_the_set_that_has_it_and_the_one_that_had_it():
     sets = Sets()
     mine, orphan = pod(owner=sets.set), pod()
     for change in (Change(None, mine), Change(mine, orphan), Change(mine, None)):
-        assert set(keys.of_pod(sets.caches(), change)) == {WEB}
-    assert set(keys.of_pod(sets.caches(), Change(None, orphan))) == set()
+        assert set(KEYS[PODS](sets.caches(), change)) == {WEB}
+    assert set(KEYS[PODS](sets.caches(), Change(None, orphan))) == set()
 
 
 def test_an_orphan_concerns_the_sets_that_may_adopt_it():
     sets = Sets()
-    assert set(keys.of_pod(sets.caches(), Change(None, pod(labels={"app": "web"})))) == {WEB}
-    assert set(keys.of_pod(sets.caches(), Change(None, pod(labels={"app": "other"})))) == set()
+    assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "web"})))) == {WEB}
+    assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "other"})))) == set()
 
 
 def test_another_set_of_the_name_does_not_have_the_pod():
     sets = Sets()
     before = meta.with_metadata(sets.set, uid="before")
-    assert set(keys.of_pod(sets.caches(), Change(None, pod(owner=before)))) == set()
+    assert set(KEYS[PODS](sets.caches(), Change(None, pod(owner=before)))) == set()
 
 
 def test_a_claim_concerns_the_set_whose_name_it_has():
     sets = Sets(volumeClaimTemplates=[claim_template()])
     for name, expected in (("data-web-0", {WEB}), ("data-other-0", set()), ("data-web-x", set())):
         claim = {"metadata": {"name": name, "namespace": "default"}}
-        assert set(keys.of_claim(sets.caches(), Change(claim, None))) == expected
+        assert set(KEYS[PERSISTENT_VOLUME_CLAIMS](sets.caches(), Change(claim, None))) == expected
 
 
 def test_a_revision_concerns_its_set():
     sets = Sets()
     sets.round()
     (revision,) = sets.all(CONTROLLER_REVISIONS)
-    assert set(keys.of_revision(sets.caches(), Change(revision, None))) == {WEB}
+    assert set(KEYS[CONTROLLER_REVISIONS](sets.caches(), Change(revision, None))) == {WEB}
 
 
 def test_what_the_caches_hold_is_never_changed():

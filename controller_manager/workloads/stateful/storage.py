@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from apimachinery import meta
 from controller_manager import kinds
-from controller_manager.controllers.statefulset.setview import SetView
 from controller_manager.runtime.actions import Action, AnyResource, Create, Say, Saying, Update
 from controller_manager.runtime.resource import Tree
 from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.stateful.setview import SetView
 
 Claims = Mapping[str, Tree]
 """The claims that exist, by name."""
@@ -154,19 +154,26 @@ def _owners(owner: SetView, pod: PodView, ordinal: int, claim: Tree) -> list[Tre
 
 def _going_with(owner: SetView, pod: PodView, ordinal: int) -> list[Tree]:
     if owner.claims_go_when_scaled and ordinal not in owner.ordinals:
-        return [meta.controller_reference(pod.object)]
-    return [meta.controller_reference(owner.object)] if owner.claims_go_when_deleted else []
+        return [_reference(owner, pod.object)]
+    return [_reference(owner, owner.object)] if owner.claims_go_when_deleted else []
+
+
+def _reference(owner: SetView, whom: Tree) -> Tree:
+    reference = meta.controller_reference(whom)
+    if owner.controls_claims:
+        return reference
+    return {field: reference[field] for field in ("apiVersion", "kind", "name", "uid")}
 
 
 def _has_other_controller(owner: SetView, pod: PodView, claim: Tree) -> bool:
-    if not (owner.claims_go_when_scaled or owner.claims_go_when_deleted):
+    if not (owner.controls_claims and (owner.claims_go_when_scaled or owner.claims_go_when_deleted)):
         return False
     refs = meta.owner_references(claim)
     return any(ref.get("controller") is True and not _is_ours(owner, pod, ref) for ref in refs)
 
 
 def _is_ours(owner: SetView, pod: PodView, ref: Tree) -> bool:
-    is_set = _is_about(kinds.STATEFUL_SETS, owner.key.name, ref)
+    is_set = _is_about(owner.resource, owner.key.name, ref)
     return is_set or _is_about(kinds.PODS, pod.key.name, ref)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controller_manager import kinds
-from controller_manager.controllers.statefulset import identity, storage
-from controller_manager.controllers.statefulset.setview import SetView
 from controller_manager.runtime.caches import Caches
 from controller_manager.runtime.resource import Tree
 from controller_manager.workloads.claims import Claims, claims_of
 from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.stateful import identity, storage
+from controller_manager.workloads.stateful.setview import SetView
 
 
 def pods(caches: Caches, owner: SetView) -> Claims[PodView]:

@@ -1,15 +1,16 @@
 """What one round of a StatefulSet is decided on: the set, its pods by ordinal, its claims, its two revisions, the time."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from apimachinery import meta
-from controller_manager.controllers.statefulset import identity
-from controller_manager.controllers.statefulset.setview import SetView
-from controller_manager.controllers.statefulset.storage import Claims
 from controller_manager.runtime.resource import Tree
 from controller_manager.workloads.podview import RUNNING, PodView
+from controller_manager.workloads.stateful import identity
+from controller_manager.workloads.stateful.customs import Customs
+from controller_manager.workloads.stateful.setview import SetView
+from controller_manager.workloads.stateful.storage import Claims
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +24,19 @@ class Slot:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     owner: SetView
+    customs: Customs
     slots: tuple[Slot, ...]
     condemned: tuple[PodView, ...]
     """Pods whose ordinals are not wanted, the highest first."""
     claims: Claims
+    history: Sequence[Tree]
+    """The ControllerRevisions that there are, the oldest first."""
     current: Tree
     """The ControllerRevision that pods below the partition have."""
     update: Tree
     """The ControllerRevision of the template as it is now."""
+    kept: Collection[int]
+    """The ordinals whose new pods are made of the current revision."""
     now: datetime
 
     @property
@@ -46,7 +52,8 @@ class Scene:
         return meta.name(self.update)
 
     def is_available(self, pod: PodView) -> bool:
-        return pod.phase == RUNNING and pod.is_available(self.owner.min_ready_seconds, self.now)
+        is_ready = pod.phase == RUNNING and pod.is_available(self.owner.min_ready_seconds, self.now)
+        return is_ready and self.customs.is_settled(pod)
 
     def is_unavailable(self, pod: PodView | None) -> bool:
         return pod is None or pod.deleting or not self.is_available(pod)
@@ -57,12 +64,7 @@ class Scene:
 
     def revision_for(self, ordinal: int) -> Tree:
         """What a new pod is made from."""
-        owner = self.owner
-        if owner.partition is not None:
-            kept = owner.partition
-        else:
-            kept = 0 if owner.on_delete else owner.status.get("currentReplicas") or 0
-        return self.current if ordinal < owner.start + kept else self.update
+        return self.current if ordinal in self.kept else self.update
 
 
 def by_ordinal(owner: SetView, pods: Iterable[PodView]) -> tuple[tuple[Slot, ...], tuple[PodView, ...]]:

@@ -8,11 +8,11 @@ from apimachinery.wellknown import (
     LABEL_POD_INDEX,
     LABEL_STATEFULSET_POD_NAME,
 )
-from controller_manager.controllers.statefulset import storage
-from controller_manager.controllers.statefulset.setview import SetView
 from controller_manager.runtime.resource import Tree
 from controller_manager.workloads import templates
 from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.stateful import storage
+from controller_manager.workloads.stateful.setview import SetView
 
 _HIGHEST_ORDINAL: Final = 2**31 - 1
 

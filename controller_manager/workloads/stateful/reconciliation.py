@@ -1,0 +1,178 @@
+"""One reconciliation of a set, whatever its kind: what is seen, what is done about it, and what is told."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from apimachinery import meta
+from apimachinery.labels import SelectorError
+from apimachinery.status import ApiError
+from controller_manager.kinds import CONTROLLER_REVISIONS, PODS
+from controller_manager.runtime.actions import NOTHING, Action, Plan, Update
+from controller_manager.runtime.caches import Caches
+from controller_manager.runtime.resource import Key, Resource, T, Tree
+from controller_manager.workloads import revisions
+from controller_manager.workloads.claims import Claims
+from controller_manager.workloads.claims import settled as claimed
+from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.revisions import Settled, Wanted
+from controller_manager.workloads.stateful import identity, observe
+from controller_manager.workloads.stateful.customs import Customs, Tended
+from controller_manager.workloads.stateful.scaling import scaled
+from controller_manager.workloads.stateful.scene import Scene, Slot, by_ordinal
+from controller_manager.workloads.stateful.setview import SetView
+
+
+class Rolled(NamedTuple):
+    """What is done about outdated pods."""
+
+    actions: tuple[Action, ...] = ()
+    replaced: tuple[PodView, ...] = ()
+    """Those that go or change because they are outdated."""
+
+
+class Account(NamedTuple):
+    """What a status tells of beside what is seen."""
+
+    collision_count: int
+    actions: tuple[Action, ...] = ()
+    """What was to be done with pods and claims."""
+    replaced: tuple[PodView, ...] = ()
+    error: ApiError | None = None
+    """What ended it."""
+
+
+class _Seen(NamedTuple):
+    owner: SetView
+    pods: Collection[PodView]
+    history: Sequence[Tree]
+    update: Tree
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What the kinds of sets do each in its own way."""
+
+    resource: Resource[Tree]
+    view: Callable[[Tree], SetView]
+    """Or `SelectorError`."""
+    customs: Callable[[SetView, str, datetime], Customs]
+    """By the name of the newest revision."""
+    kept: Callable[[SetView, Sequence[Slot], str], Collection[int]]
+    """The ordinals whose new pods are of the current revision, by the name of the newest."""
+    roll: Callable[[Scene], Rolled]
+    """Asked once the pods are those that there should be."""
+    status: Callable[[Scene, Account], dict[str, Any]]
+
+
+def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
+    tree = caches.of(kind.resource).get(*key)
+    if tree is None:
+        return NOTHING
+    try:
+        owner = kind.view(tree)
+    except SelectorError:
+        return NOTHING  # no server accepts such a set, and trying again would not mend it
+    recorded, pods = observe.revisions(caches, owner), observe.pods(caches, owner)
+    # Whose they are is settled alone: the change brings the key back, and only then they are counted.
+    if first := (*_claimed(owner, CONTROLLER_REVISIONS, recorded), *_claimed(owner, PODS, pods)):
+        return Plan(actions=first)
+    history = revisions.in_order(recorded.owned)
+    settled = _settled(caches, owner, history)
+    scene = _scene(kind, caches, _Seen(owner, pods.owned, history, settled.revision, now))
+    return _planned(kind, scene, settled)
+
+
+def _planned(kind: Kind, scene: Scene, settled: Settled) -> Plan:
+    if scene.owner.deleting:
+        account = Account(settled.collision_count)
+        return NOTHING if settled.actions else Plan(last=partial(_last, kind, scene, settled, account))
+    tended = [scene.customs.tended(pod) for pod in scene.pods if not pod.deleting]
+    patches = tuple(patch for one in tended for patch in one.patches)
+    scaling = scaled(scene)
+    # A pod that changes now is only replaced when it is seen what it has become.
+    rolled = Rolled() if scaling.halted or patches else kind.roll(scene)
+    actions = (*scaling.actions, *rolled.actions)
+    account = Account(settled.collision_count, actions, rolled.replaced)
+    return Plan(
+        actions=(*settled.actions, *patches, *actions),
+        last=partial(_last, kind, scene, settled, account),
+        again_after=_soonest(scene, tended),
+    )
+
+
+# --- what is seen
+
+
+def _claimed(owner: SetView, resource: Resource[T], claims: Claims[T]) -> tuple[Action, ...]:
+    return claimed(claims, resource, owner.object, owner.resource)
+
+
+def _settled(caches: Caches, owner: SetView, history: Sequence[Tree]) -> Settled:
+    wanted = Wanted(
+        owner=owner.object,
+        data=identity.data_of(owner),
+        labels=meta.labels(owner.object["spec"]["template"]),
+        annotations=meta.annotations(owner.object),
+    )
+    named = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
+    return revisions.settle(wanted, history, owner.status.get("collisionCount") or 0, named)
+
+
+def _scene(kind: Kind, caches: Caches, seen: _Seen) -> Scene:
+    owner = seen.owner
+    slots, condemned = by_ordinal(owner, seen.pods)
+    beyond = (identity.ordinal_in(owner, pod.key.name) for pod in condemned)
+    ordinals = (*owner.ordinals, *(ordinal for ordinal in beyond if ordinal is not None))
+    current = owner.status.get("currentRevision")
+    update = meta.name(seen.update)
+    return Scene(
+        owner=owner,
+        customs=kind.customs(owner, update, seen.now),
+        slots=slots,
+        condemned=condemned,
+        claims=observe.claims(caches, owner, ordinals),
+        history=seen.history,
+        current=next((it for it in seen.history if meta.name(it) == current), seen.update),
+        update=seen.update,
+        kept=kind.kept(owner, slots, update),
+        now=seen.now,
+    )
+
+
+# --- what comes last
+
+
+def _last(
+    kind: Kind, scene: Scene, settled: Settled, account: Account, error: ApiError | None
+) -> tuple[Action, ...]:
+    """The status, told even of a round that failed, unless its revision may not exist; then the end of old history."""
+    if error is not None and settled.actions:
+        return ()
+    live = {scene.current_name, scene.update_name, *map(identity.revision_of, scene.pods)}
+    forgotten = revisions.truncated(scene.history, live, scene.owner.revision_history_limit)
+    return (*_told(scene.owner, kind.status(scene, account._replace(error=error))), *forgotten)
+
+
+def _told(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
+    # What counts 0 or lists nothing may be left out, and the same goes for no collisions.
+    if all((owner.status.get(field) or None) == (value or None) for field, value in new.items()):
+        return ()
+    told = {field: value for field, value in {**owner.status, **new}.items() if value != []}
+    body = {**owner.object, "status": told}
+    return (Update(resource=owner.resource, body=body, subresource="status"),)
+
+
+def _soonest(scene: Scene, tended: Sequence[Tended]) -> timedelta | None:
+    """When the next pod that is ready will have been so for long enough, or what waits falls due."""
+    enough = timedelta(seconds=scene.owner.min_ready_seconds)
+    waiting = [
+        pod.ready_since + enough - scene.now
+        for pod in scene.pods
+        if pod.ready_since is not None and not scene.is_available(pod) and not pod.deleting
+    ]
+    due = [one.again_after for one in tended if one.again_after is not None]
+    return min((delay for delay in (*waiting, *due) if delay > timedelta()), default=None)
