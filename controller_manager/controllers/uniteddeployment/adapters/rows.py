@@ -1,0 +1,18 @@
+"""All kinds of workloads that subsets may be. Where a template asks for several, the first one counts."""
+
+from typing import Final
+
+from controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
+from controller_manager.controllers.uniteddeployment.adapters.advanced_statefulset import (
+    ADVANCED_STATEFUL_SET_SUBSETS,
+)
+from controller_manager.controllers.uniteddeployment.adapters.cloneset import CLONE_SET_SUBSETS
+from controller_manager.controllers.uniteddeployment.adapters.deployment import DEPLOYMENT_SUBSETS
+from controller_manager.controllers.uniteddeployment.adapters.statefulset import STATEFUL_SET_SUBSETS
+
+ADAPTERS: Final[tuple[Adapter, ...]] = (
+    STATEFUL_SET_SUBSETS,
+    ADVANCED_STATEFUL_SET_SUBSETS,
+    CLONE_SET_SUBSETS,
+    DEPLOYMENT_SUBSETS,
+)

@@ -1,0 +1,88 @@
+"""The conditions of a UnitedDeployment and of its subsets: when they change, and since when they say that they hold."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from apimachinery.timestamps import format_time, parse_time
+from controller_manager.controllers.uniteddeployment.names import CONDITION_SCHEDULABLE, CONDITION_UPDATED
+from controller_manager.runtime.resource import Tree
+
+Conditions = Sequence[Tree]
+
+TRUE: Final = "True"
+FALSE: Final = "False"
+
+_REVISION_UPDATED: Final = ("UnitedDeploymentRevisionUpdated", "updated to revision {}")
+_REVISION_UPDATING: Final = ("UnitedDeploymentRevisionUpdating", "updating to revision {}")
+
+
+def find(conditions: Conditions, condition_type: str) -> Tree | None:
+    return next((one for one in conditions if one.get("type") == condition_type), None)
+
+
+def without(conditions: Conditions, condition_type: str) -> Conditions:
+    return [one for one in conditions if one.get("type") != condition_type]
+
+
+def transition(condition: Tree) -> datetime:
+    return parse_time(condition["lastTransitionTime"])
+
+
+# --- of a UnitedDeployment
+
+
+def holding(conditions: Conditions, condition_type: str, now: datetime) -> Conditions:
+    """With a condition that is true, and needs no reason."""
+    old = find(conditions, condition_type)
+    if old is not None and old["status"] == TRUE and not old.get("reason"):
+        return conditions
+    since = old["lastTransitionTime"] if old is not None and old["status"] == TRUE else format_time(now)
+    condition = {"type": condition_type, "status": TRUE, "lastTransitionTime": since}
+    return [*without(conditions, condition_type), condition]
+
+
+def updated(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
+    """Whether all pods are of the revision that they are to be; which one that is is told when it changes only."""
+    status, (reason, message) = (
+        (TRUE, _REVISION_UPDATED) if current == expected else (FALSE, _REVISION_UPDATING)
+    )
+    old = find(conditions, CONDITION_UPDATED)
+    if old is not None and old["status"] == status:
+        return conditions
+    condition = {
+        "type": CONDITION_UPDATED,
+        "status": status,
+        "lastTransitionTime": format_time(now),
+        "reason": reason,
+        "message": message.format(expected),
+    }
+    return [*without(conditions, CONDITION_UPDATED), condition]
+
+
+# --- of a subset
+
+
+def schedulable(conditions: Conditions, status: str, reason: str, message: str, now: datetime) -> Conditions:
+    """With what is said of whether pods find nodes there; for the same reason it is said once."""
+    old = find(conditions, CONDITION_SCHEDULABLE)
+    if old is not None and (old["status"], old.get("reason")) == (status, reason):
+        return conditions
+    condition = {
+        "type": CONDITION_SCHEDULABLE,
+        "status": status,
+        "lastTransitionTime": format_time(now),
+        "reason": reason,
+        "message": message,
+    }
+    return [*without(conditions, CONDITION_SCHEDULABLE), condition]
+
+
+def is_unschedulable(conditions: Conditions) -> bool:
+    condition = find(conditions, CONDITION_SCHEDULABLE)
+    return condition is not None and condition["status"] == FALSE
+
+
+def remaining(condition: Tree, period: timedelta, now: datetime) -> timedelta:
+    """Of a period that began when the condition last changed; negative once it is over."""
+    return transition(condition) + period - now

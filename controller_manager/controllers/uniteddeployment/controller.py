@@ -1,0 +1,173 @@
+"""The controller of UnitedDeployments: what it watches, and how one reconciliation is put together."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from apimachinery import meta
+from apimachinery.labels import SelectorError
+from apimachinery.patch.errors import PatchError
+from apimachinery.status import ApiError
+from controller_manager.controllers.uniteddeployment import conditions, keys, observe, revision, status
+from controller_manager.controllers.uniteddeployment.adaptation import standings
+from controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
+from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError
+from controller_manager.controllers.uniteddeployment.goals import goals, settled_standings
+from controller_manager.controllers.uniteddeployment.names import (
+    REASON_FAILED_ALLOCATION,
+    REASON_FAILED_DUPLICATES,
+    REASON_FAILED_FIND,
+    REASON_FAILED_SUBSETS,
+    REASON_NOT_FOUND_SUBSETS,
+)
+from controller_manager.controllers.uniteddeployment.observe import Belongings
+from controller_manager.controllers.uniteddeployment.plan import Managed, manage, marked
+from controller_manager.controllers.uniteddeployment.scene import Scene
+from controller_manager.controllers.uniteddeployment.schedulable import soonest
+from controller_manager.controllers.uniteddeployment.views import UnitedView, UnknownTemplate
+from controller_manager.controllers.uniteddeployment.workload import Goal
+from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
+from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS, UNITED_DEPLOYMENTS
+from controller_manager.runtime.actions import NOTHING, Action, Delete, Plan, Say
+from controller_manager.runtime.caches import Caches
+from controller_manager.runtime.controller import Controller, Watch
+from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads.claims import victim
+
+
+def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
+    view = _view(caches, key)
+    if view is None:
+        return NOTHING
+    found = observe.belongings(caches, view)
+    # Whose they are is settled alone: the change brings the key back, and only then they are counted.
+    if first := observe.claimed(view, found):
+        return Plan(actions=first)
+    workloads = found.of(view.adapter)
+    if problem := observe.nameless(workloads):
+        return Plan(actions=_not_found(view, REASON_FAILED_FIND, problem, "get all Subsets for"))
+    if surplus := observe.duplicates(workloads):
+        return _without_duplicates(view, surplus)
+    return _decided(_scene(caches, view, found, now))
+
+
+def _view(caches: Caches, key: Key) -> UnitedView | None:
+    tree = caches.of(UNITED_DEPLOYMENTS).get(*key)
+    if tree is None or meta.is_deleting(tree):
+        return None  # what it owns goes with it
+    try:
+        return UnitedView.of(tree)
+    except (SelectorError, UnknownTemplate):
+        return None  # no server accepts it, and trying again would not mend it
+
+
+# --- what keeps subsets from being known
+
+
+def _not_found(view: UnitedView, reason: str, problem: str, what: str) -> tuple[Say, Say]:
+    wrapped = f"fail to {what} UnitedDeployment {view.key}: {problem}"
+    return _warning(view, reason, problem), _warning(view, REASON_NOT_FOUND_SUBSETS, wrapped)
+
+
+def _without_duplicates(view: UnitedView, surplus: Sequence[Tree]) -> Plan:
+    """Once they are gone, the key comes back."""
+    resource = view.adapter.resource
+    delete = Delete(
+        resource=resource,
+        victims=tuple(victim(resource, workload) for workload in surplus),
+        propagation="Background",
+    )
+
+    def tell(error: ApiError | None) -> tuple[Action, ...]:
+        if error is None:
+            return ()
+        return _not_found(view, REASON_FAILED_DUPLICATES, str(error), "manage duplicate Subset of")
+
+    return Plan(actions=(delete,), last=tell)
+
+
+def _warning(view: UnitedView, reason: str, message: str) -> Say:
+    return Say(about=view.object, type="Warning", reason=reason, message=message)
+
+
+# --- what is decided
+
+
+def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -> Scene:
+    history = revision.settle(caches, view, found.revisions.owned)
+    subsets = [observe.subset_of(caches, view.adapter, workload) for workload in found.of(view.adapter)]
+    # The first of a name stays; the others are on their way out already.
+    by_name = {subset.name: subset for subset in reversed(subsets)}
+    told = conditions.updated(view.status.get("conditions") or (), history.current, history.expected, now)
+    return Scene(
+        view=view,
+        history=history,
+        subsets=by_name,
+        foreign=[(other, found.of(other)) for other in ADAPTERS if other is not view.adapter],
+        conditions=told,
+        standings=standings(view, by_name, told, history.expected, now),
+        now=now,
+    )
+
+
+def _decided(scene: Scene) -> Plan:
+    first = (*scene.history.actions, *marked(scene))
+    again_after = soonest(standing.check_after for standing in scene.standings.values())
+    try:
+        wanted = goals(scene)
+        managed = manage(scene, wanted)
+    except AllocationError as error:
+        message = f"Specified subset replicas is ineffective: {error}"
+        return Plan(actions=(*first, _warning(scene.view, REASON_FAILED_ALLOCATION, message)))
+    except PatchError as error:
+        return Plan(actions=(*first, _warning(scene.view, REASON_FAILED_SUBSETS, str(error))))
+    return Plan(
+        actions=(*first, *managed.actions),
+        last=partial(_last, scene, wanted, managed),
+        again_after=again_after,
+    )
+
+
+def _last(
+    scene: Scene, wanted: Mapping[str, Goal], managed: Managed, error: ApiError | None
+) -> tuple[Action, ...]:
+    """The status, unless something failed: then it is told when that comes again and goes well."""
+    if error is not None:
+        return ()
+    after = settled_standings(scene, wanted)
+    return status.told(scene, wanted, after, provisioned=managed.provisioned)
+
+
+_PATIENCE: Final = timedelta(milliseconds=50)
+"""Pods become ready in swarms, and each look counts all of them."""
+
+UNITED_DEPLOYMENT: Final = Controller(
+    name="uniteddeployment-controller",
+    queue="uniteddeployment",
+    service_account="",
+    speaks_as="uniteddeployment-controller",
+    needs=tuple(
+        resource
+        for resource in (UNITED_DEPLOYMENTS, *(one.resource for one in ADAPTERS))
+        if resource.group == UNITED_DEPLOYMENTS.group
+    ),
+    watches=(
+        Watch(resource=UNITED_DEPLOYMENTS, keys=keys.of_united),
+        Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
+        *(
+            Watch(resource=one.resource, keys=keys.of_owned(one.resource), patience=_PATIENCE)
+            for one in ADAPTERS
+        ),
+        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE),
+        Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE),
+    ),
+    indexes={
+        PODS: {BY_OWNER: owner_of_pod},
+        REPLICA_SETS: {BY_OWNER: owner_of},
+        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
+        **{one.resource: {BY_OWNER: owner_of} for one in ADAPTERS},
+    },
+    reconcile=reconcile,
+    workers=3,
+)

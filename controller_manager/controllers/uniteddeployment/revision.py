@@ -1,0 +1,63 @@
+"""The history of a UnitedDeployment's template: the revision that holds it, and the end of the oldest ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from apimachinery import meta
+from controller_manager.controllers.uniteddeployment.names import REASON_FAILED_REVISION
+from controller_manager.controllers.uniteddeployment.views import UnitedView
+from controller_manager.kinds import CONTROLLER_REVISIONS
+from controller_manager.runtime.actions import Action, Create, Delete, Saying, Update
+from controller_manager.runtime.caches import Caches
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads import revisions
+from controller_manager.workloads.claims import victim
+from controller_manager.workloads.revisions import Wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    expected: str
+    """The name of the revision that holds the template, as it is or as the actions make it."""
+    current: str
+    """The one that all pods were of last, or this one if it is forgotten."""
+    actions: tuple[Action, ...]
+
+
+def settle(caches: Caches, view: UnitedView, recorded: Sequence[Tree]) -> History:
+    ordered = revisions.in_order(recorded)
+    wanted = Wanted(owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={})
+    named = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
+    settled = revisions.settle(wanted, ordered, view.status.get("collisionCount") or 0, named)
+    expected = meta.name(settled.revision)
+    current = view.status.get("currentRevision") or expected
+    forgotten = _forgotten(view, ordered, {expected, current})
+    return History(
+        expected=expected,
+        current=current if any(meta.name(revision) == current for revision in ordered) else expected,
+        actions=(*forgotten, *(_told(view, action) for action in settled.actions)),
+    )
+
+
+def data_of(view: UnitedView) -> dict[str, Any]:
+    """What a revision holds: the template alone, as a patch that replaces it."""
+    return {"spec": {"template": {**view.object["spec"]["template"], "$patch": "replace"}}}
+
+
+def _forgotten(view: UnitedView, ordered: Sequence[Tree], used: set[str]) -> tuple[Action, ...]:
+    """Of the oldest, as many as are beyond the limit, those that nothing lives by."""
+    live = {*used, (view.status.get("updateStatus") or {}).get("updatedRevision")}
+    oldest = ordered[: max(len(ordered) - view.revision_history_limit, 0)]
+    surplus = tuple(
+        victim(CONTROLLER_REVISIONS, revision) for revision in oldest if meta.name(revision) not in live
+    )
+    return (Delete(resource=CONTROLLER_REVISIONS, victims=surplus),) if surplus else ()
+
+
+def _told(view: UnitedView, action: Action) -> Action:
+    if not isinstance(action, Create | Update):
+        return action
+    failed = (REASON_FAILED_REVISION, "{error}")
+    return replace(action, saying=Saying(about=view.object, failed=failed))
