@@ -16,6 +16,7 @@ from controller_manager.controllers.serviceaccount.controller import SERVICE_ACC
 from controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
 from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
+from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
 from controller_manager.engines.namespaces.engine import NAMESPACE
 from controller_manager.engines.nodelifecycle.engine import NODE_LIFECYCLE
@@ -35,6 +36,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    UNITED_DEPLOYMENT,
     DISRUPTION,
     STALE_POD_DISRUPTION,
     PERSISTENT_VOLUME_BINDER,
