@@ -38,6 +38,7 @@ from apiserver.observe.consistency import ConsistencyMetrics
 from apiserver.observe.objects import ObjectMetrics
 from apiserver.observe.observer import Observer
 from apiserver.observe.requests import RequestMetrics
+from apiserver.packs.lookup import webhooks
 from apiserver.resources.catalog import GROUPS
 from apiserver.resources.columns.lookup import printer_of_kind
 from apiserver.resources.conversion.lookup import CONVERSIONS
@@ -84,6 +85,11 @@ def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
     return Audit(settings.audit_log, policy, clock=clock, chance=chance)
 
 
+def _admission(settings: Settings, catalog: Catalog) -> Admission:
+    plugins = [one for one in PLUGINS if name_of(one) not in settings.disabled_plugins]
+    return Admission([*plugins, *webhooks(settings.packs, catalog)])
+
+
 def _backend(
     kv: KV, catalog: Catalog, schemas: Schemas, settings: Settings, *, clock: Clock, chance: Chance
 ) -> Backend:
@@ -103,7 +109,7 @@ def _backend(
         decoder=AllDecoder(schemas, catalog),
         clock=clock,
         chance=chance,
-        admission=Admission([one for one in PLUGINS if name_of(one) not in settings.disabled_plugins]),
+        admission=_admission(settings, catalog),
         rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
         read_value=read_value,
         rows=catalog.stored_rows,

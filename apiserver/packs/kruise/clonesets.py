@@ -1,0 +1,186 @@
+"""CloneSets of v1alpha1."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from apimachinery import errors, intstr, meta
+from apimachinery.errors import FieldError
+from apimachinery.groups import GroupResource
+from apimachinery.intstr import IntOrString, IntOrStringError
+from apimachinery.paths import ROOT, Path
+from apiserver.packs.built_in import fill_templates
+from apiserver.packs.kruise.changes import changes_beyond
+from apiserver.packs.kruise.priorities import check_priorities, check_scattering
+from apiserver.packs.kruise.template_changes import first_change_but
+from apiserver.rest.backend import Backend
+from apiserver.storage.stored import Tree
+from apiserver.validation.pods.leniency import STRICT
+from apiserver.validation.pods.template import check_pod_template, leniency_towards_template
+from apiserver.validation.rules import NOT_NEGATIVE
+from apiserver.validation.workloads.selected import (
+    check_matches,
+    check_required_selector,
+    check_restarts,
+    selector_of,
+)
+
+View: TypeAlias = Mapping[str, Any]
+
+RECREATE, IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY = "ReCreate", "InPlaceIfPossible", "InPlaceOnly"
+MAX_UNAVAILABLE: Final = "20%"
+PODS: Final = GroupResource("", "pods")
+_SPEC: Final = ROOT.child("spec")
+
+
+def fill(backend: Backend, tree: Tree, old: View | None) -> None:
+    spec = tree["spec"]
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("scaleStrategy", {})
+    fill_templates(backend, spec, old and old["spec"])
+    strategy = spec.setdefault("updateStrategy", {})
+    strategy["type"] = strategy.get("type") or RECREATE
+    if strategy["type"] in (IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY):
+        strategy.setdefault("inPlaceUpdateStrategy", {})
+    strategy.setdefault("partition", 0)
+    strategy.setdefault("maxUnavailable", MAX_UNAVAILABLE)
+    strategy.setdefault("maxSurge", 0)
+
+
+def check(backend: Backend, new: View, old: View | None) -> Iterator[FieldError]:
+    if old is not None:
+        yield from _check_change(new["spec"], old["spec"])
+    spec, before = new["spec"], old and old["spec"]
+    if spec["replicas"] < 0:
+        yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
+    yield from _check_template(spec, before)
+    yield from _check_pods_to_delete(backend, new, old)
+    yield from _check_strategy(spec["updateStrategy"], spec["replicas"], _SPEC.child("updateStrategy"))
+
+
+# --- what pods are made of
+
+
+def _check_template(spec: View, before: View | None) -> Iterator[FieldError]:
+    yield from check_required_selector(spec, _SPEC, "cloneset")
+    selector, template, path = selector_of(spec), spec["template"], _SPEC.child("template")
+    if selector is None:
+        yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
+    else:
+        if not selector.empty:
+            yield from check_matches(template, selector, path)
+        leniency = STRICT if before is None else leniency_towards_template(before["template"])
+        yield from check_pod_template(_with_claims(spec), path, leniency)
+    yield from check_restarts(template, path, "cloneset")
+
+
+def _with_claims(spec: View) -> View:
+    """The template as pods are made of it, with a volume for each claim."""
+    template: View = spec["template"]
+    names = [meta.name(claim) for claim in spec.get("volumeClaimTemplates") or ()]
+    if not names:
+        return template
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    given = template["spec"].get("volumes") or ()
+    return {**template, "spec": {**template["spec"], "volumes": [*given, *volumes]}}
+
+
+# --- how there come to be more or fewer
+
+
+def _check_pods_to_delete(backend: Backend, new: View, old: View | None) -> Iterator[FieldError]:
+    path = _SPEC.child("scaleStrategy", "podsToDelete")
+    names = _pods_to_delete(new)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        yield errors.invalid(path, names, f"duplicated items [{' '.join(repeated)}]")
+        return
+    for name in sorted({*names} - {*_pods_to_delete(old or {})}):
+        problem = _pod_problem(backend, new, name)
+        if problem:
+            yield errors.invalid(path, name, f"find pod {name} {problem}")
+
+
+def _pods_to_delete(tree: View) -> Sequence[str]:
+    strategy = tree.get("spec", {}).get("scaleStrategy") or {}
+    return strategy.get("podsToDelete") or ()
+
+
+def _pod_problem(backend: Backend, clone_set: View, name: str) -> str:
+    stored = backend.seen(PODS, meta.namespace(clone_set), name)
+    if stored is None:
+        return f'failed: Pod "{name}" not found'
+    pod = stored.tree()
+    if meta.is_deleting(pod):
+        return "already terminating"
+    owner = meta.controller_of(pod)
+    is_own = owner is not None and owner.get("uid") == meta.uid(clone_set)
+    return "" if is_own else "owner is not this CloneSet"
+
+
+# --- how they are updated
+
+
+def _check_strategy(strategy: View, replicas: int, path: Path) -> Iterator[FieldError]:
+    kind = strategy["type"]
+    if kind not in (RECREATE, IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY):
+        problem = f"must be '{RECREATE}', {IN_PLACE_IF_POSSIBLE} or '{IN_PLACE_ONLY}'"
+        yield errors.invalid(path.child("type"), kind, problem)
+    numbers = {
+        name: _number(strategy[name], replicas) for name in ("partition", "maxUnavailable", "maxSurge")
+    }
+    yield from _check_number("partition", strategy, numbers, path)
+    if numbers["partition"][0] < 0:
+        yield errors.invalid(path.child("partition"), numbers["partition"][0], NOT_NEGATIVE)
+    yield from check_priorities(strategy.get("priorityStrategy"), path.child("priorityStrategy"))
+    yield from check_scattering(strategy.get("scatterStrategy"), path.child("scatterStrategy"))
+    yield from _check_number("maxUnavailable", strategy, numbers, path)
+    yield from _check_number("maxSurge", strategy, numbers, path)
+    if kind == IN_PLACE_ONLY and numbers["maxSurge"][0] > 0:
+        problem = "can not use maxSurge with strategy type InPlaceOnly"
+        yield errors.invalid(path.child("maxSurge"), str(strategy["maxSurge"]), problem)
+    if replicas > 0 and max(numbers["maxUnavailable"][0], numbers["maxSurge"][0]) < 1:
+        problem = "maxUnavailable and maxSurge should not both be less than 1"
+        yield errors.invalid(path.child("maxUnavailable"), strategy["maxUnavailable"], problem)
+
+
+def _number(value: IntOrString, replicas: int) -> tuple[int, str]:
+    """The number, or why it is none."""
+    try:
+        return intstr.scaled(value, replicas, round_up=True), ""
+    except IntOrStringError as error:
+        return 0, str(error)
+
+
+def _check_number(
+    name: str, strategy: View, numbers: Mapping[str, tuple[int, str]], path: Path
+) -> Iterable[FieldError]:
+    problem = numbers[name][1]
+    if not problem:
+        return ()
+    shown = f"failed GetScaledValueFromIntOrPercent for {name}: {problem}"
+    return (errors.invalid(path.child(name), str(strategy[name]), shown),)
+
+
+# --- what may change
+
+_CHANGEABLE: Final = (
+    "replicas", "template", "lifecycle", "scaleStrategy", "updateStrategy", "minReadySeconds",
+    "progressDeadlineSeconds", "volumeClaimTemplates", "revisionHistoryLimit",
+)  # fmt: skip
+_IMAGE: Final = re.compile(r"/containers/[0-9]+/image")
+
+
+def _check_change(new: View, old: View) -> Iterator[FieldError]:
+    if changes_beyond(new, old, _CHANGEABLE):
+        names = ", ".join(f"'{name}'" for name in _CHANGEABLE[:-1])
+        allowed = f"{names} and '{_CHANGEABLE[-1]}'"
+        yield errors.forbidden(
+            _SPEC, f"updates to cloneset spec for fields other than {allowed} are forbidden"
+        )
+    if new["updateStrategy"]["type"] == IN_PLACE_ONLY:
+        found = first_change_but(_IMAGE, old["template"]["spec"], new["template"]["spec"])
+        if found:
+            problem = f"only allowed to update images in spec for {IN_PLACE_ONLY}, but found {found}"
+            yield errors.forbidden(_SPEC, problem)
