@@ -3,10 +3,24 @@
 Nothing is late and nothing is lost here; what the runtime makes of plans when something is has tests of its own.
 """
 
+from functools import cache
+
 from apimachinery import meta, status
+from apimachinery.patch import merge, strategic
+from apimachinery.schema import builtin
 from apimachinery.timestamps import format_time
 from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Adopt, Confirm, Create, Delete, Patch, Release, Say, Update
+from controller_manager.runtime.actions import (
+    Adopt,
+    Confirm,
+    Create,
+    Delete,
+    Patch,
+    Release,
+    Say,
+    SlowStart,
+    Update,
+)
 from tests.support.cached import Cached
 
 _GRACEFUL = (PODS,)
@@ -160,8 +174,26 @@ class World:
         if not action.holds(found):
             raise status.Conflict("the server has other objects than the cache")
 
-    def _refuse(self, action):
-        raise NotImplementedError(f"nobody here needs {type(action).__name__} yet")
+    def _slow_start(self, action):
+        self._carry_out(action.effects)
+
+    def _patch(self, action):
+        named = {"metadata": {"namespace": action.key.namespace, "name": action.key.name}}
+        self._effect(action.saying, "patch", action.resource, named, lambda: self._patched(action))
+
+    def _patched(self, action):
+        def patched(resource, _):
+            present = self.objects.get(resource, {}).get(tuple(action.key))
+            if present is None:
+                raise status.not_found(resource.group_resource, action.key.name)
+            said = meta.metadata(action.body)
+            expected = {field: said[field] for field in ("uid", "resourceVersion") if field in said}
+            if any(present["metadata"][field] != value for field, value in expected.items()):
+                raise status.conflict(resource.group_resource, action.key.name, "it was changed")
+            changed = _merged(resource, present, action)
+            return present if changed == present else self.put(resource, changed)
+
+        return patched
 
     def _effect(self, saying, verb, resource, body, effect):
         name = meta.name(body)
@@ -187,8 +219,21 @@ _EFFECTS = {
     Release: World._release,
     Say: World._say,
     Confirm: World._confirm,
-    Patch: World._refuse,
+    Patch: World._patch,
+    SlowStart: World._slow_start,
 }
+
+
+def _merged(resource, present, action):
+    if action.kind == "merge":
+        return merge.apply(present, action.body)
+    kind = _types().kind(resource.api_version, resource.kind)
+    return strategic.apply(present, action.body, kind)
+
+
+@cache
+def _types():
+    return builtin.load()
 
 
 def _key(tree):

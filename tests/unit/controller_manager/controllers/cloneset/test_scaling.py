@@ -1,0 +1,297 @@
+"""CloneSets that grow and shrink, round by round."""
+
+import pytest
+
+from apimachinery import meta
+from apimachinery.wellknown import FINALIZER_FOREGROUND
+from controller_manager.kinds import CLONE_SETS, PODS
+from tests.support.clonesets import Clones, template
+
+HOOK = {"preDelete": {"labelsHandler": {"hold": "true"}}}
+
+
+def held():
+    return template(labels={"hold": "true"})
+
+
+def test_from_nothing():
+    clones = Clones(replicas=3)
+    assert [verb for verb, _ in clones.round()] == ["create"] * 3
+    assert clones.said("SuccessfulCreate") == [f"succeed to create pod {name}" for name in clones.pod_names]
+    clones.settle()
+    assert clones.count("replicas", "readyReplicas", "availableReplicas") == [3, 3, 3]
+
+
+def test_what_a_new_pod_is():
+    clones = Clones(replicas=1)
+    clones.round()
+    (pod,) = clones.pods
+    instance = meta.name(pod).removeprefix("web-")
+    assert len(instance) == 5
+    assert meta.generate_name(pod) == "web-"
+    revision = clones.names_of_revisions()[0]
+    assert meta.labels(pod) == {
+        "app": "web",
+        "apps.kruise.io/cloneset-instance-id": instance,
+        "controller-revision-hash": revision,
+        "pod-template-hash": revision.removeprefix("web-"),
+        "lifecycle.apps.kruise.io/state": "PreparingNormal",
+    }
+    assert meta.annotations(pod) == {"lifecycle.apps.kruise.io/timestamp": "2030-01-01T00:00:00Z"}
+    assert pod["spec"]["readinessGates"] == [{"conditionType": "InPlaceUpdateReady"}]
+    assert meta.controller_of(pod)["kind"] == "CloneSet"
+
+
+def test_a_gate_of_the_template_is_there_once():
+    clones = Clones(replicas=1, template=template(readinessGates=[{"conditionType": "InPlaceUpdateReady"}]))
+    clones.round()
+    assert clones.pods[0]["spec"]["readinessGates"] == [{"conditionType": "InPlaceUpdateReady"}]
+
+
+def test_a_pod_is_normal_once_it_has_a_node():
+    clones = Clones(replicas=1)
+    clones.round()
+    clones.round()
+    assert clones.states == ["PreparingNormal"]
+    clones.settle()
+    assert clones.states == ["Normal"]
+
+
+def test_no_name_comes_again():
+    clones = Clones(replicas=2)
+    seen = set()
+    for _ in range(10):
+        clones.settle()
+        assert not seen & {*clones.pod_names}
+        seen |= {*clones.pod_names}
+        for name in clones.pod_names:
+            clones.lose(name)
+    assert len(seen) == 20
+
+
+def test_growth_may_be_limited():
+    clones = Clones(replicas=5, scaleStrategy={"maxUnavailable": 2})
+    assert len(clones.round()) == 2
+    assert clones.said("ScaleUpLimited") == [
+        "scaleUp is limited because of scaleStrategy.maxUnavailable, limit: 2"
+    ]
+    clones.run(clones.pod_names[0])
+    clones.round()
+    clones.run(clones.pod_names[0])
+    assert len([it for it in clones.round() if it[0] == "create"]) == 1
+    clones.settle()
+    assert clones.count("replicas", "availableReplicas") == [5, 5]
+
+
+def test_shrinks():
+    clones = Clones(replicas=5)
+    clones.settle()
+    clones.scale(3)
+    assert [verb for verb, _ in clones.round()] == ["delete", "delete"]
+    assert len(clones.said("SuccessfulDelete")) == 2
+    clones.settle()
+    assert clones.count("replicas") == [3]
+
+
+def test_pods_that_are_not_available_yet_are_not_made_fewer():
+    clones = Clones(replicas=5, minReadySeconds=9999)
+    clones.settle()
+    clones.scale(3)
+    assert clones.round() == []
+
+
+def test_who_is_not_ready_goes_first():
+    clones = Clones(replicas=3)
+    clones.settle()
+    broken = clones.pod_names[1]
+    clones.run(broken, ready=False)
+    clones.scale(2)
+    assert clones.round() == [("delete", broken)]
+
+
+def test_who_is_cheaper_goes_first():
+    clones = Clones(replicas=3)
+    clones.settle()
+    cheap = clones.pod_names[2]
+    cost = {"controller.kubernetes.io/pod-deletion-cost": "-5"}
+    clones.put(PODS, meta.with_annotations(clones.get(PODS, cheap), cost))
+    clones.scale(2)
+    assert clones.round() == [("delete", cheap)]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "survivor"),
+    [
+        pytest.param([], "n3", id="pods on one node go first"),
+        pytest.param([{"topologyKey": "zone"}], "n1", id="pods in one zone go first"),
+    ],
+)
+def test_pods_are_spread_when_they_go(constraints, survivor):
+    clones = Clones(replicas=3, template=template(topologySpreadConstraints=constraints))
+    clones.add_nodes(n1="a", n2="b", n3="b")
+    clones.round()
+    places = {"n1": "n1", "n2": "n2", "n3": "n3"} if constraints else {"n1": "n1", "n2": "n1", "n3": "n3"}
+    for name, node in zip(clones.pod_names, places.values(), strict=True):
+        clones.run(name, node=node)
+    clones.settle()
+    clones.scale(2)
+    clones.settle()
+    assert survivor in {pod["spec"]["nodeName"] for pod in clones.pods}
+    assert len({pod["spec"]["nodeName"] for pod in clones.pods}) == 2
+
+
+# --- pods that somebody names
+
+
+def test_a_pod_with_the_label_is_replaced():
+    clones = Clones(replicas=3)
+    clones.settle()
+    named = clones.pod_names[1]
+    clones.specify(named)
+    assert clones.round() == [("delete", named)]
+    clones.settle()
+    assert clones.count("replicas", "readyReplicas") == [3, 3]
+    assert named not in clones.pod_names
+
+
+def test_a_pod_in_the_list_goes_and_then_its_name():
+    clones = Clones(replicas=3)
+    clones.settle()
+    named = clones.pod_names[0]
+    clones.change_spec("scaleStrategy", to={"podsToDelete": [named]})
+    clones.scale(2)
+    assert clones.round() == [("delete", named)]
+    clones.settle()
+    assert clones.count("replicas") == [2]
+    assert clones.set["spec"]["scaleStrategy"] == {"podsToDelete": []}
+
+
+def test_no_more_named_pods_go_than_may_be_unavailable():
+    clones = Clones(replicas=5)
+    clones.settle()
+    for name in clones.pod_names[:3]:
+        clones.specify(name)
+    assert len(clones.round()) == 1
+
+
+def test_named_pods_that_are_not_ready_go_at_once():
+    clones = Clones(replicas=5)
+    clones.settle()
+    for name in clones.pod_names[:3]:
+        clones.run(name, ready=False)
+        clones.specify(name)
+    assert len(clones.round()) == 3
+
+
+def test_a_stand_in_comes_before_a_named_pod_goes():
+    clones = Clones(replicas=5, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
+    clones.settle()
+    named = clones.pod_names[0]
+    clones.specify(named)
+    assert [verb for verb, _ in clones.round()] == ["create"]
+    assert clones.round() == [("patch", clones.pod_names[-1])]
+    clones.settle()
+    assert named not in clones.pod_names
+    assert clones.count("replicas", "availableReplicas") == [5, 5]
+
+
+# --- pods that are held
+
+
+def test_a_pod_that_is_held_waits_for_its_end():
+    clones = Clones(replicas=2, lifecycle=HOOK, template=held())
+    clones.settle()
+    clones.scale(1)
+    clones.settle()
+    assert clones.states == ["Normal", "PreparingDelete"]
+    (waiting,) = [it for it in clones.pods if "PreparingDelete" in meta.labels(it).values()]
+    clones.label(meta.name(waiting), hold="false")
+    assert clones.round() == [("delete", meta.name(waiting))]
+
+
+def test_a_pod_that_is_wanted_again_lives_on():
+    clones = Clones(replicas=2, lifecycle=HOOK, template=held())
+    clones.settle()
+    names = clones.pod_names
+    clones.scale(1)
+    clones.settle()
+    clones.scale(2)
+    clones.settle()
+    assert (clones.states, clones.pod_names) == (["Normal", "Normal"], names)
+
+
+def test_one_out_of_service_does_not():
+    hook = {"preDelete": {**HOOK["preDelete"], "markPodNotReady": True}}
+    clones = Clones(replicas=2, lifecycle=hook, template=held())
+    clones.settle()
+    clones.scale(1)
+    clones.settle()
+    clones.scale(2)
+    clones.settle()
+    assert clones.states == ["Normal", "PreparingDelete"]
+
+
+def test_a_pod_that_waits_for_its_end_may_be_replaced():
+    clones = Clones(
+        replicas=2, lifecycle=HOOK, template=held(), scaleStrategy={"excludePreparingDelete": True}
+    )
+    clones.settle()
+    clones.specify(clones.pod_names[0])
+    clones.settle()
+    assert clones.states == ["Normal", "Normal", "PreparingDelete"]
+
+
+def test_a_pod_that_is_to_be_held_is_normal_when_it_is():
+    clones = Clones(replicas=1, lifecycle={"preNormal": {"finalizersHandler": ["example.com/ready"]}})
+    clones.settle()
+    assert clones.states == ["PreparingNormal"]
+    clones.put(PODS, meta.with_finalizer(clones.pods[0], "example.com/ready"))
+    clones.settle()
+    assert clones.states == ["Normal"]
+
+
+# --- whose the pods are
+
+
+def test_a_pod_that_is_not_selected_any_more_is_let_go():
+    clones = Clones(replicas=2)
+    clones.settle()
+    stray = clones.pod_names[0]
+    clones.label(stray, app="other")
+    assert clones.round() == [("release", stray)]
+    clones.settle()
+    assert clones.count("replicas") == [2]
+
+
+def test_a_pod_of_nobody_stays_so():
+    clones = Clones(replicas=0)
+    clones.add(
+        PODS,
+        {
+            "metadata": {"name": "lone", "namespace": "default", "labels": {"app": "web"}},
+            "spec": template()["spec"],
+        },
+    )
+    clones.settle()
+    assert meta.owner_references(clones.get(PODS, "lone")) == ()
+
+
+def test_a_set_that_is_deleted_is_only_told_of():
+    clones = Clones(replicas=2)
+    clones.settle()
+    ending = meta.with_finalizer(clones.set, FINALIZER_FOREGROUND)
+    clones.put(CLONE_SETS, meta.with_metadata(ending, deletionTimestamp="2030-01-01T00:00:00Z"))
+    clones.scale(5)
+    assert clones.round() == []
+    assert clones.status["observedGeneration"] == 2
+
+
+def test_a_set_that_is_gone_is_nothing():
+    clones = Clones()
+    clones.remove(CLONE_SETS, "web")
+    assert clones.round() == []
+
+
+def test_a_selector_that_nobody_accepts_is_left_alone():
+    clones = Clones(selector={"matchExpressions": [{"key": "a", "operator": "Sometimes"}]})
+    assert clones.round() == []

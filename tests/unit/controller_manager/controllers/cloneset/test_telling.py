@@ -1,0 +1,177 @@
+"""What a CloneSet says of itself: counts, revisions, progress, and failures."""
+
+import pytest
+
+from apimachinery import conditions, meta, status
+from controller_manager.kinds import CLONE_SETS, CONTROLLER_REVISIONS, PODS
+from tests.support.clonesets import IN_PLACE, WEB, Clones, template
+
+
+def settled(**spec):
+    clones = Clones(**spec)
+    clones.settle()
+    return clones
+
+
+def progress(clones):
+    said = conditions.get(clones.set, "Progressing")
+    return said["status"], said["reason"], said["message"]
+
+
+def test_a_whole_status():
+    clones = settled(replicas=2)
+    revision = clones.names_of_revisions()[0]
+    assert clones.status == {
+        "observedGeneration": 1,
+        "replicas": 2,
+        "readyReplicas": 2,
+        "availableReplicas": 2,
+        "updatedReplicas": 2,
+        "updatedReadyReplicas": 2,
+        "updatedAvailableReplicas": 2,
+        "expectedUpdatedReplicas": 2,
+        "currentRevision": revision,
+        "updateRevision": revision,
+        "collisionCount": 0,
+        "labelSelector": "app=web",
+    }
+
+
+def test_ready_is_not_available():
+    clones = settled(replicas=2, minReadySeconds=30)
+    assert clones.count("readyReplicas", "availableReplicas", "updatedAvailableReplicas") == [2, 0, 0]
+    assert clones.plan_web().again_after.total_seconds() == 30
+    clones.clock.advance(30)
+    clones.settle()
+    assert clones.count("readyReplicas", "availableReplicas", "updatedAvailableReplicas") == [2, 2, 2]
+
+
+def test_an_update_that_is_not_ready_ends_all_the_same():
+    clones = settled(replicas=1, updateStrategy=IN_PLACE)
+    clones.roll()
+    clones.round()
+    clones.round()
+    assert clones.status["currentRevision"] == clones.status["updateRevision"]
+    assert clones.count("updatedReplicas", "updatedReadyReplicas") == [1, 0]
+
+
+def test_a_revision_is_what_upstream_writes():
+    clones = settled(replicas=1)
+    (revision,) = clones.all(CONTROLLER_REVISIONS)
+    assert revision["revision"] == 1
+    assert revision["data"] == {"spec": {"template": {**template(), "$patch": "replace"}}}
+    assert meta.annotations(revision) == {"kruise.io/cloneset-volumeclaimtemplate-hash": ""}
+    assert meta.labels(revision)["app"] == "web"
+
+
+def test_a_stranger_with_the_name_of_the_revision_counts_as_a_collision():
+    clones = Clones(replicas=1)
+    (create, *_) = clones.plan_web().actions
+    (body,) = create.bodies
+    clones.add(
+        CONTROLLER_REVISIONS,
+        {**body, "metadata": {"name": meta.name(body), "namespace": "default"}, "data": {}},
+    )
+    clones.settle()
+    assert clones.status["collisionCount"] == 1
+    assert clones.status["updateRevision"] != meta.name(body)
+
+
+def test_a_failure_to_create_is_told():
+    clones = Clones(replicas=2)
+    clones.add = lambda resource, tree: refuse(clones, resource, tree)
+    clones.round()
+    clones.round()
+    assert clones.said("FailedCreate")[0].startswith("failed to create pod: pods is forbidden, pod: web-")
+    assert conditions.get(clones.set, "FailedScale")["message"] == "pods is forbidden"
+
+
+def refuse(clones, resource, tree):
+    if resource is PODS:
+        raise status.Forbidden("pods is forbidden")
+    return type(clones).add(clones, resource, tree)
+
+
+def test_nothing_is_told_twice():
+    clones = settled(replicas=3, progressDeadlineSeconds=600)
+    assert clones.plan_web().actions == ()
+    assert clones.plan_web().last(None) == ()
+    writes, _ = clones.reconcile(WEB)
+    assert writes == []
+
+
+# --- progress
+
+
+def test_without_a_deadline_nothing_is_said():
+    assert conditions.of(settled(replicas=1).set) == ()
+
+
+def test_progress_to_the_end():
+    clones = Clones(replicas=2, progressDeadlineSeconds=60)
+    clones.round()
+    assert progress(clones) == ("True", "CloneSetUpdated", "CloneSet is progressing")
+    clones.settle()
+    assert progress(clones) == ("True", "CloneSetAvailable", "CloneSet is available")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        pytest.param({"paused": True}, ("True", "CloneSetPaused", "CloneSet is paused"), id="paused"),
+        pytest.param(
+            {"partition": 1},
+            ("True", "ProgressPartitionAvailable", "CloneSet has been paused due to partition ready"),
+            id="partition",
+        ),
+    ],
+)
+def test_a_rollout_may_rest(strategy, expected):
+    clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=strategy)
+    clones.roll()
+    clones.settle()
+    assert progress(clones) == expected
+
+
+def test_a_rollout_that_stands_still_is_too_late():
+    clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
+    clones.roll()
+    clones.round()
+    clones.round()
+    assert clones.plan_web().again_after.total_seconds() == 60
+    clones.clock.advance(60)
+    clones.round()
+    revision = clones.status["updateRevision"]
+    late = ("False", "ProgressDeadlineExceeded", f"CloneSet revision {revision} has timed out progressing")
+    assert progress(clones) == late
+    clones.clock.advance(60)
+    clones.round()
+    assert progress(clones) == late
+    clones.roll("a:3")
+    clones.round()
+    assert progress(clones)[1] == "CloneSetUpdated"
+    clones.settle()
+    assert progress(clones)[1] == "CloneSetAvailable"
+
+
+def test_what_moves_is_not_too_late():
+    clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
+    clones.roll()
+    clones.round()
+    clones.round()
+    clones.clock.advance(59)
+    for _ in range(3):
+        clones.run_all()
+        clones.round()
+    clones.clock.advance(59)
+    clones.round()
+    assert progress(clones)[1] == "CloneSetUpdated"
+
+
+def test_the_words_of_a_failure_that_comes_again_are_no_news():
+    clones = settled(replicas=2, updateStrategy={"type": "InPlaceOnly"})
+    clones.roll("a:2", terminationGracePeriodSeconds=1)
+    clones.settle()
+    version = meta.resource_version(clones.get(CLONE_SETS, "web"))
+    clones.round()
+    assert meta.resource_version(clones.get(CLONE_SETS, "web")) == version

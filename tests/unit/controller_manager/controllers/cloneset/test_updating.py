@@ -1,0 +1,329 @@
+"""CloneSets that roll, round by round: made anew or in place, as far as partition, pause and limits let them."""
+
+import pytest
+
+from apimachinery import conditions, meta
+from controller_manager.kinds import PODS
+from tests.support.clonesets import IN_PLACE, Clones, claim_template, template
+
+HOOK = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}}}
+STATE = "apps.kruise.io/inplace-update-state"
+GRACE = "apps.kruise.io/inplace-update-grace"
+
+
+def settled(**spec):
+    clones = Clones(**spec)
+    clones.settle()
+    clones.events.clear()
+    return clones
+
+
+def gate(clones, name):
+    condition = conditions.get(clones.get(PODS, name), "InPlaceUpdateReady")
+    return condition["status"], condition.get("reason")
+
+
+# --- made anew
+
+
+def test_a_pod_is_named_then_deleted_then_made_anew():
+    clones = settled(replicas=3)
+    clones.roll()
+    ((verb, name),) = clones.round()
+    assert verb == "patch"
+    assert meta.labels(clones.get(PODS, name))["apps.kruise.io/specified-delete"] == "true"
+    revision = clones.status["updateRevision"]
+    assert clones.said("SuccessfulUpdatePodReCreate") == [
+        f"successfully patch pod {name} specified-delete for update(revision {revision})"
+    ]
+    assert clones.round() == [("delete", name)]
+    assert [verb for verb, _ in clones.round()] == ["create"]
+    clones.settle()
+    assert clones.images == ["a:2"] * 3
+
+
+def test_a_partition_is_kept():
+    clones = settled(replicas=5, updateStrategy={"partition": 3, "maxUnavailable": 1})
+    before = clones.status["currentRevision"]
+    clones.roll()
+    clones.settle()
+    assert clones.images == ["a:1"] * 3 + ["a:2"] * 2
+    assert clones.count("expectedUpdatedReplicas", "updatedReplicas") == [2, 2]
+    assert clones.status["currentRevision"] == before != clones.status["updateRevision"]
+
+
+def test_a_lost_pod_comes_back_as_it_was():
+    clones = settled(replicas=4, updateStrategy={"partition": 2})
+    clones.roll()
+    clones.settle()
+    for pod in clones.pods:
+        clones.lose(meta.name(pod))
+        clones.settle()
+        assert clones.images == ["a:1", "a:1", "a:2", "a:2"]
+
+
+def test_a_partition_that_ends_lets_the_rest_go():
+    clones = settled(replicas=4, updateStrategy={"partition": "50%"})
+    clones.roll()
+    clones.settle()
+    clones.strategy(partition=0)
+    clones.settle()
+    assert clones.images == ["a:2"] * 4
+    assert clones.status["currentRevision"] == clones.status["updateRevision"]
+
+
+def test_a_paused_set_does_not_roll_but_grows():
+    clones = settled(replicas=2, updateStrategy={"paused": True})
+    clones.roll()
+    clones.scale(3)
+    clones.settle()
+    assert clones.images == ["a:1", "a:1", "a:2"]
+
+
+def test_a_surge_comes_first():
+    clones = settled(replicas=3, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
+    clones.roll()
+    assert [verb for verb, _ in clones.round()] == ["create"]
+    clones.settle()
+    assert (clones.images, clones.count("replicas")) == (["a:2"] * 3, [3])
+
+
+def test_going_back_takes_up_the_old_revision():
+    clones = settled(replicas=2)
+    clones.roll("a:2")
+    clones.settle()
+    clones.roll("a:1")
+    clones.settle()
+    assert len(clones.names_of_revisions()) == 2
+    assert clones.images == ["a:1", "a:1"]
+
+
+# --- in place
+
+
+def test_an_image_changes_in_place():
+    clones = settled(replicas=2, updateStrategy=IN_PLACE)
+    before = {meta.name(pod): meta.uid(pod) for pod in clones.pods}
+    clones.roll()
+    assert [verb for verb, _ in clones.round()] == ["patch", "patch"], "its gate, and itself"
+    ((name, pod),) = [
+        (meta.name(it), it) for it in clones.pods if it["spec"]["containers"][0]["image"] == "a:2"
+    ]
+    assert gate(clones, name) == ("False", "StartInPlaceUpdate")
+    assert conditions.is_false(pod, "Ready")
+    assert meta.annotations(pod)[STATE] == (
+        f'{{"revision":"{clones.status["updateRevision"]}","updateTimestamp":"2030-01-01T00:00:00Z",'
+        '"lastContainerStatuses":{"c":{"imageID":"id-a:1"}},"updateImages":true}'
+    )
+    assert clones.round() == [], "nothing before its container runs anew"
+    clones.run(name)
+    clones.round()
+    assert gate(clones, name) == ("True", None)
+    clones.settle()
+    assert {meta.name(pod): meta.uid(pod) for pod in clones.pods} == before
+    assert (clones.images, clones.states) == (["a:2", "a:2"], ["Normal", "Normal"])
+    revision = clones.status["updateRevision"]
+    assert {*clones.said("SuccessfulUpdatePodInPlace")} == {
+        f"successfully update pod {it} in-place(revision {revision})" for it in before
+    }
+
+
+def test_a_share_leaves_one_to_update():
+    clones = settled(replicas=4, updateStrategy={**IN_PLACE, "partition": "99%"})
+    clones.roll()
+    clones.settle()
+    assert clones.images == ["a:1"] * 3 + ["a:2"]
+    assert clones.count("expectedUpdatedReplicas", "updatedReadyReplicas") == [1, 1]
+
+
+def test_labels_and_annotations_change_in_place():
+    clones = settled(replicas=2, updateStrategy=IN_PLACE, template=template(labels={"old": "1"}))
+    names = clones.pod_names
+    clones.roll("a:1", labels={"new": "1"}, annotations={"note": "x"})
+    clones.settle()
+    assert clones.pod_names == names
+    for pod in clones.pods:
+        assert meta.labels(pod)["new"] == "1"
+        assert "old" not in meta.labels(pod)
+        assert meta.annotations(pod)["note"] == "x"
+        assert conditions.is_true(pod, "Ready")
+
+
+def test_what_cannot_change_in_place_is_made_anew():
+    clones = settled(replicas=2, updateStrategy=IN_PLACE)
+    names = clones.pod_names
+    clones.roll("a:2", terminationGracePeriodSeconds=5)
+    clones.settle()
+    assert not {*names} & {*clones.pod_names}
+    assert clones.images == ["a:2"] * 2
+
+
+def test_or_stays_as_it_is():
+    clones = settled(replicas=2, updateStrategy={"type": "InPlaceOnly"})
+    clones.roll("a:2", terminationGracePeriodSeconds=5)
+    assert clones.round() == []
+    name = clones.status["conditions"][0]["message"].split()[2]
+    assert name in clones.pod_names
+    assert clones.status["conditions"][0] == {
+        "type": "FailedUpdate",
+        "status": "True",
+        "message": f"find Pod {name} update strategy is InPlaceOnly but can not update in-place",
+        "lastTransitionTime": "2030-01-01T00:00:00Z",
+    }
+    clones.settle()
+    assert clones.images == ["a:1", "a:1"]
+
+
+@pytest.mark.parametrize(("kind", "is_kept"), [("InPlaceIfPossible", False), ("InPlaceOnly", True)])
+def test_other_claims_need_another_pod(kind, is_kept):
+    clones = settled(replicas=1, updateStrategy={"type": kind}, volumeClaimTemplates=[claim_template()])
+    names = clones.pod_names
+    clones.change_spec("volumeClaimTemplates", to=[claim_template(size="2Gi")])
+    clones.settle()
+    assert clones.pod_names == names, "claims alone are no revision"
+    clones.roll()
+    clones.settle()
+    assert (clones.pod_names == names) is is_kept
+
+
+def test_a_period_of_grace():
+    strategy = {**IN_PLACE, "inPlaceUpdateStrategy": {"gracePeriodSeconds": 10}}
+    clones = settled(replicas=1, updateStrategy=strategy)
+    (name,) = clones.pod_names
+    clones.roll()
+    clones.round()
+    assert gate(clones, name) == ("False", "StartInPlaceUpdate")
+    assert clones.images == ["a:1"]
+    assert GRACE in meta.annotations(clones.get(PODS, name))
+    clones.clock.advance(4)
+    clones.run_all()
+    assert clones.plan_web().again_after.total_seconds() == 6
+    clones.clock.advance(6)
+    clones.round()
+    assert clones.images == ["a:2"]
+    clones.settle()
+    assert GRACE not in meta.annotations(clones.get(PODS, name))
+    assert conditions.is_true(clones.get(PODS, name), "Ready")
+    assert clones.states == ["Normal"]
+
+
+def test_a_third_revision_waits_for_the_grace_of_the_second():
+    strategy = {**IN_PLACE, "inPlaceUpdateStrategy": {"gracePeriodSeconds": 10}}
+    clones = settled(replicas=1, updateStrategy=strategy)
+    clones.roll("a:2")
+    clones.settle()
+    clones.roll("a:3")
+    clones.settle()
+    assert clones.images == ["a:1"]
+    for _ in range(3):
+        clones.clock.advance(10)
+        clones.settle()
+    assert clones.images == ["a:3"]
+
+
+def test_a_pod_that_is_held_is_prepared_and_checked():
+    clones = settled(
+        replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
+    )
+    (name,) = clones.pod_names
+    clones.roll("a:2", labels={"hold": "true"})
+    clones.settle()
+    assert (clones.states, clones.images) == (["PreparingUpdate"], ["a:1"])
+    clones.label(name, hold="no")
+    clones.settle()
+    assert (clones.states, clones.images) == (["Updated"], ["a:2"])
+    assert clones.count("readyReplicas", "availableReplicas") == [1, 0]
+    clones.label(name, hold="true")
+    clones.settle()
+    assert (clones.states, clones.count("availableReplicas")) == (["Normal"], [1])
+
+
+def test_a_prepared_pod_whose_update_is_taken_back_lives_on():
+    clones = settled(
+        replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
+    )
+    clones.roll("a:2", labels={"hold": "true"})
+    clones.settle()
+    clones.roll("a:1", labels={"hold": "true"})
+    clones.settle()
+    assert (clones.states, clones.images) == (["Normal"], ["a:1"])
+
+
+def test_an_updated_pod_that_nobody_holds_yet_is_held_for_the_next():
+    clones = settled(
+        replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
+    )
+    (name,) = clones.pod_names
+    clones.roll("a:2", labels={"hold": "true"})
+    clones.settle()
+    clones.label(name, hold="no")
+    clones.settle()
+    clones.roll("a:3", labels={"hold": "true"})
+    clones.settle()
+    assert clones.states == ["PreparingUpdate"]
+    assert meta.labels(clones.get(PODS, name))["hold"] == "true"
+
+
+# --- which pods, and how many
+
+
+def test_who_is_not_ready_is_updated_first():
+    clones = settled(replicas=3)
+    broken = clones.pod_names[1]
+    clones.run(broken, ready=False)
+    clones.round()
+    clones.roll()
+    assert clones.round() == [("patch", broken)]
+
+
+def test_an_update_that_never_becomes_ready_goes_no_further():
+    clones = settled(replicas=5, updateStrategy={**IN_PLACE, "maxUnavailable": 2})
+    clones.roll()
+    for _ in range(10):
+        clones.round()
+        for name in clones.pod_names:
+            image = clones.get(PODS, name)["spec"]["containers"][0]["image"]
+            clones.run(name, ready=image == "a:1")
+    assert clones.images == ["a:1"] * 3 + ["a:2"] * 2
+
+
+def test_priority():
+    strategy = {"partition": 1, "priorityStrategy": {"orderPriority": [{"orderedKey": "turn"}]}}
+    clones = settled(replicas=2)
+    late, early = clones.pod_names
+    clones.label(late, turn="2")
+    clones.label(early, turn="10")
+    clones.strategy(**strategy)
+    clones.roll()
+    assert clones.round() == [("patch", early)]
+
+
+def test_scatter():
+    clones = settled(replicas=6, updateStrategy={"scatterStrategy": [{"key": "kind", "value": "x"}]})
+    marked = clones.pod_names[:3]
+    for name in marked:
+        clones.label(name, kind="x")
+    clones.roll()
+    gone = []
+    for _ in range(40):
+        gone += [name for verb, name in clones.round() if verb == "delete"]
+        clones.run_all()
+    kinds = ["x" if name in marked else "-" for name in gone]
+    assert kinds == ["x", "-", "x", "-", "x", "-"]
+
+
+def test_a_pod_that_is_named_already_is_not_named_again():
+    clones = settled(replicas=2, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
+    for name in clones.pod_names:
+        clones.specify(name)
+    clones.roll()
+    clones.round()
+    assert clones.said("SuccessfulUpdatePodReCreate") == []
+
+
+def test_old_revisions_are_forgotten():
+    clones = settled(replicas=1, updateStrategy=IN_PLACE, revisionHistoryLimit=2)
+    for number in range(2, 8):
+        clones.roll(f"a:{number}")
+        clones.settle()
+    assert len(clones.names_of_revisions()) == 3, "two that are past, and the current one"

@@ -1,0 +1,203 @@
+"""One pod that is updated in place: its gate, its record, and when it is done."""
+
+import orjson
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.workloads.inplace import record
+from controller_manager.workloads.inplace.change import Change
+from controller_manager.workloads.inplace.update import (
+    NO_STEP,
+    Order,
+    begin,
+    is_finished,
+    is_in_service,
+    step,
+)
+from controller_manager.workloads.podview import PodView
+
+NOW = SteppedClock().now()
+LATER = "2030-01-01T00:00:00Z"
+CHANGE = Change(revision="web-2", images={"c": "a:2"}, labels={"v": "2", "old": None}, annotations={"n": "1"})
+SERVING = [{"type": "InPlaceUpdateReady", "status": "True"}, {"type": "Ready", "status": "True"}]
+
+
+def state(**last):
+    return orjson.dumps(
+        {"revision": "web-2", "updateTimestamp": LATER, "lastContainerStatuses": last}
+    ).decode()
+
+
+def pod(*, image="a:2", conditions=SERVING, gate=True, annotations=None, status=None):
+    statuses = [{"name": "c", "image": "a:1", "imageID": "id-1"}] if status is None else status
+    spec = {"containers": [{"name": "c", "image": image}]}
+    if gate:
+        spec["readinessGates"] = [{"conditionType": "InPlaceUpdateReady"}]
+    return PodView.of(
+        {
+            "metadata": {
+                "name": "web-x",
+                "namespace": "default",
+                "uid": "u",
+                "resourceVersion": "7",
+                "annotations": annotations or {},
+            },
+            "spec": spec,
+            "status": {"phase": "Running", "conditions": conditions, "containerStatuses": statuses},
+        }
+    )
+
+
+def ordered(grace=0):
+    return Order(change=CHANGE, labels={"controller-revision-hash": "web-2"}, grace_seconds=grace)
+
+
+# --- begin
+
+
+def test_the_gate_is_shut_before_the_pod_changes():
+    shut, made = begin(pod(), ordered(), NOW)
+    assert (shut.subresource, made.subresource) == ("status", "")
+    assert shut.body["metadata"] == {"uid": "u", "resourceVersion": "7"}
+    said = {it["type"]: (it["status"], it["reason"]) for it in shut.body["status"]["conditions"]}
+    assert said == {
+        "InPlaceUpdateReady": ("False", "StartInPlaceUpdate"),
+        "Ready": ("False", "ReadinessGatesNotReady"),
+    }
+
+
+def test_what_changes():
+    *_, made = begin(pod(), ordered(), NOW)
+    labels = {
+        "v": "2",
+        "old": None,
+        "controller-revision-hash": "web-2",
+        "lifecycle.apps.kruise.io/state": "Updating",
+    }
+    assert made.body["metadata"]["labels"] == labels
+    assert made.body["spec"] == {"containers": [{"name": "c", "image": "a:2"}]}
+    annotations = made.body["metadata"]["annotations"]
+    assert annotations["n"] == "1"
+    assert orjson.loads(annotations["apps.kruise.io/inplace-update-state"]) == {
+        "revision": "web-2",
+        "updateTimestamp": LATER,
+        "lastContainerStatuses": {"c": {"imageID": "id-1"}},
+        "updateImages": True,
+    }
+
+
+def test_without_a_gate_nothing_is_shut():
+    assert len(begin(pod(gate=False), ordered(), NOW)) == 1
+
+
+def test_who_is_not_ready_is_not_said_to_be_so_again():
+    shut, _ = begin(pod(conditions=[]), ordered(), NOW)
+    assert [it["type"] for it in shut.body["status"]["conditions"]] == ["InPlaceUpdateReady"]
+
+
+def test_a_change_that_waits_comes_back_as_it_was():
+    *_, made = begin(pod(), ordered(grace=10), NOW)
+    assert "spec" not in made.body
+    assert "v" not in made.body["metadata"]["labels"]
+    waits = record.waiting(pod(annotations=made.body["metadata"]["annotations"]))
+    assert waits == (CHANGE, 10)
+
+
+# --- step
+
+
+def waiting(seconds_ago, *, revision="web-2"):
+    clock = SteppedClock()
+    *_, made = begin(pod(image="a:1"), ordered(grace=10), clock.now())
+    clock.advance(seconds_ago)
+    patient = pod(image="a:1", annotations=made.body["metadata"]["annotations"])
+    return step(patient, clock.now(), revision=revision)
+
+
+def test_it_waits():
+    found = waiting(3)
+    assert (found.patches, found.again_after.total_seconds()) == ((), 7)
+
+
+def test_it_has_waited():
+    (made,) = waiting(10).patches
+    assert made.body["spec"] == {"containers": [{"name": "c", "image": "a:2"}]}
+    assert made.body["metadata"]["annotations"][record.ANNOTATION_GRACE] is None
+    assert "lastContainerStatuses" in made.body["metadata"]["annotations"][record.ANNOTATION_STATE]
+
+
+def test_it_waits_for_what_nobody_wants_any_more():
+    (dropped,) = waiting(3, revision="web-3").patches
+    assert dropped.body["metadata"] == {"uid": "u", "annotations": {record.ANNOTATION_GRACE: None}}
+
+
+@pytest.mark.parametrize("spoiled", ["{", "[]", '{"revision": 1}', '{"revision": "r", "metaDataPatch": "!"}'])
+def test_what_waits_and_cannot_be_read_is_dropped(spoiled):
+    (dropped,) = step(pod(annotations={record.ANNOTATION_GRACE: spoiled}), NOW, revision="r").patches
+    assert dropped.body["metadata"]["annotations"] == {record.ANNOTATION_GRACE: None}
+
+
+def test_a_new_pod_is_let_in():
+    (opened,) = step(pod(conditions=[]), NOW, revision="").patches
+    assert opened.subresource == "status"
+    assert opened.body["status"]["conditions"] == [
+        {"type": "InPlaceUpdateReady", "status": "True", "lastTransitionTime": LATER}
+    ]
+
+
+def test_who_is_in_stays():
+    assert step(pod(), NOW, revision="") == NO_STEP
+    assert step(pod(conditions=[], gate=False), NOW, revision="") == NO_STEP
+
+
+def test_who_is_updated_is_let_in_again():
+    shut = [{"type": "InPlaceUpdateReady", "status": "False", "reason": "StartInPlaceUpdate"}]
+    annotations = {record.ANNOTATION_STATE: state(c={"imageID": "id-1"})}
+    assert step(pod(conditions=shut, annotations=annotations), NOW, revision="") == NO_STEP
+    anew = [{"name": "c", "image": "a:2", "imageID": "id-2"}]
+    (opened,) = step(pod(conditions=shut, annotations=annotations, status=anew), NOW, revision="").patches
+    (said,) = opened.body["status"]["conditions"]
+    assert (said["status"], said["reason"]) == ("True", None)
+
+
+# --- is it done
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param([{"name": "c", "image": "a:1", "imageID": "id-1"}], False, id="as before"),
+        pytest.param([{"name": "c", "image": "a:2", "imageID": "id-2"}], True, id="another image"),
+        pytest.param(
+            [{"name": "c", "image": "a:2", "imageID": "id-1"}], True, id="another name of the image"
+        ),
+        pytest.param([{"name": "d", "image": "a:2", "imageID": "id-2"}], False, id="nobody tells of it"),
+    ],
+)
+def test_is_finished(status, expected):
+    annotations = {record.ANNOTATION_STATE: state(c={"imageID": "id-1"})}
+    assert is_finished(pod(annotations=annotations, status=status)) is expected
+
+
+@pytest.mark.parametrize(("named", "told"), [("app", "app:latest"), ("app:latest", "app"), ("app", "app")])
+def test_an_image_without_a_tag_is_the_latest(named, told):
+    status = [{"name": "c", "image": told, "imageID": ""}]
+    assert is_finished(pod(image=named, annotations={record.ANNOTATION_STATE: state(c={})}, status=status))
+
+
+def test_who_waits_is_not_done():
+    assert not is_finished(pod(annotations={record.ANNOTATION_GRACE: "{}"}))
+
+
+def test_who_never_began_is():
+    assert is_finished(pod())
+    assert is_finished(pod(annotations={record.ANNOTATION_STATE: "spoiled"}))
+
+
+def test_in_service():
+    assert is_in_service(pod(), 0, NOW)
+    assert not is_in_service(
+        pod(conditions=SERVING[1:] + [{"type": "InPlaceUpdateReady", "status": "False"}]), 0, NOW
+    )
+    assert not is_in_service(pod(conditions=[]), 0, NOW)
+    assert is_in_service(pod(conditions=SERVING[1:]), 0, NOW), "before the gate is told of at all"

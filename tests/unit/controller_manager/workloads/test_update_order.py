@@ -1,0 +1,86 @@
+import pytest
+
+from controller_manager.workloads.podview import PodView
+from controller_manager.workloads.update_order import by_priority, scattered
+
+
+def pod(name, **labels):
+    return PodView.of({"metadata": {"name": name, "uid": name, "labels": labels}})
+
+
+def names(pods):
+    return "".join(it.key.name for it in pods)
+
+
+def weight(number, **labels):
+    return {"weight": number, "matchSelector": {"matchLabels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        pytest.param(None, "abcd", id="none"),
+        pytest.param({"orderPriority": []}, "abcd", id="none said"),
+        pytest.param(
+            {"orderPriority": [{"orderedKey": "turn"}]}, "dcba", id="who has none, then the greatest"
+        ),
+        pytest.param(
+            {"orderPriority": [{"orderedKey": "side"}, {"orderedKey": "turn"}]},
+            "dacb",
+            id="the first label counts",
+        ),
+        pytest.param(
+            {"weightPriority": [weight(20, turn="no-2"), weight(10, side="left")]}, "bacd", id="weights"
+        ),
+        pytest.param(
+            {"weightPriority": [weight(10, turn="no-2"), weight(5, side="left"), weight(6, turn="x-1")]},
+            "abcd",
+            id="weights add up, and equals stay in their order",
+        ),
+        pytest.param(
+            {
+                "weightPriority": [
+                    {"weight": 9, "matchSelector": {"matchExpressions": [{"key": "a", "operator": "?"}]}}
+                ]
+            },
+            "abcd",
+            id="a selector that nobody can read selects nothing",
+        ),
+    ],
+)
+def test_by_priority(strategy, expected):
+    pods = [pod("a", turn="x-1", side="left"), pod("b", turn="no-2"), pod("c", turn="10"), pod("d")]
+    assert names(by_priority(pods, strategy)) == expected
+
+
+X = [{"key": "kind", "value": "x"}]
+
+
+def marked(text):
+    """Each character is a pod; what is in capitals is of kind x."""
+    return [pod(it, **({"kind": "x"} if it.isupper() else {})) for it in text]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "others", "expected"),
+    [
+        pytest.param("ABCdef", "", "AdeBfC", id="half and half"),
+        pytest.param("ABcdefgh", "", "AcdefghB", id="two of eight"),
+        pytest.param("Abcd", "", "Abcd", id="one alone stays where it is"),
+        pytest.param("ABCd", "", "ABCd", id="and so does the one other"),
+        pytest.param("ABCDef", "", "ABeCfD", id="more of the kind"),
+        pytest.param("ABcdef", "GHIJ", "cdeAfB", id="no denser than all pods are"),
+    ],
+)
+def test_scattered(waiting, others, expected):
+    pods = marked(waiting)
+    assert names(scattered(pods, [*pods, *marked(others)], X)) == expected
+
+
+def test_nobody_is_lost_or_doubled():
+    for size in range(9):
+        for kind in range(2**size):
+            text = "".join("ABCDEFGHI"[i] if kind >> i & 1 else "abcdefghi"[i] for i in range(size))
+            pods = marked(text)
+            for more in ("", "XY", "xyz"):
+                assert sorted(names(scattered(pods, [*pods, *marked(more)], X))) == sorted(text)
