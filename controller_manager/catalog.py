@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from controller_manager.controllers.deployment.controller import DEPLOYMENT
 from controller_manager.controllers.disruption.controller import DISRUPTION
 from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
@@ -36,6 +37,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    ADVANCED_STATEFUL_SET,
     UNITED_DEPLOYMENT,
     DISRUPTION,
     STALE_POD_DISRUPTION,
@@ -76,6 +78,7 @@ WORKERS: Final[Mapping[str, str]] = {
     "replicaset-controller": "concurrent_replicaset_syncs",
     "replicationcontroller-controller": "concurrent_rc_syncs",
     "statefulset-controller": "concurrent_statefulset_syncs",
+    "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",
     "uniteddeployment-controller": "concurrent_uniteddeployment_syncs",
     "endpoints-controller": "concurrent_endpoint_syncs",
     "endpointslice-controller": "concurrent_service_endpoint_syncs",

@@ -57,6 +57,9 @@ class Controllers:
     concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", number_of)] = 5
     concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", number_of)] = 5
     concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", number_of)] = 5
+    concurrent_advancedstatefulset_syncs: Annotated[
+        int, Flag("advanced stateful sets at a time (3)", number_of)
+    ] = 3
     concurrent_uniteddeployment_syncs: Annotated[int, Flag("united deployments at a time (3)", number_of)] = 3
     concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", number_of)] = 20
     concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", number_of)] = 10

@@ -36,13 +36,16 @@ def claim_template(name="data"):
 
 
 class Sets(World):
+    OF = STATEFUL_SET
+    KIND = STATEFUL_SETS
+
     def __init__(self, **spec):
-        super().__init__(STATEFUL_SET, SteppedClock())
-        self.add(STATEFUL_SETS, statefulset(**spec))
+        super().__init__(self.OF, SteppedClock())
+        self.add(self.KIND, statefulset(**spec))
 
     @property
     def set(self):
-        return self.get(STATEFUL_SETS, "web")
+        return self.get(self.KIND, "web")
 
     @property
     def status(self):
@@ -68,11 +71,11 @@ class Sets(World):
         return [(verb, name) for verb, resource, name in writes if resource is PODS]
 
     def scale(self, replicas):
-        self.respecify(STATEFUL_SETS, "web", ("replicas",), replicas)
+        self.respecify(self.KIND, "web", ("replicas",), replicas)
 
     def roll(self, image):
         containers = [{"name": "c", "image": image}]
-        self.respecify(STATEFUL_SETS, "web", ("template", "spec", "containers"), containers)
+        self.respecify(self.KIND, "web", ("template", "spec", "containers"), containers)
 
     def remove_pod(self, ordinal):
         self.remove(PODS, f"web-{ordinal}")
@@ -80,7 +83,7 @@ class Sets(World):
     def delete_set(self):
         ending = format_time(self.clock.now())
         ending_set = meta.with_finalizer(self.set, FINALIZER_FOREGROUND)
-        self.put(STATEFUL_SETS, meta.with_metadata(ending_set, deletionTimestamp=ending))
+        self.put(self.KIND, meta.with_metadata(ending_set, deletionTimestamp=ending))
 
     def plan_web(self):
         return self.plan(WEB)

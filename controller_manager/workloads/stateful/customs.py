@@ -1,30 +1,24 @@
 """What a kind of sets does with its pods beside making and deleting them."""
 
-from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 from controller_manager.runtime.actions import Patch
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.inplace.update import NO_STEP, Step
 from controller_manager.workloads.podview import PodView
 
 
-class Tended(NamedTuple):
-    """What is done about a pod as it is, wherever the set stands."""
-
-    patches: tuple[Patch, ...] = ()
-    again_after: timedelta | None = None
-
-
 class Customs(Protocol):
-    def is_settled(self, pod: PodView) -> bool:
+    def is_settled(self, pod: PodView, /) -> bool:
         """Nobody prepares anything with it, so that it is available once it is ready for long enough."""
 
-    def born(self, pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    def born(self, pod: Tree, /) -> Tree:
         """A new pod as it is made."""
 
-    def tended(self, pod: PodView) -> Tended: ...
+    def tended(self, pod: PodView, /) -> Step:
+        """What is done about a pod as it is, wherever the set stands."""
 
-    def held(self, pod: PodView) -> tuple[Patch, ...] | None:
+    def held(self, pod: PodView, /) -> tuple[Patch, ...] | None:
         """What is done instead of deleting a pod that somebody holds; None if nobody does."""
 
 
@@ -32,11 +26,11 @@ class NoCustoms:
     def is_settled(self, _: PodView) -> bool:
         return True
 
-    def born(self, pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    def born(self, pod: Tree) -> Tree:
         return pod
 
-    def tended(self, _: PodView) -> Tended:
-        return Tended()
+    def tended(self, _: PodView) -> Step:
+        return NO_STEP
 
     def held(self, _: PodView) -> tuple[Patch, ...] | None:
         return None

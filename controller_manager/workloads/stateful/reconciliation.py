@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from apimachinery import meta
+from apimachinery.intstr import IntOrStringError
 from apimachinery.labels import SelectorError
 from apimachinery.status import ApiError
 from controller_manager.kinds import CONTROLLER_REVISIONS, PODS
@@ -16,10 +17,11 @@ from controller_manager.runtime.resource import Key, Resource, T, Tree
 from controller_manager.workloads import revisions
 from controller_manager.workloads.claims import Claims
 from controller_manager.workloads.claims import settled as claimed
+from controller_manager.workloads.inplace.update import Step
 from controller_manager.workloads.podview import PodView
 from controller_manager.workloads.revisions import Settled, Wanted
 from controller_manager.workloads.stateful import identity, observe
-from controller_manager.workloads.stateful.customs import Customs, Tended
+from controller_manager.workloads.stateful.customs import Customs
 from controller_manager.workloads.stateful.scaling import scaled
 from controller_manager.workloads.stateful.scene import Scene, Slot, by_ordinal
 from controller_manager.workloads.stateful.setview import SetView
@@ -58,7 +60,7 @@ class Kind:
 
     resource: Resource[Tree]
     view: Callable[[Tree], SetView]
-    """Or `SelectorError`."""
+    """Or `SelectorError`, or `IntOrStringError`."""
     customs: Callable[[SetView, str, datetime], Customs]
     """By the name of the newest revision."""
     kept: Callable[[SetView, Sequence[Slot], str], Collection[int]]
@@ -74,7 +76,7 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
         return NOTHING
     try:
         owner = kind.view(tree)
-    except SelectorError:
+    except (SelectorError, IntOrStringError):
         return NOTHING  # no server accepts such a set, and trying again would not mend it
     recorded, pods = observe.revisions(caches, owner), observe.pods(caches, owner)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.
@@ -166,7 +168,7 @@ def _told(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 
-def _soonest(scene: Scene, tended: Sequence[Tended]) -> timedelta | None:
+def _soonest(scene: Scene, tended: Sequence[Step]) -> timedelta | None:
     """When the next pod that is ready will have been so for long enough, or what waits falls due."""
     enough = timedelta(seconds=scene.owner.min_ready_seconds)
     waiting = [

@@ -20,10 +20,10 @@ _CONFLICTING_CONTROLLER: Final = (
 
 
 def claim_names(owner: SetView, ordinal: int) -> list[str]:
-    return [_claim_name(owner, template, ordinal) for template in owner.claim_templates]
+    return [claim_name(owner, template, ordinal) for template in owner.claim_templates]
 
 
-def _claim_name(owner: SetView, template: Tree, ordinal: int) -> str:
+def claim_name(owner: SetView, template: Tree, ordinal: int) -> str:
     return f"{meta.name(template)}-{owner.key.name}-{ordinal}"
 
 
@@ -44,7 +44,7 @@ def volumes(owner: SetView, ordinal: int, spec: Tree) -> dict[str, Any]:
     claimed = {
         meta.name(template): {
             "name": meta.name(template),
-            "persistentVolumeClaim": {"claimName": _claim_name(owner, template, ordinal)},
+            "persistentVolumeClaim": {"claimName": claim_name(owner, template, ordinal)},
         }
         for template in owner.claim_templates
     }
@@ -60,7 +60,7 @@ def matches(owner: SetView, ordinal: int, pod: PodView) -> bool:
         for volume in (pod.object.get("spec") or {}).get("volumes") or ()
     }
     return all(
-        present.get(meta.name(template)) == _claim_name(owner, template, ordinal)
+        present.get(meta.name(template)) == claim_name(owner, template, ordinal)
         for template in owner.claim_templates
     )
 
@@ -73,7 +73,7 @@ def missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
     bodies = tuple(
         _new_claim(owner, template, name)
         for template in owner.claim_templates
-        if (name := _claim_name(owner, template, ordinal)) not in claims
+        if (name := claim_name(owner, template, ordinal)) not in claims
     )
     if not bodies:
         return ()

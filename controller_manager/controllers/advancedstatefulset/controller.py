@@ -1,0 +1,80 @@
+"""The controller of advanced StatefulSets: what it watches, and in what its sets differ from others."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from controller_manager.controllers.advancedstatefulset import status
+from controller_manager.controllers.advancedstatefulset.hooks import Hooks
+from controller_manager.controllers.advancedstatefulset.ordinals import ordinals
+from controller_manager.controllers.advancedstatefulset.rolling import roll
+from controller_manager.controllers.advancedstatefulset.strategy import Strategy, at_least_one
+from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
+from controller_manager.kinds import ADVANCED_STATEFUL_SETS, CONTROLLER_REVISIONS, PODS
+from controller_manager.runtime.controller import Controller
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.inplace.lifecycle import Lifecycle
+from controller_manager.workloads.stateful import identity, keys
+from controller_manager.workloads.stateful.reconciliation import Kind, reconcile
+from controller_manager.workloads.stateful.scene import Slot
+from controller_manager.workloads.stateful.setview import SetView
+
+
+def view(tree: Tree) -> SetView:
+    spec = tree["spec"]
+    common = SetView.of(ADVANCED_STATEFUL_SETS, tree)
+    strategy = Strategy.of(spec)
+    limit = (spec.get("scaleStrategy") or {}).get("maxUnavailable")
+    return replace(
+        common,
+        ordinals=ordinals(common.start, common.replicas, spec.get("reserveOrdinals") or ()),
+        min_ready_seconds=strategy.min_ready_seconds,
+        controls_claims=False,
+        scale_limit=None if limit is None else at_least_one(limit, common.replicas),
+        waits_for_ended=True,
+    )
+
+
+def _hooks(owner: SetView, newest: str, now: datetime) -> Hooks:
+    return Hooks(lifecycle=Lifecycle.of(owner.object["spec"]), newest=newest, now=now)
+
+
+def _kept(owner: SetView, slots: Sequence[Slot], newest: str) -> Collection[int]:
+    """In order the first pods; else whichever come back, until there are enough of those that are not updated."""
+    strategy = Strategy.of(owner.object["spec"])
+    if owner.on_delete:
+        return ()
+    if not strategy.is_said:
+        return range(owner.start, owner.start + (owner.status.get("currentReplicas") or 0))
+    if not strategy.unordered:
+        return {slot.ordinal for slot in slots[: strategy.kept]}
+    missing = [slot.ordinal for slot in slots if slot.pod is None]
+    outdated = sum(slot.pod is not None and identity.revision_of(slot.pod) != newest for slot in slots)
+    return {*missing[: max(strategy.kept - outdated, 0)]}
+
+
+_KIND: Final = Kind(
+    resource=ADVANCED_STATEFUL_SETS,
+    view=view,
+    customs=_hooks,
+    kept=_kept,
+    roll=roll,
+    status=status.of,
+)
+
+ADVANCED_STATEFUL_SET: Final = Controller(
+    name="advancedstatefulset-controller",
+    queue="advancedstatefulset",
+    service_account="",
+    speaks_as="statefulset-controller",
+    watches=keys.watches_of(ADVANCED_STATEFUL_SETS),
+    indexes={
+        PODS: {BY_OWNER: owner_of_pod},
+        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
+    },
+    needs=(ADVANCED_STATEFUL_SETS,),
+    reconcile=partial(reconcile, _KIND),
+    workers=3,
+)

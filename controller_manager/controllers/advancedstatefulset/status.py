@@ -1,0 +1,109 @@
+"""The status of an advanced set: what all sets tell, how far the newest revision is available, and how claims are."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from apimachinery import conditions, meta, quantity
+from apimachinery.status import ApiError
+from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from controller_manager.runtime.actions import Action, Create, Update
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.stateful import identity, status, storage
+from controller_manager.workloads.stateful.reconciliation import Account
+from controller_manager.workloads.stateful.scene import Scene
+
+FAILED_CREATE: Final = "FailedCreatePod"
+FAILED_UPDATE: Final = "FailedUpdatePod"
+
+
+def of(scene: Scene, account: Account) -> dict[str, Any]:
+    counted = status.counted(scene, account.collision_count, account.replaced)
+    is_rolling = not scene.owner.on_delete
+    ready = [pod for pod in status.ready(scene.pods) if identity.revision_of(pod) == scene.update_name]
+    return {
+        **(status.completed(counted, counted["replicas"]) if is_rolling else counted),
+        "updatedReadyReplicas": len(ready),
+        "updatedAvailableReplicas": sum(map(scene.is_available, ready)),
+        "labelSelector": str(scene.owner.selector),
+        "volumeClaims": [*_volume_claims(scene)],
+        "conditions": _conditions(scene, account),
+    }
+
+
+# --- claims
+
+
+def _volume_claims(scene: Scene) -> Iterator[dict[str, Any]]:
+    for template in scene.owner.claim_templates:
+        names = (storage.claim_name(scene.owner, template, ordinal) for ordinal in scene.owner.ordinals)
+        claims = [scene.claims[name] for name in names if name in scene.claims]
+        fitting = [claim for claim in claims if not meta.is_deleting(claim) and _fits(claim, template)]
+        yield {
+            "volumeClaimName": meta.name(template),
+            "compatibleReplicas": len(fitting),
+            "compatibleReadyReplicas": sum(map(_has_what_it_asks_for, fitting)),
+        }
+
+
+def _fits(claim: Tree, template: Tree) -> bool:
+    """Its class and modes are the template's, and it asks for as much at least."""
+    asked, said = claim["spec"], template.get("spec") or {}
+    classes = asked.get("storageClassName"), said.get("storageClassName")
+    if None not in classes and classes[0] != classes[1]:
+        return False
+    if [*(asked.get("accessModes") or ())] != [*(said.get("accessModes") or ())]:
+        return False
+    return _amount(_requests(claim)) >= _amount(_requests(template))
+
+
+def _has_what_it_asks_for(claim: Tree) -> bool:
+    return _amount((claim.get("status") or {}).get("capacity") or {}) >= _amount(_requests(claim))
+
+
+def _requests(claim: Tree) -> Tree:
+    requests: Tree = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
+    return requests
+
+
+def _amount(amounts: Tree) -> quantity.Quantity:
+    return quantity.from_json(amounts.get("storage") or 0)
+
+
+# --- conditions
+
+
+def _conditions(scene: Scene, account: Account) -> list[Tree]:
+    """What failed in this round, and nothing of what failed before."""
+    failed = _failed(account)
+    if failed is None:
+        return []
+    condition = {"type": failed, "status": "True", "message": _MESSAGES[failed].format(error=account.error)}
+    old = [it for it in conditions.of(scene.owner.object) if it["type"] == failed]
+    return conditions.updated(old, condition, scene.now)
+
+
+_MESSAGES: Final = {
+    FAILED_CREATE: "StatefulPodControl failed to create Pod error: {error}",
+    FAILED_UPDATE: "StatefulPodControl failed to update Pod error: {error}",
+}
+
+
+def _failed(account: Account) -> str | None:
+    name = _name(account.error)
+    if name and name in _names(account.actions, Create):
+        return FAILED_CREATE
+    return FAILED_UPDATE if name and name in _names(account.actions, Update) else None
+
+
+def _name(error: ApiError | None) -> str:
+    """Of what the error is about."""
+    return error.details.name if error is not None and error.details is not None else ""
+
+
+def _names(actions: Iterable[Action], effect: type[Create | Update]) -> set[str]:
+    """The pods that were to be made or mended, and what was to be made for them."""
+    bodies: list[Tree] = []
+    for action in actions:
+        if isinstance(action, effect) and action.resource in (PODS, PERSISTENT_VOLUME_CLAIMS):
+            bodies += action.bodies if isinstance(action, Create) else (action.body,)
+    return {meta.name(body) for body in bodies}
