@@ -170,6 +170,7 @@ CLONE_SET: Final = Controller(
     queue="cloneset",
     service_account="",
     speaks_as="cloneset-controller",
+    needs=(CLONE_SETS,),
     watches=(
         Watch(resource=CLONE_SETS, keys=_of_set),
         Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), patience=_PATIENCE),

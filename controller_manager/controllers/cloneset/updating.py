@@ -11,9 +11,10 @@ from controller_manager.controllers.cloneset.scene import Scene, is_preparing_de
 from controller_manager.controllers.cloneset.setview import LABEL_SPECIFIED_DELETE
 from controller_manager.kinds import PODS
 from controller_manager.runtime.actions import Patch, Saying
-from controller_manager.workloads.inplace import lifecycle, record, update
+from controller_manager.workloads.inplace import lifecycle, record, turn
 from controller_manager.workloads.inplace.change import Change, change_between
 from controller_manager.workloads.inplace.lifecycle import State
+from controller_manager.workloads.inplace.update import Order
 from controller_manager.workloads.podview import PodView
 from controller_manager.workloads.update_order import by_priority, scattered
 
@@ -39,17 +40,15 @@ def _refreshed(scene: Scene) -> Decision:
     patches: list[Patch] = []
     again_after = None
     for pod in scene.pods:
-        step = update.step(pod, scene.now, revision=identity.revision_of(pod))
-        patches += step.patches
-        again_after = earliest(again_after, step.again_after)
-        state = lifecycle.next_state(
+        step = turn.tended(
             pod,
             scene.owner.lifecycle,
-            is_updated=scene.is_updated(pod),
-            is_finished=update.is_finished(pod),
+            scene.now,
+            revision=identity.revision_of(pod),
+            wanted=scene.update_name,
         )
-        if state is not None:
-            patches.append(lifecycle.move(pod, state, scene.now))
+        patches += step.patches
+        again_after = earliest(again_after, step.again_after)
     return Decision(actions=tuple(patches), changes_pods=bool(patches), again_after=again_after)
 
 
@@ -109,7 +108,12 @@ def _update(scene: Scene, pod: PodView) -> tuple[Patch, ...] | None:
         return _recreated(scene, pod)
     change = _change(scene, pod)
     if change is not None:
-        return _changed(scene, pod, change)
+        ordered = Order(
+            change=change,
+            labels=identity.revision_labels(scene.update_name),
+            grace_seconds=scene.owner.grace_seconds,
+        )
+        return turn.changed(pod, scene.owner.lifecycle, ordered, scene.now, _saying(scene, "InPlace"))
     return None if scene.owner.update_type == "InPlaceOnly" else _recreated(scene, pod)
 
 
@@ -120,24 +124,6 @@ def _change(scene: Scene, pod: PodView) -> Change | None:
     if scene.owner.update_type != "InPlaceOnly" and not storage.has_same_claims(old, scene.update):
         return None
     return change_between(identity.template_of(old), identity.template_of(scene.update), scene.update_name)
-
-
-def _changed(scene: Scene, pod: PodView, change: Change) -> tuple[Patch, ...]:
-    """A pod that a hook holds is prepared first, and waits until it lets go."""
-    hook, state = scene.owner.lifecycle.in_place_update, lifecycle.state_of(pod)
-    if hook is not None:
-        if state == State.UPDATED:
-            return (lifecycle.held(pod, hook, State.PREPARING_UPDATE, scene.now),)
-        if state == State.PREPARING_UPDATE and hook.holds(pod):
-            return ()
-        if state != State.UPDATING and hook.holds(pod):
-            return (lifecycle.move(pod, State.PREPARING_UPDATE, scene.now),)
-    ordered = update.Order(
-        change=change,
-        labels=identity.revision_labels(scene.update_name),
-        grace_seconds=scene.owner.grace_seconds,
-    )
-    return update.begin(pod, ordered, scene.now, _saying(scene, "InPlace"))
 
 
 def _recreated(scene: Scene, pod: PodView) -> tuple[Patch, ...]:

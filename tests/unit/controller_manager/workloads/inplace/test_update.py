@@ -197,7 +197,7 @@ def test_who_never_began_is():
 def test_in_service():
     assert is_in_service(pod(), 0, NOW)
     assert not is_in_service(
-        pod(conditions=SERVING[1:] + [{"type": "InPlaceUpdateReady", "status": "False"}]), 0, NOW
+        pod(conditions=[*SERVING[1:], {"type": "InPlaceUpdateReady", "status": "False"}]), 0, NOW
     )
     assert not is_in_service(pod(conditions=[]), 0, NOW)
     assert is_in_service(pod(conditions=SERVING[1:]), 0, NOW), "before the gate is told of at all"
