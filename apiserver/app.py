@@ -19,6 +19,7 @@ from apiserver.allocation.services import SERVICES, ServiceAllocator
 from apiserver.authn.wiring import Trust, authenticators
 from apiserver.authz.chain import Authorization
 from apiserver.crd.catalog import Catalog, Name
+from apiserver.crd.establishing import Establishing
 from apiserver.crd.faces import AllDecoder, AllRules, AllSchemas
 from apiserver.crd.packs import packed
 from apiserver.defaults.defaulter import Defaulter
@@ -26,7 +27,7 @@ from apiserver.discovery.openapi.documents import Documents
 from apiserver.http.health import Check, ping
 from apiserver.http.openapi import openapi_pages
 from apiserver.http.openid import openid_pages
-from apiserver.http.pages import all_pages, metrics_page
+from apiserver.http.pages import Pages, Renewed, all_pages, metrics_page
 from apiserver.http.probe import probe
 from apiserver.http.render import Renderer
 from apiserver.http.senders import Senders
@@ -96,8 +97,6 @@ def _backend(
     layout = Layout(settings.prefix)
     rules = KindRules if settings.allow_privileged else UnprivilegedRules
     mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
-    for row in catalog.stored_rows.values():
-        mirror.shelf(layout.shelf(row))
     services = ServiceAllocator(
         networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
     )
@@ -141,10 +140,11 @@ class ApiServer:
         self.stopping = False
         """Requests are still answered, but no new client should come."""
         self.audit = _audit(settings, clock, chance)
-        layout, mirror = self.backend.layout, self.backend.mirror
-        self._consistency = ConsistencyMetrics(
-            {layout.shelf(row): name for name, row in self.backend.rows.items()}
-        )
+        mirror = self.backend.mirror
+        self._shelves: dict[bytes, GroupResource] = {}
+        self._claim_shelves()
+        self.catalog.on_change.append(self._claim_shelves)
+        self._consistency = ConsistencyMetrics(self._shelves)
         self.self_check = SelfCheck(kv, mirror, clock=clock, count=self._consistency.count)
         self.handler = self._handler(trust, settings)
         mirror.on_reset.append(self.handler.watching.expire_all)
@@ -153,15 +153,16 @@ class ApiServer:
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, authorization, requests = self.backend, Authorization(), RequestMetrics()
         known = authenticators(trust, self._find_core, clock=backend.clock, chance=backend.chance)
+        others = {
+            **openid_pages(known.accounts, address=settings.address),
+            "/metrics": metrics_page(self._metrics(requests)),
+        }
+        pages = Renewed(lambda: {**self._pages(settings.address), **others})
+        self.catalog.on_change.append(pages.outdate)
         routes = Routes(
             resources=self._find_row,
             verbs=ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts)),
-            pages={
-                **all_pages(self.catalog.groups, self._checks(), address=settings.address),
-                **openapi_pages(Documents(self.resources.values(), self.catalog.customs)),
-                **openid_pages(known.accounts, address=settings.address),
-                "/metrics": metrics_page(self._metrics(requests)),
-            },
+            pages=pages,
         )
         return Handler(
             backend,
@@ -171,6 +172,23 @@ class ApiServer:
             budget=settings.budget,
             observer=Observer(requests, self.audit, clock=backend.clock, resources=self._find_row),
         )
+
+    def _pages(self, address: str) -> Pages:
+        """What tells of all that is served."""
+        catalog = self.catalog
+        return {
+            **all_pages(catalog.groups, self._checks(), address=address),
+            **openapi_pages(Documents(catalog.rows.values(), catalog.customs)),
+        }
+
+    def _claim_shelves(self) -> None:
+        """Keep the objects of every resource at hand, those of custom ones that have just come included."""
+        layout = self.backend.layout
+        for name, row in self.backend.rows.items():
+            prefix = layout.shelf(row)
+            if prefix not in self._shelves:
+                self.backend.mirror.shelf(prefix)
+                self._shelves[prefix] = name
 
     def _metrics(self, requests: RequestMetrics) -> CollectorRegistry:
         registry = CollectorRegistry()
@@ -218,10 +236,13 @@ class ApiServer:
         core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
         availability = Availability(self.backend, aggregated, core)
         self._judging = asyncio.create_task(availability.run(), name="availability of API services")
+        establishing = Establishing(self.backend, self.catalog)
+        await establishing.catch_up()
+        self._establishing = asyncio.create_task(establishing.run(), name="custom resource definitions")
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for task in (self._judging, self._mirroring):
+        for task in (self._establishing, self._judging, self._mirroring):
             assert task is not None
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -15,6 +15,7 @@ from apimachinery.timestamps import format_time
 from apiserver import kubeconfig
 from apiserver.app import ApiServer
 from apiserver.bootstrap.cluster import Facts, cluster
+from apiserver.bootstrap.definitions import packed_definitions
 from apiserver.bootstrap.ensure import ensure
 from apiserver.bootstrap.identity import keep_alive, server_name
 from apiserver.config.command_line import Config
@@ -54,7 +55,8 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
         )
         await stack.enter_async_context(server)
         facts = _facts(config, credentials, address, doors[0].port, clock)
-        made = await ensure(server.backend, server.resources.__getitem__, cluster(facts, server.catalog.groups))
+        wanted = (*cluster(facts, server.catalog.groups), *packed_definitions(config.features.packs))
+        made = await ensure(server.backend, server.resources.__getitem__, wanted)
         LOG.info("Objects of the system: %d made", made)
         await stack.enter_async_context(_meanwhile(*_chores(config, server, doors[0].port)))
         door = listening(

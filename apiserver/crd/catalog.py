@@ -57,6 +57,10 @@ class Catalog:
         """Every version that is served of every custom resource."""
         return [custom for customs in self._custom.values() for custom in customs if custom.served]
 
+    def versions_of(self, resource: GroupResource) -> Sequence[Custom]:
+        """All versions of a custom resource; none if it is not one."""
+        return self._custom.get(resource, ())
+
     def custom_kind(self, api_version: str, kind: str) -> Custom | None:
         return self._kinds.get((api_version, kind))
 

@@ -1,7 +1,7 @@
 """What is served besides objects: discovery, version, health, and an index of it all."""
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import orjson
@@ -18,6 +18,31 @@ Pages: TypeAlias = Mapping[str, Page]
 
 _HEADERS = {"Cache-Control": "no-cache, private"}
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+
+
+class Renewed(Mapping[str, Page]):
+    """Pages that are made anew when they are asked for after what they tell of has changed."""
+
+    def __init__(self, make: Callable[[], Pages]) -> None:
+        self._make = make
+        self._made: Pages | None = None
+
+    def outdate(self) -> None:
+        self._made = None
+
+    def __getitem__(self, path: str) -> Page:
+        return self._current()[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._current())
+
+    def __len__(self) -> int:
+        return len(self._current())
+
+    def _current(self) -> Pages:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
 
 def all_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: str) -> Pages:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from apimachinery.groups import GroupResource
 from apiserver.resources.strategies import (
     certificates,
+    definitions,
     endpoints,
     namespaces,
     plain,
@@ -18,6 +19,7 @@ from apiserver.resources.strategy import Strategy
 
 STRATEGIES: Mapping[GroupResource, Strategy] = MappingProxyType(
     certificates.STRATEGIES
+    | definitions.STRATEGIES
     | endpoints.STRATEGIES
     | namespaces.STRATEGIES
     | plain.STRATEGIES

@@ -52,25 +52,6 @@ def _begin_api_service(service: Tree, request: Request) -> None:
         service["status"] = {"conditions": conditions.updated((), _LOCAL, request.now)}
 
 
-def _storage_versions(definition: Tree) -> list[str]:
-    """The name of the version to store; of several, which validation refuses, the first."""
-    versions = definition.get("spec", {}).get("versions") or ()
-    return [version.get("name", "") for version in versions if version.get("storage")][:1]
-
-
-def _begin_definition(definition: Tree, _request: Request) -> None:
-    stored = _storage_versions(definition) or None
-    definition["status"] = definition["status"] | {"storedVersions": stored}
-
-
-def _store_version(new: Tree, _old: Tree, _request: Request) -> None:
-    """Every version that ever was the one to store is remembered: objects may still be in it."""
-    status = new.get("status", {})
-    known = status.get("storedVersions") or []
-    stored = [name for name in _storage_versions(new) if name not in known]
-    new["status"] = status | {"storedVersions": [*known, *stored] or None}
-
-
 COUNTED = Strategy(generation=SPEC, first_generation=1)
 COUNTED_CONDITIONAL = Strategy(generation=SPEC, first_generation=1, unconditional_update=False)
 WEBHOOKS = Strategy(generation=(("webhooks",),), first_generation=1, unconditional_update=False)
@@ -122,18 +103,6 @@ _ROWS = (
         "admissionregistration.k8s.io",
         "mutatingwebhookconfigurations validatingwebhookconfigurations",
         WEBHOOKS,
-    ),
-    (
-        "apiextensions.k8s.io",
-        "customresourcedefinitions",
-        Strategy(
-            resets=OWN_STATUS,
-            generation=SPEC,
-            first_generation=1,
-            unconditional_update=False,
-            prepare_create=_begin_definition,
-            prepare_update={MAIN: _store_version},
-        ),
     ),
     (
         "apiregistration.k8s.io",
