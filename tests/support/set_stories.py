@@ -1,0 +1,114 @@
+"""Stories of sets and their pods through a real server, with simulated nodes, told step by step."""
+
+from contextlib import asynccontextmanager
+
+from apimachinery.clock import SteppedClock
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Simulation
+from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
+from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
+from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
+from controller_manager.simulation.nodes import SIMULATED_NODES
+from controller_manager.simulation.pods import SIMULATED_PODS
+from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
+from controller_manager.simulation.storage.provisioner import PROVISIONER
+from tests.support.apiserver import running
+from tests.support.running_manager import running_manager
+
+NAMESPACE = "/api/v1/namespaces/default"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+OTHERS = [
+    SERVICE_ACCOUNT,
+    PERSISTENT_VOLUME_BINDER,
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+    PROVISIONER,
+]
+ENGINES = [GARBAGE_COLLECTOR, SCHEDULER_ENGINE, SIMULATED_NODES, SIMULATED_PODS]
+
+
+@asynccontextmanager
+async def telling(controller, sets, make, *, settings=None, details=False):
+    """A story about the sets at one path; `make` is called with the fields of a spec."""
+    clock = SteppedClock()
+    simulation = Simulation(simulate_nodes=3, simulate_kubelet_details=details)
+    manager = {
+        "controllers": [controller, *OTHERS],
+        "engines": ENGINES,
+        "config": Config(simulation=simulation),
+    }
+    async with (
+        running(clock=clock, settings=settings) as server,
+        running_manager(server, clock, **manager) as manager,
+    ):
+        story = Story(server, manager, sets, make)
+        await story.open_nodes()
+        yield story
+
+
+class Story:
+    def __init__(self, server, manager, sets, make):
+        self.server = server
+        self.manager = manager
+        self.sets = sets
+        self.make = make
+
+    async def open_nodes(self):
+        """Nodes begin with a taint that says that they are not ready; the node lifecycle controller is not here."""
+        await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        for name in await self.names("/api/v1/nodes"):
+            answer = await self.server.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+            assert answer.status == 200, answer.body
+
+    async def create(self, **spec):
+        await self.post(self.sets, self.make(**spec))
+
+    async def post(self, path, body):
+        answer = await self.server.post(path, body)
+        assert answer.status == 201, answer.body
+
+    async def patch(self, spec):
+        answer = await self.server.patch(f"{self.sets}/web", {"spec": spec})
+        assert answer.status == 200, answer.body
+
+    async def read(self, path):
+        answer = await self.server.get(path)
+        assert answer.status == 200, answer.body
+        return answer.body
+
+    async def until(self, condition):
+        """Time passes until it holds, and then nothing is left to do."""
+        for _ in range(120):
+            await self.manager.settle()
+            if await condition():
+                return
+            await self.manager.step(1)
+        raise AssertionError(await self.status())
+
+    async def status(self):
+        return (await self.read(f"{self.sets}/web")).get("status") or {}
+
+    async def rolled_out(self):
+        found = await self.read(f"{self.sets}/web")
+        status = found.get("status") or {}
+        counts = {status.get(field) for field in ("replicas", "readyReplicas", "updatedReplicas")}
+        is_current = status.get("observedGeneration") == found["metadata"]["generation"]
+        revisions = {status.get("currentRevision"), status.get("updateRevision")}
+        return is_current and counts == {found["spec"]["replicas"]} and len(revisions) == 1
+
+    async def names(self, path):
+        return [item["metadata"]["name"] for item in (await self.read(path))["items"]]
+
+    async def pods(self):
+        return {pod["metadata"]["name"]: pod for pod in (await self.read(f"{NAMESPACE}/pods"))["items"]}
+
+    async def messages(self):
+        """What was said about the set."""
+        events = (await self.read(f"{NAMESPACE}/events"))["items"]
+        return {event["message"] for event in events if event["involvedObject"]["kind"] == "StatefulSet"}
+
+    def writes(self, target):
+        """How often something was written at exactly this target."""
+        return sum(path == target for _, path in self.manager.transport.writes)
