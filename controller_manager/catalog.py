@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from controller_manager.controllers.cloneset.controller import CLONE_SET
 from controller_manager.controllers.deployment.controller import DEPLOYMENT
 from controller_manager.controllers.disruption.controller import DISRUPTION
 from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
@@ -38,6 +39,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
     ADVANCED_STATEFUL_SET,
+    CLONE_SET,
     UNITED_DEPLOYMENT,
     DISRUPTION,
     STALE_POD_DISRUPTION,
@@ -79,6 +81,7 @@ WORKERS: Final[Mapping[str, str]] = {
     "replicationcontroller-controller": "concurrent_rc_syncs",
     "statefulset-controller": "concurrent_statefulset_syncs",
     "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",
+    "cloneset-controller": "concurrent_cloneset_syncs",
     "uniteddeployment-controller": "concurrent_uniteddeployment_syncs",
     "endpoints-controller": "concurrent_endpoint_syncs",
     "endpointslice-controller": "concurrent_service_endpoint_syncs",

@@ -60,6 +60,7 @@ class Controllers:
     concurrent_advancedstatefulset_syncs: Annotated[
         int, Flag("advanced stateful sets at a time (3)", number_of)
     ] = 3
+    concurrent_cloneset_syncs: Annotated[int, Flag("clone sets at a time (3)", number_of)] = 3
     concurrent_uniteddeployment_syncs: Annotated[int, Flag("united deployments at a time (3)", number_of)] = 3
     concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", number_of)] = 20
     concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", number_of)] = 10

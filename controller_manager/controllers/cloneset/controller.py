@@ -7,7 +7,7 @@ from typing import Final
 
 from apimachinery import conditions, labels, meta
 from apimachinery.labels import Selector, SelectorError
-from apimachinery.status import ApiError
+from apimachinery.status import ApiError, Conflict
 from controller_manager.controllers.cloneset import (
     identity,
     observe,
@@ -108,14 +108,21 @@ def _last(
     """The status, told even of a round that failed, unless its revision may not exist; then what is done with."""
     if error is not None and recorded.actions:
         return ()
-    message = updated.problem if error is None else str(error)
-    failure = Failure(failing, message) if message else None
+    failure = _failure(failing, updated, error)
     told = status.told(scene, status.of(scene, recorded.collision_count, failure))
     live = {scene.current_name, scene.update_name}
     live |= {meta.name(it) for it in scene.history if any(_has(pod, it) for pod in scene.pods)}
     forgotten = revisions.truncated(scene.history, live, scene.owner.revision_history_limit)
     # Both write the set, and the second would find another version of it: it comes with the next round.
     return (*(told or _without_names_of_the_gone(scene)), *forgotten)
+
+
+def _failure(failing: str, updated: Decision, error: ApiError | None) -> Failure | None:
+    """That somebody else was first is no failure: the next round begins with what he did."""
+    if isinstance(error, Conflict):
+        return None
+    message = updated.problem if error is None else str(error)
+    return Failure(failing, message) if message else None
 
 
 def _has(pod: PodView, revision: Tree) -> bool:
