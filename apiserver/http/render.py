@@ -4,17 +4,18 @@ The usual case, an object or a list as JSON, consists of bytes that exist alread
 here, as they are many. Everything else is made from trees.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import orjson
 
 from apimachinery.clock import Clock
+from apiserver.http.turns import in_turns
 from apiserver.resources.spec import Resource
 from apiserver.rest.call import Call, ListAnswer, ObjectAnswer
 from apiserver.storage.stored import Stored, Tree
 from apiserver.wire import partial, table
 from apiserver.wire.negotiate import Format, View, Wanted
+from apiserver.wire.protobuf import envelope
 from apiserver.wire.write import write
 
 
@@ -35,33 +36,28 @@ class Renderer:
             return write(tree, wanted.format)
         if wanted.view is View.PARTIAL:
             return write(partial.of(tree, wanted.version), wanted.format)
-        version = tree["metadata"].get("resourceVersion")  # what was only tried has none
-        shown = {"resourceVersion": version} if version else {}
+        revision = tree["metadata"].get("resourceVersion")  # what was only tried has none
+        shown = {"resourceVersion": revision} if revision else {}
         # Through a subresource it may be shown as something else than the resource's kind.
-        made = self._table(call, self._printers(tree["apiVersion"], tree["kind"]), [tree], shown, wanted)
-        return write(made, wanted.format)
+        printer, version = self._printers(tree["apiVersion"], tree["kind"]), wanted.version
+        row = self._row(printer, call.parameter("includeObject"), version)
+        return write(table.make(printer, [row(tree)], shown, version=version), wanted.format)
 
-    def collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
+    async def collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
         """In parts that follow one another."""
+        if wanted.view is View.TABLE:
+            return [await self._table(call, answer, wanted)]
         if wanted.view is View.OBJECT and wanted.format is Format.JSON:
             return _parts(answer)
-        return [self._collection(call, answer, wanted)]
+        return [await _list(answer, wanted)]
 
-    def _collection(self, call: Call, answer: ListAnswer, wanted: Wanted) -> bytes:
-        trees = [stored.tree() for stored in answer.items]
-        if wanted.view is View.TABLE:
-            printer = self._printer(call.resource)
-            return write(self._table(call, printer, trees, answer.metadata, wanted), wanted.format)
-        if wanted.view is View.PARTIAL:
-            return write(partial.list_of(trees, answer.metadata, wanted.version), wanted.format)
-        items = [{name: value for name, value in tree.items() if name not in _TYPE_META} for tree in trees]
-        whole = {
-            "kind": answer.kind,
-            "apiVersion": answer.api_version,
-            "metadata": answer.metadata,
-            "items": items,
-        }
-        return write(whole, wanted.format)
+    async def _table(self, call: Call, answer: ListAnswer, wanted: Wanted) -> bytes:
+        printer, items = self._printer(call.resource), answer.items
+        if order := printer.order:
+            items = sorted(items, key=lambda stored: order(stored.tree()))
+        row = self._row(printer, call.parameter("includeObject"), wanted.version)
+        rows = await in_turns(lambda stored: row(stored.tree()), items)
+        return write(table.make(printer, rows, answer.metadata, version=wanted.version), wanted.format)
 
     def event_object(
         self, resource: Resource, include: str, stored: Stored, wanted: Wanted, *, header: bool
@@ -72,23 +68,43 @@ class Renderer:
             return partial.of(tree, wanted.version)
         if wanted.view is View.TABLE:
             metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
-            asked = table.Asked(version=wanted.version, include=table.included(include), header=header)
-            return table.make(self._printer(resource), [tree], metadata, now=self._clock.now(), asked=asked)
+            printer, version = self._printer(resource), wanted.version
+            row = self._row(printer, include, version)
+            return table.make(printer, [row(tree)], metadata, version=version, header=header)
         return tree
 
-    def _table(
-        self,
-        call: Call,
-        printer: table.Printer,
-        trees: list[Tree],
-        metadata: Mapping[str, Any],
-        wanted: Wanted,
-    ) -> Tree:
-        asked = table.Asked(version=wanted.version, include=table.included(call.parameter("includeObject")))
-        return table.make(printer, trees, metadata, now=self._clock.now(), asked=asked)
+    def _row(self, printer: table.Printer, include: str, version: str) -> Callable[[Tree], Tree]:
+        now, checked = self._clock.now(), table.included(include)
+        return lambda tree: table.row(printer, tree, now=now, version=version, include=checked)
 
     def _printer(self, resource: Resource) -> table.Printer:
         return self._printers(resource.api_version, resource.kind)
+
+
+async def _list(answer: ListAnswer, wanted: Wanted) -> bytes:
+    """A list that has to be made object by object."""
+    head, shape = _head(answer, wanted), _shape(wanted)
+    if wanted.format is Format.PROTOBUF:
+        parts = await in_turns(lambda stored: envelope.encode_item(shape(stored)), answer.items)
+        return envelope.encode_list(head, parts)
+    return write(head | {"items": await in_turns(shape, answer.items)}, wanted.format)
+
+
+def _head(answer: ListAnswer, wanted: Wanted) -> Tree:
+    if wanted.view is View.PARTIAL:
+        return partial.head_of_list(answer.metadata, wanted.version)
+    return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
+
+
+def _shape(wanted: Wanted) -> Callable[[Stored], Tree]:
+    """What of an object is an item; protobuf needs the kind to write it."""
+    if wanted.view is View.PARTIAL:
+        return lambda stored: partial.of(stored.tree(), wanted.version)
+    return Stored.tree if wanted.format is Format.PROTOBUF else _without_type
+
+
+def _without_type(stored: Stored) -> Tree:
+    return {name: value for name, value in stored.tree().items() if name not in _TYPE_META}
 
 
 _TYPE_META = frozenset({"kind", "apiVersion"})

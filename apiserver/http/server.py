@@ -174,7 +174,7 @@ class Handler:
         answer = await carry_out(self._backend, call)
         answer = shown(self._backend, call.resource, answer)
         if isinstance(answer, ListAnswer):
-            body, code = self._renderer.collection(call, answer, wanted), 200
+            body, code = await self._renderer.collection(call, answer, wanted), 200
         else:
             body, code = [self._renderer.object(call, answer, wanted)], answer.code
         return await respond.response(

@@ -1,6 +1,6 @@
 """Objects as their metadata alone: PartialObjectMetadata and its list."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
@@ -29,12 +29,10 @@ def _metadata(tree: Tree) -> Tree:
     return shown | {"annotations": kept} if kept else shown
 
 
-def list_of(trees: Sequence[Tree], metadata: Mapping[str, Any], version: str) -> Tree:
-    items = [of(tree, version) for tree in trees]
-    api_version = f"meta.k8s.io/{version}"
+def head_of_list(metadata: Mapping[str, Any], version: str) -> Tree:
+    """A list but for its items."""
     return {
         "kind": "PartialObjectMetadataList",
-        "apiVersion": api_version,
+        "apiVersion": f"meta.k8s.io/{version}",
         "metadata": metadata,
-        "items": items,
     }

@@ -55,36 +55,24 @@ def included(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the client asked for: which `meta.k8s.io` version, what of the objects, and whether the columns again."""
-
-    version: str
-    include: str = ""
-    header: bool = True
-
-
 def make(
-    printer: Printer, trees: Sequence[Tree], metadata: Mapping[str, Any], *, now: datetime, asked: Asked
+    printer: Printer, rows: Sequence[Tree], metadata: Mapping[str, Any], *, version: str, header: bool = True
 ) -> Tree:
-    columns = [_definition(column) for column in printer.columns] if asked.header else []
+    """The table of some rows, in a `meta.k8s.io` version; with `header` it says what its columns are."""
     return {
         "kind": "Table",
-        "apiVersion": f"meta.k8s.io/{asked.version}",
+        "apiVersion": f"meta.k8s.io/{version}",
         "metadata": metadata,
-        "columnDefinitions": columns,
-        "rows": [_row(printer, tree, now, asked) for tree in _ordered(printer, trees)],
+        "columnDefinitions": [_definition(column) for column in printer.columns] if header else [],
+        "rows": rows,
     }
 
 
-def _ordered(printer: Printer, trees: Sequence[Tree]) -> Sequence[Tree]:
-    return sorted(trees, key=printer.order) if printer.order else trees
-
-
-def _row(printer: Printer, tree: Tree, now: datetime, asked: Asked) -> Tree:
+def row(printer: Printer, tree: Tree, *, now: datetime, version: str, include: str) -> Tree:
+    """One object's; `include` is what of the object itself goes along."""
     conditions = printer.conditions(tree) if printer.conditions else ()
     known = {"conditions": conditions} if conditions else {}
-    return {"cells": printer.cells(tree, now), **known, "object": _object(tree, asked)}
+    return {"cells": printer.cells(tree, now), **known, "object": _object(tree, version, include)}
 
 
 def _definition(column: Column) -> Tree:
@@ -97,7 +85,7 @@ def _definition(column: Column) -> Tree:
     }
 
 
-def _object(tree: Tree, asked: Asked) -> Tree | None:
-    if asked.include == "None":
+def _object(tree: Tree, version: str, include: str) -> Tree | None:
+    if include == "None":
         return None
-    return tree if asked.include == "Object" else partial.of(tree, asked.version)
+    return tree if include == "Object" else partial.of(tree, version)

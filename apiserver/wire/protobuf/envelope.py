@@ -5,7 +5,7 @@ kind and apiVersion, and the message's bytes. A watch is a row of frames, each f
 that has no such beginning itself but around its object.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from apiserver.wire.protobuf.decode import decoder
@@ -13,7 +13,7 @@ from apiserver.wire.protobuf.encode import encoder
 from apiserver.wire.protobuf.errors import ProtobufError
 from apiserver.wire.protobuf.forms import Json
 from apiserver.wire.protobuf.scalars import write_string
-from apiserver.wire.protobuf.tables import MAX_DEPTH, message_of
+from apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of, message_of
 from apiserver.wire.protobuf.varint import LENGTH, read_parts, sized, tag_of, varint
 
 MAGIC = b"k8s\0"
@@ -51,12 +51,33 @@ def decode(data: bytes, *, api_version: str = "", kind: str = "") -> dict[str, J
 
 
 def encode(tree: dict[str, Json]) -> bytes:
-    api_version, kind = tree.get("apiVersion", ""), tree.get("kind", "")
+    return _enveloped(tree, _message(tree))
+
+
+def encode_item(tree: dict[str, Json]) -> bytes:
+    """An object as a list holds it."""
+    return _message(tree)
+
+
+def encode_list(head: dict[str, Json], items: Iterable[bytes]) -> bytes:
+    """A list of which everything but its items is known, with these: as `encode` would write the whole."""
+    fields = fields_of(message_of(head["apiVersion"], head["kind"]))
+    numbers = {field.name: field.number for field in fields}
+    listed = b"".join([_part(numbers["items"], item) for item in items])
+    parts = {numbers["metadata"]: _message(head), numbers["items"]: listed}
+    return _enveloped(head, b"".join(part for _, part in sorted(parts.items())))
+
+
+def _message(tree: dict[str, Json]) -> bytes:
     with _named_errors():
-        type_meta = _string(_API_VERSION, api_version) + _string(_KIND, kind)
-        raw = encoder(message_of(api_version, kind))(tree, MAX_DEPTH)
+        return encoder(message_of(tree.get("apiVersion", ""), tree.get("kind", "")))(tree, MAX_DEPTH)
+
+
+def _enveloped(tree: dict[str, Json], message: bytes) -> bytes:
+    with _named_errors():
+        type_meta = _string(_API_VERSION, tree.get("apiVersion", "")) + _string(_KIND, tree.get("kind", ""))
     unused = _part(_CONTENT_ENCODING, b"") + _part(_CONTENT_TYPE, b"")
-    return MAGIC + _part(_TYPE_META, type_meta) + _part(_RAW, raw) + unused
+    return MAGIC + _part(_TYPE_META, type_meta) + _part(_RAW, message) + unused
 
 
 def watch_frame(event_type: str, encoded: bytes) -> bytes:

@@ -1,7 +1,16 @@
 import pytest
 
 from apiserver.wire.protobuf import tables
-from apiserver.wire.protobuf.envelope import MAGIC, decode, encode, is_protobuf, watch_events, watch_frame
+from apiserver.wire.protobuf.envelope import (
+    MAGIC,
+    decode,
+    encode,
+    encode_item,
+    encode_list,
+    is_protobuf,
+    watch_events,
+    watch_frame,
+)
 from apiserver.wire.protobuf.errors import ProtobufError, UnknownKind
 
 NAMESPACE = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}, "status": {}}
@@ -23,6 +32,23 @@ def test_an_object_both_ways():
     assert encode(NAMESPACE) == ENCODED
     assert decode(ENCODED) == NAMESPACE
     assert list(decode(ENCODED)) == list(NAMESPACE)
+
+
+LISTS = [
+    pytest.param(version, kind, id=f"{version} {kind}")
+    for version, kinds in tables._table().kinds.items()
+    for kind in kinds
+    if (message := kinds.get(f"{kind}List"))
+    and "items" in {field.name for field in tables.fields_of(message)}
+]
+
+
+@pytest.mark.parametrize(("version", "kind"), LISTS)
+def test_a_list_that_is_put_together_is_what_it_is_as_a_whole(version, kind):
+    head = {"kind": f"{kind}List", "apiVersion": version, "metadata": {"resourceVersion": "7"}}
+    items = [{"kind": kind, "apiVersion": version, "metadata": {"name": name}} for name in "ab"]
+    assert encode_list(head, map(encode_item, items)) == encode(head | {"items": items})
+    assert encode_list(head, []) == encode(head | {"items": []})
 
 
 def test_a_value_in_the_store_is_told_from_json():
