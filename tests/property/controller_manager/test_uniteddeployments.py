@@ -1,0 +1,250 @@
+"""UnitedDeployments: shares add up and keep their bounds, and whatever happens in whatever order comes to rest."""
+
+from hypothesis import assume, given, reject, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from apimachinery import meta
+from controller_manager.controllers.uniteddeployment.allocation.choice import allocate
+from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError, Place
+from controller_manager.controllers.uniteddeployment.allocation.share import bounds
+from controller_manager.controllers.uniteddeployment.names import LABEL_SUBSET_NAME
+from controller_manager.kinds import PODS
+from tests.support.uniteddeployments import ADAPTER, KINDS, United, adaptive, subset
+
+counts = st.integers(0, 12)
+values = st.one_of(st.none(), counts, st.integers(0, 100).map("{}%".format))
+
+
+@st.composite
+def places(draw, **fields):
+    made = []
+    for number in range(draw(st.integers(1, 5))):
+        current = draw(counts)
+        made.append(
+            Place(
+                name=f"s{number}",
+                exists=True,
+                current=current,
+                ready=draw(st.integers(0, current)),
+                **{name: draw(strategy) for name, strategy in fields.items()},
+            )
+        )
+    return made
+
+
+def shared(total, listed, **way):
+    try:
+        return allocate(total, listed, **{"adapts": False, "reserves": False, **way})
+    except AllocationError:
+        reject()
+
+
+@given(total=counts, listed=places(replicas=values))
+def test_what_is_specified_is_given_and_the_rest_is_even(total, listed):
+    found = shared(total, listed)
+    assert sum(found.values()) == total
+    open_ = [found[place.name] for place in listed if place.replicas is None]
+    assert all(share >= 0 for share in found.values())
+    assert max(open_, default=0) - min(open_, default=0) <= 1
+    assert all(found[place.name] == place.replicas for place in listed if isinstance(place.replicas, int))
+
+
+@given(total=counts, listed=places(min_replicas=values, max_replicas=values))
+def test_bounds_are_kept(total, listed):
+    assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
+    found = shared(total, listed)
+    limits = {place.name: bounds(total, place) for place in listed}
+    assert sum(found.values()) == min(total, sum(most for _, most in limits.values()))
+    assert all(0 <= found[name] <= most for name, (_, most) in limits.items())
+    if sum(least for least, _ in limits.values()) <= total:
+        assert all(found[name] >= least for name, (least, _) in limits.items())
+
+
+bounded = {
+    "min_replicas": st.one_of(st.none(), st.integers(0, 3)),
+    "max_replicas": st.one_of(st.none(), counts),
+}
+
+
+@given(total=counts, listed=places(**bounded, unschedulable=st.booleans()))
+def test_where_nodes_are_missing_nothing_grows_beyond_what_runs(total, listed):
+    found = shared(total, listed, adapts=True)
+    assert sum(found.values()) <= total
+    for place in listed:
+        least, most = bounds(total, place)
+        assert 0 <= found[place.name] <= max(most, least, place.ready)
+        if place.unschedulable:
+            assert found[place.name] <= max(least, place.ready)
+    if any(place.max_replicas is None and not place.unschedulable for place in listed):
+        assert sum(found.values()) == total
+
+
+@given(total=counts, listed=places(**bounded))
+def test_where_nothing_is_reserved_shares_are_the_bounded_ones(total, listed):
+    assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
+    assert shared(total, listed, adapts=True, reserves=True) == shared(total, listed)
+
+
+@given(
+    total=counts, listed=places(**bounded, unschedulable=st.booleans(), marked=st.booleans(), reserved=counts)
+)
+def test_reserved_pods_are_never_counted_as_running(total, listed):
+    """What every subset can run adds up to what is asked for, where one of them has no end."""
+    found = shared(total, listed, adapts=True, reserves=True)
+    assert all(0 <= share <= 2 * total for share in found.values())
+    free = [place for place in listed if not (place.unschedulable or place.marked)]
+    if any(place.max_replicas is None for place in free):
+        assert sum(found.values()) >= total
+
+
+# --- lives
+
+NAMES = "abcd"
+images = st.sampled_from(["a:1", "a:2", "a:3"])
+choices = st.integers(0, 1000)
+topologies = st.lists(st.sampled_from(NAMES), min_size=1, unique=True)
+
+
+class Life(RuleBasedStateMachine):
+    """The controller and the machine take their turns at random; users change their minds in between."""
+
+    strategy = None
+    kinds = KINDS
+
+    @initialize(kind=choices, wanted=counts, names=topologies)
+    def begin(self, kind, wanted, names):
+        kinds = self.kinds
+        self.foo = United(kinds[kind % len(kinds)], names, replicas=wanted, strategy=self.strategy)
+        self.foo.settle()
+
+    # --- the controller, and the machine
+
+    @rule()
+    def it_looks(self):
+        self.foo.turn()
+        assert self.foo.error is None
+
+    @rule()
+    def workloads_are_managed(self):
+        self.foo.manage()
+
+    @rule()
+    def pods_run(self):
+        self.foo.run_all()
+
+    @rule(seconds=st.integers(1, 20))
+    def time_passes(self, seconds):
+        self.foo.clock.advance(seconds)
+
+    @rule(chosen=choices)
+    def a_pod_is_taken_away(self, chosen):
+        if self.foo.pods:
+            self.foo.remove(PODS, meta.name(self.foo.pods[chosen % len(self.foo.pods)]))
+
+    # --- users
+
+    @rule(wanted=counts)
+    def it_is_scaled(self, wanted):
+        self.foo.scale(wanted)
+
+    @rule(image=images)
+    def a_version_is_released(self, image):
+        self.foo.release(image)
+
+    @rule(kept=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 20)))
+    def pods_are_to_keep_their_version(self, kept):
+        self.foo.keep(**kept)
+
+    @rule(names=topologies)
+    def the_topology_changes(self, names):
+        self.foo.set("topology.subsets", [subset(name) for name in names])
+
+    @rule(limit=st.integers(0, 2))
+    def fewer_versions_are_remembered(self, limit):
+        self.foo.set("revisionHistoryLimit", limit)
+
+    @rule(chosen=choices, size=st.integers(0, 20))
+    def somebody_meddles_with_a_workload(self, chosen, size):
+        workloads = self.foo.workloads()
+        if workloads:
+            name = meta.name(workloads[chosen % len(workloads)])
+            self.foo.respecify(ADAPTER[self.foo.kind].resource, name, ("replicas",), size)
+
+    # --- what holds always
+
+    @invariant()
+    def a_subset_has_one_workload(self):
+        names = [meta.labels(it)[LABEL_SUBSET_NAME] for it in self.foo.workloads()]
+        assert len(names) == len({*names})
+
+    @invariant()
+    def partitions_never_exceed_replicas(self):
+        sizes = self.foo.status.get("subsetReplicas") or {}
+        kept = self.foo.status["updateStatus"].get("currentPartitions") or {}
+        assert all(kept[name] <= sizes[name] for name in kept)
+
+    @invariant()
+    def shares_add_up(self):
+        if self.foo.status["observedGeneration"] == meta.generation(self.foo.foo):
+            given = sum(self.foo.status["subsetReplicas"].values())
+            assert self.is_right(given, self.foo.foo["spec"]["replicas"])
+
+    def is_right(self, given, wanted):
+        return given == wanted
+
+    def teardown(self):
+        """Left alone, everything comes to rest as it was asked for, and then nothing is written."""
+        if not hasattr(self, "foo"):
+            return
+        foo = self.foo
+        foo.full = set()
+        foo.keep()
+        foo.settle()
+        foo.pass_(40)
+        wanted = foo.foo["spec"]["replicas"]
+        assert foo.sizes.keys() == {it["name"] for it in foo.foo["spec"]["topology"]["subsets"]}
+        assert sum(foo.sizes.values()) == wanted == len(foo.pods) == foo.status["replicas"]
+        image = foo.foo["spec"]["template"][ADAPTER[foo.kind].template]["spec"]["template"]["spec"]
+        assert {one for images in foo.images.values() for one in images} <= {image["containers"][0]["image"]}
+        assert foo.status["currentRevision"] == foo.status["updateStatus"]["updatedRevision"]
+        assert len(foo.revisions) <= max(foo.foo["spec"]["revisionHistoryLimit"], 1)
+        assert "reservedPods" not in foo.status
+        assert foo.wishes() == ()
+
+
+class Steady(Life):
+    """Every pod finds a node."""
+
+
+class Adapting(Life):
+    """Nodes are missing now and then, and the shares follow."""
+
+    strategy = adaptive(5, 10)
+
+    @rule(names=st.sets(st.sampled_from(NAMES)))
+    def nodes_are_missing(self, names):
+        self.foo.full = names
+
+    def is_right(self, given, wanted):
+        """Where there are no nodes at all, there are no more than run."""
+        return given <= wanted
+
+
+class Reserving(Adapting):
+    """The same, and others stand for the pods that find no node."""
+
+    strategy = adaptive(5, 10, reserves=True)
+    kinds = ("Deployment", "CloneSet")
+
+    def is_right(self, given, wanted):
+        """There may be more, and fewer where the only subset waits for nodes."""
+        return given <= 2 * wanted * len(NAMES)
+
+
+for machine in (Steady, Adapting, Reserving):
+    machine.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+
+TestSteady = Steady.TestCase
+TestAdapting = Adapting.TestCase
+TestReserving = Reserving.TestCase
