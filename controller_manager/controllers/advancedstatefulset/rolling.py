@@ -65,13 +65,14 @@ def _descending(scene: Scene) -> list[PodView]:
 
 def in_order(scene: Scene, strategy: Strategy) -> list[PodView]:
     """The pods that the partition leaves to the update, those already updated among them."""
-    count = len(scene.slots) - strategy.kept
     if not strategy.unordered:
         return [slot.pod for slot in reversed(scene.slots[strategy.kept :]) if slot.pod is not None]
     pods = _descending(scene)
     waiting = [pod for pod in pods if scene.is_outdated(pod)]
     others = [pod for pod in pods if not scene.is_outdated(pod)]
-    return [*others, *by_priority(waiting, strategy.priority)][: max(count, 0)]
+    coming = sum(slot.pod is None and slot.ordinal not in scene.kept for slot in scene.slots)
+    count = max(len(scene.slots) - strategy.kept - coming, 0)
+    return [*others, *by_priority(waiting, strategy.priority)][:count]
 
 
 # --- what is done

@@ -21,7 +21,7 @@ def of(scene: Scene, account: Account) -> dict[str, Any]:
     is_rolling = not scene.owner.on_delete
     ready = [pod for pod in status.ready(scene.pods) if identity.revision_of(pod) == scene.update_name]
     return {
-        **(status.completed(counted, counted["replicas"]) if is_rolling else counted),
+        **(status.completed(counted, scene.owner.replicas) if is_rolling else counted),
         "updatedReadyReplicas": len(ready),
         "updatedAvailableReplicas": sum(map(scene.is_available, ready)),
         "labelSelector": str(scene.owner.selector),

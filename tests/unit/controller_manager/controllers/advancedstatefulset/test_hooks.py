@@ -1,0 +1,161 @@
+"""Pods of an advanced set that somebody holds: before they serve, before they change, before they go."""
+
+from apimachinery import meta
+from controller_manager.kinds import PODS
+from tests.support.advancedsets import AdvancedSets, in_place, template
+
+LABEL = {"labelsHandler": {"held-by": "me"}}
+FINALIZER = {"finalizersHandler": ["example.com/held"]}
+
+
+def hooked(replicas=1, *, policy="Parallel", held=True, **lifecycle):
+    labels = {"held-by": "me"} if held else {}
+    return AdvancedSets(
+        replicas=replicas,
+        podManagementPolicy=policy,
+        template=template(**labels),
+        lifecycle=lifecycle,
+        updateStrategy=in_place(maxUnavailable=1),
+    )
+
+
+def settled(*args, **kwargs):
+    sets = hooked(*args, **kwargs)
+    sets.settle()
+    return sets
+
+
+def let_go(sets, ordinal):
+    sets.put(PODS, meta.with_labels(sets.pod(ordinal), {"held-by": None}))
+
+
+def hold(sets, ordinal):
+    sets.put(PODS, meta.with_labels(sets.pod(ordinal), {"held-by": "me"}))
+
+
+def names(sets):
+    return [(verb, name) for verb, name in sets.round() if verb != "patch"]
+
+
+def test_a_new_pod_is_normal_at_once():
+    sets = settled()
+    assert sets.state(0) == "Normal"
+    assert meta.annotations(sets.pod(0))["lifecycle.apps.kruise.io/timestamp"]
+
+
+def test_a_new_pod_is_not_available_before_all_hooks_are_on():
+    sets = settled(2, policy="OrderedReady", held=False, preNormal=LABEL)
+    assert (sets.pods, sets.state(0)) == (["web-0"], "PreparingNormal")
+    counted = {field: sets.status[field] for field in ("readyReplicas", "availableReplicas")}
+    assert counted == {"readyReplicas": 1, "availableReplicas": 0}
+    hold(sets, 0)
+    sets.settle()
+    assert (sets.pods, sets.state(0)) == (["web-0", "web-1"], "Normal")
+
+
+def test_a_template_that_has_the_hooks_makes_pods_that_are_normal():
+    sets = settled(preNormal=LABEL)
+    assert (sets.state(0), sets.status["availableReplicas"]) == ("Normal", 1)
+
+
+def test_a_pod_goes_when_its_holder_lets_go():
+    sets = settled(2, preDelete=LABEL)
+    sets.scale(1)
+    assert sets.round() == [("patch", "web-1")]
+    assert sets.state(1) == "PreparingDelete"
+    assert sets.round() == []
+    sets.settle()
+    assert sets.pods == ["web-0", "web-1"]
+    let_go(sets, 1)
+    assert sets.round() == [("delete", "web-1")]
+
+
+def test_a_finalizer_of_a_hook_holds_a_pod_as_well():
+    sets = settled(1, held=False, preDelete=FINALIZER)
+    sets.put(PODS, meta.with_finalizer(sets.pod(0), "example.com/held"))
+    sets.scale(0)
+    sets.settle()
+    assert sets.state(0) == "PreparingDelete"
+    sets.put(PODS, meta.without_finalizer(sets.pod(0), "example.com/held"))
+    sets.settle()
+    assert sets.pods == []
+
+
+def test_in_order_one_pod_is_told_at_a_time():
+    sets = settled(3, policy="OrderedReady", preDelete=LABEL)
+    sets.scale(1)
+    assert sets.round() == [("patch", "web-2")]
+
+
+def test_a_pod_that_is_replaced_is_held_too_and_takes_its_place():
+    sets = settled(2, preDelete=LABEL)
+    sets.change_spec("updateStrategy", to=in_place("ReCreate", maxUnavailable=1))
+    sets.change_spec("template", to=template("a:2"))
+    assert sets.round() == [("patch", "web-1")]
+    sets.settle()
+    assert (sets.pods, sets.state(0), sets.state(1)) == (["web-0", "web-1"], "Normal", "PreparingDelete")
+    let_go(sets, 1)
+    assert sets.round() == [("delete", "web-1")]
+
+
+def test_a_pod_that_ended_and_is_held_waits_too():
+    sets = settled(1, preDelete=LABEL)
+    sets.run(0, phase="Failed")
+    assert sets.round() == [("patch", "web-0")]
+    assert sets.round() == []
+    let_go(sets, 0)
+    assert sets.round() == [("delete", "web-0")]
+
+
+def test_a_pod_changes_when_its_holder_lets_go_and_is_normal_when_he_holds_it_again():
+    sets = settled(2, inPlaceUpdate=LABEL)
+    roll(sets, "a:2")
+    sets.settle()
+    assert [sets.state(ordinal) for ordinal in (0, 1)] == ["Normal", "PreparingUpdate"]
+    assert sets.image(1) == "a:1"
+    let_go(sets, 1)
+    sets.settle()
+    assert (sets.image(1), sets.state(1)) == ("a:2", "Updated")
+    assert sets.state(0) == "Normal"
+    hold(sets, 1)
+    sets.settle()
+    assert [sets.state(ordinal) for ordinal in (0, 1)] == ["PreparingUpdate", "Normal"]
+
+
+def test_a_pod_that_was_updated_is_held_again_before_it_changes_once_more():
+    sets = settled(1, inPlaceUpdate=LABEL)
+    roll(sets, "a:2")
+    sets.settle()
+    let_go(sets, 0)
+    sets.settle()
+    roll(sets, "a:3")
+    sets.settle()
+    assert (sets.state(0), meta.labels(sets.pod(0))["held-by"]) == ("PreparingUpdate", "me")
+    let_go(sets, 0)
+    sets.settle()
+    assert sets.image(0) == "a:3"
+
+
+def test_what_is_rolled_back_while_it_is_held_need_not_change():
+    sets = settled(1, inPlaceUpdate=LABEL)
+    roll(sets, "a:2")
+    sets.settle()
+    assert sets.state(0) == "PreparingUpdate"
+    roll(sets, "a:1")
+    sets.settle()
+    assert (sets.image(0), sets.state(0)) == ("a:1", "Normal")
+    assert sets.status["currentRevision"] == sets.status["updateRevision"]
+
+
+def roll(sets, image):
+    sets.change_spec("template", to=template(image, **{"held-by": "me"}))
+
+
+def test_a_pod_that_prepares_to_go_is_not_updated():
+    sets = settled(2, preDelete=LABEL)
+    sets.specify(1)
+    sets.settle()
+    assert sets.state(1) == "PreparingDelete"
+    roll(sets, "a:2")
+    assert names(sets) == []
+    assert sets.image(1) == "a:1"

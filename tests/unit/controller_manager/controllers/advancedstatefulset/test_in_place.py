@@ -1,0 +1,176 @@
+"""Pods of an advanced set that are updated where they run."""
+
+import orjson
+import pytest
+
+from apimachinery import conditions, meta
+from controller_manager.kinds import CONTROLLER_REVISIONS, PODS
+from controller_manager.workloads.inplace.record import ANNOTATION_GRACE, ANNOTATION_STATE
+from controller_manager.workloads.inplace.update import GATE
+from tests.support.advancedsets import AdvancedSets, in_place, template
+
+
+def settled(policy="InPlaceIfPossible", *, replicas=2, parallel=True, **fields):
+    sets = AdvancedSets(
+        replicas=replicas,
+        podManagementPolicy="Parallel" if parallel else "OrderedReady",
+        template=template(),
+        updateStrategy=in_place(policy, **fields),
+    )
+    sets.settle()
+    return sets
+
+
+def roll(sets, image="a:2", **labels):
+    sets.change_spec("template", to=template(image, **labels))
+
+
+def with_another_command(image="a:2"):
+    body = template(image)
+    return meta.with_value(body, ("spec", "containers"), [{"name": "c", "image": image, "command": ["x"]}])
+
+
+def uids(sets):
+    return {name: meta.uid(sets.get(PODS, name)) for name in sets.pods}
+
+
+def is_ready(sets, ordinal):
+    return conditions.is_true(sets.pod(ordinal), "Ready")
+
+
+def test_images_are_replaced_in_the_pods_that_are_there():
+    sets = settled()
+    before = uids(sets)
+    roll(sets)
+    sets.settle()
+    assert uids(sets) == before
+    assert {sets.image(0), sets.image(1)} == {"a:2"}
+    revision = sets.status["updateRevision"]
+    assert sets.status["currentRevision"] == revision
+    assert {sets.revision_of(0), sets.revision_of(1)} == {revision}
+    assert sets.said("SuccessfulUpdatePodInPlace") == [
+        f"successfully update pod web-{ordinal} in-place(revision {revision})" for ordinal in (1, 0)
+    ]
+
+
+def test_the_gate_is_shut_first_and_open_at_the_end():
+    sets = settled(replicas=1)
+    assert conditions.is_true(sets.pod(0), GATE)
+    roll(sets)
+    sets.round()
+    gate = conditions.get(sets.pod(0), GATE)
+    assert (gate["status"], gate["reason"]) == ("False", "StartInPlaceUpdate")
+    assert not is_ready(sets, 0)
+    state = orjson.loads(meta.annotations(sets.pod(0))[ANNOTATION_STATE])
+    assert state["lastContainerStatuses"] == {"c": {"imageID": "id-a:1"}}
+    assert (sets.image(0), sets.state(0)) == ("a:2", "Updating")
+    assert sets.round() == []
+    sets.run(0)
+    assert not is_ready(sets, 0)
+    sets.round()
+    assert (conditions.status(sets.pod(0), GATE), sets.state(0)) == ("True", "Normal")
+    sets.run(0)
+    assert is_ready(sets, 0)
+
+
+@pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "in-order"])
+def test_a_pod_that_changes_is_down(parallel):
+    sets = settled(parallel=parallel, replicas=3)
+    roll(sets)
+    changed = []
+    for _ in range(3):
+        changed.append({name for _, name in sets.round()})
+        assert sets.round() == []
+        sets.run_all()
+        sets.round()
+        sets.run_all()
+    assert changed == [{"web-2"}, {"web-1"}, {"web-0"}]
+
+
+def test_labels_change_without_a_restart():
+    sets = settled(replicas=1)
+    before = uids(sets)
+    roll(sets, "a:1", tier="gold")
+    sets.settle()
+    assert uids(sets) == before
+    assert meta.labels(sets.pod(0))["tier"] == "gold"
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept"),
+    [
+        pytest.param("ReCreate", False, id="always-anew"),
+        pytest.param("InPlaceIfPossible", False, id="anew-if-it-must-be"),
+        pytest.param("InPlaceOnly", True, id="never-anew"),
+    ],
+)
+def test_what_cannot_change_in_place(policy, kept):
+    sets = settled(policy)
+    before = uids(sets)
+    sets.change_spec("template", to=with_another_command())
+    sets.settle()
+    assert (uids(sets) == before) is kept
+    assert (sets.image(0) == "a:1") is kept
+    assert sets.plan_web().actions == ()
+
+
+def test_a_pod_of_a_revision_that_nobody_remembers_is_made_anew():
+    sets = settled(replicas=1)
+    before = uids(sets)
+    roll(sets)
+    sets.remove(CONTROLLER_REVISIONS, sets.revision_of(0))
+    sets.settle()
+    assert uids(sets) != before
+
+
+def test_without_the_gate_pods_change_all_the_same():
+    sets = AdvancedSets(replicas=1, updateStrategy=in_place())
+    sets.settle()
+    before = uids(sets)
+    sets.roll("a:2")
+    assert sets.round() == [("patch", "web-0")]
+    assert sets.status["currentReplicas"] == 0
+    sets.settle()
+    assert (uids(sets), sets.image(0), sets.state(0)) == (before, "a:2", "Normal")
+
+
+# --- grace
+
+
+def test_a_pod_is_out_of_service_for_a_while_before_it_changes():
+    sets = settled(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
+    roll(sets)
+    sets.round()
+    assert (sets.image(0), sets.revision_of(0)) == ("a:1", sets.status["updateRevision"])
+    assert ANNOTATION_GRACE in meta.annotations(sets.pod(0))
+    assert sets.plan_web().again_after.total_seconds() == 30
+    sets.clock.advance(29)
+    assert sets.round() == []
+    sets.clock.advance(1)
+    sets.round()
+    assert sets.image(0) == "a:2"
+    assert ANNOTATION_GRACE not in meta.annotations(sets.pod(0))
+    sets.settle()
+    assert is_ready(sets, 0)
+
+
+def test_what_is_rolled_meanwhile_comes_after_the_wait():
+    sets = settled(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
+    roll(sets)
+    sets.round()
+    roll(sets, "a:3")
+    assert sets.round() == []
+    for _ in range(2):
+        sets.clock.advance(30)
+        sets.settle()
+    assert sets.image(0) == "a:3"
+    assert sets.status["currentRevision"] == sets.status["updateRevision"]
+
+
+def test_a_pod_in_its_grace_is_down():
+    sets = settled(replicas=2, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
+    roll(sets)
+    assert {name for _, name in sets.round()} == {"web-1"}
+    sets.settle()
+    assert sets.image(0) == "a:1"
+    assert not conditions.is_true(sets.pod(1), GATE)

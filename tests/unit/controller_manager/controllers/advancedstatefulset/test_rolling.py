@@ -1,0 +1,283 @@
+"""Which pods of an advanced set are replaced, in which order, and how many at a time."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.kinds import PODS
+from tests.support.advancedsets import AdvancedSets, rolling, template
+
+
+def settled(*, parallel=True, replicas=5, **fields):
+    strategy = rolling(**fields)
+    policy = "Parallel" if parallel else "OrderedReady"
+    sets = AdvancedSets(replicas=replicas, podManagementPolicy=policy, updateStrategy=strategy)
+    sets.settle()
+    return sets
+
+
+def deleted(sets):
+    return [int(name[4:]) for verb, name in sets.round() if verb == "delete"]
+
+
+def waves(sets):
+    """The ordinals that go together, until no more do."""
+    found = []
+    while gone := deleted(sets):
+        found.append(gone)
+        sets.run_all()
+        sets.round()
+        sets.run_all()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        pytest.param(1, [[4], [3], [2], [1], [0]], id="one"),
+        pytest.param(2, [[4, 3], [2, 1], [0]], id="two"),
+        pytest.param("50%", [[4, 3], [2, 1], [0]], id="share-rounded-down"),
+        pytest.param("10%", [[4], [3], [2], [1], [0]], id="one-at-least"),
+        pytest.param("100%", [[4, 3, 2, 1, 0]], id="all"),
+        pytest.param(None, [[4], [3], [2], [1], [0]], id="not-said"),
+    ],
+)
+def test_so_many_are_replaced_at_a_time(limit, expected):
+    sets = settled(maxUnavailable=limit) if limit is not None else settled()
+    sets.roll("a:2")
+    assert waves(sets) == expected
+    assert sets.status["currentRevision"] == sets.status["updateRevision"]
+
+
+def test_in_order_one_is_replaced_at_a_time():
+    sets = settled(parallel=False)
+    sets.roll("a:2")
+    assert waves(sets) == [[4], [3], [2], [1], [0]]
+
+
+def test_pods_that_are_down_count_and_are_replaced_at_no_cost():
+    sets = settled(maxUnavailable=2)
+    sets.run(3, ready=False)
+    sets.roll("a:2")
+    assert deleted(sets) == [4, 3]
+
+
+def test_an_available_pod_waits_for_those_above_it():
+    """Upstream's order: the first that there is no room for ends the walk, even before one that is down."""
+    sets = settled(maxUnavailable=2)
+    for ordinal in (0, 1):
+        sets.run(ordinal, ready=False)
+    sets.roll("a:2")
+    assert deleted(sets) == []
+    sets.run(4, ready=False)
+    assert deleted(sets) == [4]
+
+
+def test_a_pod_is_down_until_it_was_ready_for_long_enough():
+    sets = settled(maxUnavailable=1, minReadySeconds=10)
+    sets.clock.advance(10)
+    sets.settle()
+    sets.roll("a:2")
+    assert deleted(sets) == [4]
+    sets.settle()
+    assert deleted(sets) == []
+    assert sets.plan_web().again_after.total_seconds() == 10
+    sets.clock.advance(10)
+    assert deleted(sets) == [3]
+
+
+# --- partition
+
+
+@pytest.mark.parametrize(
+    ("partition", "reserved", "updated"),
+    [
+        pytest.param(2, [], {2, 3, 4}, id="counts-from-the-first"),
+        pytest.param(5, [], set(), id="all-kept"),
+        pytest.param(9, [], set(), id="more-than-there-are"),
+        pytest.param(3, [1, 3], {5, 6}, id="reserved-do-not-count"),
+        pytest.param(3, ["0-1"], {5, 6}, id="range-does-not-count"),
+    ],
+)
+def test_the_first_pods_are_kept(partition, reserved, updated):
+    sets = settled(maxUnavailable=5, partition=partition)
+    sets.reserve(*reserved)
+    sets.settle()
+    sets.roll("a:2")
+    sets.settle()
+    found = {int(name[4:]) for name in sets.pods if sets.image(int(name[4:])) == "a:2"}
+    assert found == updated
+    for name in sets.pods:
+        sets.remove(PODS, name)
+    sets.settle()
+    assert {int(name[4:]) for name in sets.pods if sets.image(int(name[4:])) == "a:2"} == updated
+
+
+def test_three_replicas_with_two_kept_and_ordinals_between_reserved():
+    sets = settled(replicas=3, partition=2)
+    sets.reserve(1, 3)
+    sets.settle()
+    assert sets.pods == ["web-0", "web-2", "web-4"]
+    sets.roll("a:2")
+    assert waves(sets) == [[4]]
+
+
+def test_a_new_pod_of_a_set_that_does_not_say_how_it_rolls_follows_its_status():
+    sets = AdvancedSets(replicas=2, updateStrategy={"type": "RollingUpdate"})
+    sets.settle()
+    sets.roll("a:2")
+    assert deleted(sets) == [1]
+    sets.finish()
+    sets.round()
+    assert sets.image(1) == "a:2"
+    sets.settle()
+    assert (sets.image(0), sets.image(1)) == ("a:2", "a:2")
+
+
+# --- what holds it up
+
+
+def test_a_paused_update_still_scales():
+    sets = settled(paused=True, replicas=2)
+    sets.roll("a:2")
+    sets.specify(0)
+    assert sets.round() == []
+    sets.scale(3)
+    assert sets.round() == [("create", "web-2")]
+    assert sets.image(2) == "a:2"
+
+
+def test_on_delete_pods_are_replaced_when_somebody_deletes_them():
+    sets = settled(replicas=2)
+    sets.change_spec("updateStrategy", to={"type": "OnDelete"})
+    sets.roll("a:2")
+    sets.specify(1)
+    assert sets.round() == []
+    sets.remove_pod(0)
+    sets.settle()
+    assert (sets.image(0), sets.image(1)) == ("a:2", "a:1")
+    assert sets.status["currentRevision"] != sets.status["updateRevision"]
+
+
+def test_scaling_goes_before_updating():
+    sets = settled(parallel=False, replicas=3)
+    sets.roll("a:2")
+    sets.scale(2)
+    assert sets.round() == [("delete", "web-2")]
+
+
+# --- out of order
+
+WEIGHTS = [
+    {"weight": 50, "matchSelector": {"matchLabels": {"zone": "a"}}},
+    {"weight": 30, "matchSelector": {"matchLabels": {"kind": "canary"}}},
+]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        pytest.param({}, [4, 3, 2, 1, 0], id="no-priority"),
+        pytest.param({"weightPriority": WEIGHTS}, [1, 2, 3, 4, 0], id="weights"),
+        pytest.param({"orderPriority": [{"orderedKey": "place"}]}, [4, 3, 0, 1, 2], id="order"),
+    ],
+)
+def test_pods_are_replaced_by_priority(strategy, expected):
+    labels = {
+        0: {"place": "p-3"},
+        1: {"zone": "a", "kind": "canary", "place": "p-2"},
+        2: {"zone": "a", "place": "p-1"},
+        3: {"kind": "canary"},
+    }
+    sets = settled(maxUnavailable=1, unorderedUpdate={"priorityStrategy": strategy})
+    for ordinal, its in labels.items():
+        sets.label(ordinal, **its)
+    sets.settle()
+    sets.roll("a:2")
+    assert waves(sets) == [[ordinal] for ordinal in expected]
+
+
+def test_out_of_order_so_many_are_updated_whichever_they_are():
+    priority = {"weightPriority": [{"weight": 1, "matchSelector": {"matchLabels": {"first": "yes"}}}]}
+    sets = settled(
+        replicas=10, partition=6, maxUnavailable=10, unorderedUpdate={"priorityStrategy": priority}
+    )
+    for ordinal in (0, 3):
+        sets.label(ordinal, first="yes")
+    sets.settle()
+    sets.roll("a:2")
+    assert sorted(deleted(sets)) == [0, 3, 8, 9]
+    sets.settle()
+    assert sum(sets.image(ordinal) == "a:2" for ordinal in range(10)) == 4
+    sets.settle()
+    assert sets.plan_web().actions == ()
+
+
+def test_out_of_order_pods_come_back_as_those_that_are_missing():
+    sets = settled(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
+    sets.roll("a:2")
+    sets.settle()
+    for ordinal in range(4):
+        sets.remove_pod(ordinal)
+    sets.round()
+    assert [sets.image(ordinal) for ordinal in range(4)] == ["a:1", "a:1", "a:2", "a:2"]
+    sets.settle()
+    sets.remove_pod(2)
+    sets.round()
+    assert sets.image(2) == "a:2"
+
+
+# --- pods that somebody named
+
+
+def test_named_pods_go_as_far_as_the_limit_allows_and_come_back():
+    sets = settled(maxUnavailable=2, partition=5)
+    uids = {ordinal: meta.uid(sets.pod(ordinal)) for ordinal in range(5)}
+    for ordinal in (0, 2, 4):
+        sets.specify(ordinal)
+    assert deleted(sets) == [4, 2]
+    assert deleted(sets) == []
+    sets.settle()
+    renewed = {ordinal for ordinal in range(5) if meta.uid(sets.pod(ordinal)) != uids[ordinal]}
+    assert renewed == {0, 2, 4}
+
+
+def test_a_named_pod_that_is_down_goes_past_the_limit():
+    sets = settled(maxUnavailable=1, partition=5)
+    sets.run(1, ready=False)
+    sets.specify(1)
+    sets.specify(3)
+    assert deleted(sets) == [1]
+
+
+def test_a_named_pod_takes_the_place_of_an_outdated_one():
+    sets = settled(maxUnavailable=1)
+    sets.roll("a:2")
+    sets.specify(0)
+    assert deleted(sets) == [0]
+    assert deleted(sets) == []
+
+
+def test_a_named_pod_comes_back_with_what_the_partition_gives_it():
+    sets = settled(maxUnavailable=1, partition=3)
+    sets.roll("a:2")
+    sets.settle()
+    sets.specify(1)
+    sets.settle()
+    assert [sets.image(ordinal) for ordinal in range(5)] == ["a:1", "a:1", "a:1", "a:2", "a:2"]
+
+
+def test_a_rollback_takes_the_first_revision_again():
+    sets = settled(maxUnavailable=5)
+    first = sets.status["currentRevision"]
+    for image in ("a:2", "a:1"):
+        sets.roll(image)
+        sets.settle()
+    assert sets.status["currentRevision"] == first
+    assert {sets.image(ordinal) for ordinal in range(5)} == {"a:1"}
+
+
+def test_pods_made_anew_have_what_the_template_says():
+    sets = settled(maxUnavailable=5, replicas=1)
+    sets.change_spec("template", to=template("a:2", tier="gold"))
+    sets.settle()
+    assert meta.labels(sets.pod(0))["tier"] == "gold"
