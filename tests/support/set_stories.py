@@ -30,8 +30,8 @@ ENGINES = [GARBAGE_COLLECTOR, SCHEDULER_ENGINE, SIMULATED_NODES, SIMULATED_PODS]
 
 
 @asynccontextmanager
-async def telling(controller, sets, make, *, settings=None, details=False):
-    """A story about the sets at one path; `make` is called with the fields of a spec."""
+async def telling(controller, sets, make, *, settings=None, details=False, teller=None):
+    """A story about the sets at one path; `make` is called with the fields of a spec. `teller` is a kind of `Story`."""
     clock = SteppedClock()
     simulation = Simulation(simulate_nodes=3, simulate_kubelet_details=details)
     manager = {
@@ -43,7 +43,7 @@ async def telling(controller, sets, make, *, settings=None, details=False):
         running(clock=clock, settings=settings) as server,
         running_manager(server, clock, **manager) as manager,
     ):
-        story = Story(server, manager, sets, make)
+        story = (teller or Story)(server, manager, sets, make)
         await story.open_nodes()
         yield story
 
@@ -78,10 +78,12 @@ class Story:
         assert answer.status == 200, answer.body
         return answer.body
 
-    async def until(self, condition):
-        """Time passes until it holds, and then nothing is left to do."""
+    async def until(self, condition, *, always=None):
+        """Time passes until it holds, and then nothing is left to do. What is asked always raises if it does not hold."""
         for _ in range(120):
             await self.manager.settle()
+            if always is not None:
+                await always()
             if await condition():
                 return
             await self.manager.step(1)
