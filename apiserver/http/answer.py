@@ -29,6 +29,10 @@ class Answer(web.StreamResponse):
         self._lines = _usual_lines(code, content_type) + b"".join(headers)
         self._parts = body
 
+    @property
+    def body(self) -> bytes:
+        return b"".join(self._parts)
+
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
         self._asked = request
         if self._keep_alive is None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from http import HTTPStatus
 
 import orjson
 from aiohttp import hdrs, web
@@ -42,6 +43,11 @@ def error_response(error: Exception, warnings: Sequence[str] = ()) -> Answer:
     if seconds:
         headers.append(b"Retry-After: %d\r\n" % seconds)
     return Answer(known.code, JSON, [orjson.dumps(known.status())], headers)
+
+
+def refusal(answer: web.StreamResponse) -> bytes:
+    """The Status that a request was refused with, if it was."""
+    return answer.body if answer.status >= HTTPStatus.BAD_REQUEST and isinstance(answer, Answer) else b""
 
 
 def _known(error: Exception) -> ApiError:

@@ -86,15 +86,15 @@ class Handler:
         info = parse(request.method, request.path, watch=watch)
         asked = Asked(request, info, query, await self._senders.sender(request))
         noted = self._observer.begin(asked)
-        code = 0
+        code, refusal = 0, b""
         try:
             response = await self._bounded(asked)
-            code = response.status
+            code, refusal = response.status, respond.refusal(response)
         except Exception as error:  # noqa: BLE001 - as in _handle; here the request is known, and noted with its end
             response = respond.error_response(error)
-            code = response.status
+            code, refusal = response.status, response.body
         finally:
-            self._observer.end(noted, code)
+            self._observer.end(noted, code, answer=refusal)
         return response
 
     async def _bounded(self, asked: Asked) -> web.StreamResponse:

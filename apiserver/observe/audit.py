@@ -6,6 +6,7 @@ appending; a file that cannot be written is told of in the server's log and stop
 
 import logging
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -69,7 +70,7 @@ class Audit:
 
     def complete(self, request: Request, code: int, *, body: bytes = b"", answer: bytes = b"") -> None:
         """End with a request that was answered."""
-        level, extra = request.verdict.level, {"responseStatus": {"metadata": {}, "code": code}}
+        level, extra = request.verdict.level, {"responseStatus": _outcome(code, answer)}
         if level >= Level.REQUEST and body:
             extra |= _object("requestObject", body, request.verdict)
         if level >= Level.REQUEST_RESPONSE and answer:
@@ -114,6 +115,18 @@ def _event(request: Request, stage: str, at: datetime) -> Tree:
 _NAMES = {Level.METADATA: "Metadata", Level.REQUEST: "Request", Level.REQUEST_RESPONSE: "RequestResponse"}
 
 
+def _outcome(code: int, answer: bytes) -> Tree:
+    """With the server's words where it has refused: they are what such a line is read for."""
+    refusal = _parsed(answer) if code >= HTTPStatus.BAD_REQUEST else None
+    said = (
+        {name: refusal[name] for name in _OF_STATUS if name in refusal} if isinstance(refusal, dict) else {}
+    )
+    return {"metadata": {}, **said, "code": code}
+
+
+_OF_STATUS = ("status", "message", "reason", "details")
+
+
 def _user(user: User) -> Tree:
     fields: Tree = {
         "username": user.name,
@@ -138,10 +151,16 @@ def _reference(info: RequestInfo) -> Tree:
 
 def _object(name: str, text: bytes, verdict: Verdict) -> Tree:
     """A body as it was sent or answered, if it is JSON."""
-    try:
-        tree = orjson.loads(text)
-    except orjson.JSONDecodeError:
+    tree = _parsed(text)
+    if tree is None:
         return {}
     if not verdict.managed_fields and isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
         tree["metadata"].pop("managedFields", None)
     return {name: tree}
+
+
+def _parsed(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON can be; None where it is none
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

@@ -80,3 +80,4 @@ async def test_the_audit_log_tells_who_did_what(tmp_path):
         for e in events
     ]
     assert told[-2:] == [("admin", "create", "configmaps", 201), ("admin", "get", "configmaps", 404)]
+    assert events[-1]["responseStatus"]["message"] == 'configmaps "none" not found'

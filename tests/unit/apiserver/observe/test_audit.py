@@ -114,6 +114,27 @@ def test_a_line_says_who_did_what_and_how_it_ended(tmp_path):
     assert line["stageTimestamp"] == "2030-01-01T00:00:01.500000Z"
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(
+            orjson.dumps({"kind": "Status", "status": "Failure", "message": "no", "reason": "Forbidden"}),
+            {"status": "Failure", "message": "no", "reason": "Forbidden"},
+            id="a Status",
+        ),
+        pytest.param(b"[-]etcd failed", {}, id="a page"),
+        pytest.param(b"[]", {}, id="something else"),
+    ],
+)
+def test_a_refusal_is_told_in_the_servers_words(tmp_path, answer, said):
+    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock(), chance=SeededChance())
+    request = audit.receive(POD, "", "", ALICE, parse("GET", POD, watch=False))
+    audit.complete(request, 403, answer=answer)
+    audit.close()
+    (line,) = lines(tmp_path / "audit.log")
+    assert line["responseStatus"] == {"metadata": {}, "code": 403} | said
+
+
 def test_stages_are_left_out_and_bodies_shown_as_the_policy_says(tmp_path):
     rules = policy(
         tmp_path, {"level": "RequestResponse"}, omitStages=["RequestReceived"], omitManagedFields=True
