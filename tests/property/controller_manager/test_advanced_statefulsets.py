@@ -1,0 +1,221 @@
+"""Advanced StatefulSets under anything that users and machines may do, in any order."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from apimachinery import meta
+from controller_manager.controllers.advancedstatefulset.controller import view
+from controller_manager.controllers.advancedstatefulset.strategy import Strategy
+from controller_manager.kinds import PODS
+from controller_manager.runtime.actions import Create, Delete, Patch
+from controller_manager.workloads.inplace import lifecycle, update
+from controller_manager.workloads.podview import PodView
+from tests.support.advancedsets import AdvancedSets, template
+from tests.support.statefulsets import WEB, claim_template
+
+RESERVED = st.lists(st.sampled_from([0, 1, 2, 4, "1-2", "3-4", "0-0"]), max_size=2)
+IMAGES = st.sampled_from(["a:1", "a:2", "a:3"])
+ORDINALS = st.integers(0, 9)
+PRIORITY = {"orderPriority": [{"orderedKey": "statefulset.kubernetes.io/pod-name"}]}
+
+
+@st.composite
+def strategies(draw, *, parallel):
+    if draw(st.integers(0, 7)) == 0:
+        return {"type": "OnDelete"}
+    rolling = {
+        "partition": draw(st.integers(0, 3)),
+        "podUpdatePolicy": draw(st.sampled_from(["ReCreate", "InPlaceIfPossible", "InPlaceOnly"])),
+        "minReadySeconds": draw(st.sampled_from([0, 0, 5])),
+        "inPlaceUpdateStrategy": {"gracePeriodSeconds": draw(st.sampled_from([0, 0, 3]))},
+    }
+    if parallel:
+        rolling["maxUnavailable"] = draw(st.sampled_from([1, 2, "50%"]))
+        if draw(st.booleans()):
+            rolling["unorderedUpdate"] = {"priorityStrategy": draw(st.sampled_from([PRIORITY, {}]))}
+    return {"type": "RollingUpdate", "rollingUpdate": rolling}
+
+
+@st.composite
+def specs(draw):
+    parallel = draw(st.booleans())
+    scaling = {"scaleStrategy": {"maxUnavailable": draw(st.sampled_from([1, 2]))}} if parallel else {}
+    return {
+        "replicas": draw(st.integers(0, 4)),
+        "ordinals": {"start": draw(st.integers(0, 2))},
+        "reserveOrdinals": draw(RESERVED),
+        "template": template(),
+        "podManagementPolicy": "Parallel" if parallel else "OrderedReady",
+        "updateStrategy": draw(strategies(parallel=parallel)),
+        "volumeClaimTemplates": [claim_template()] if draw(st.booleans()) else [],
+        "persistentVolumeClaimRetentionPolicy": {"whenScaled": draw(st.sampled_from(["Delete", "Retain"]))},
+        **(scaling if draw(st.booleans()) else {}),
+    }
+
+
+class Life(RuleBasedStateMachine):
+    """The controller is asked at any moment, and every plan is checked before it is carried out."""
+
+    @initialize(spec=specs())
+    def begin(self, spec):
+        self.sets = AdvancedSets(**spec)
+
+    @rule()
+    def decide(self):
+        check(self.sets)
+        _, error = self.sets.reconcile(WEB)
+        assert error is None
+
+    @rule(replicas=st.integers(0, 4))
+    def scale(self, replicas):
+        self.sets.scale(replicas)
+
+    @rule(reserved=RESERVED)
+    def reserve(self, reserved):
+        self.sets.reserve(*reserved)
+
+    @rule(image=IMAGES)
+    def roll(self, image):
+        self.sets.change_spec("template", to=template(image))
+
+    @rule(at=ORDINALS, ready=st.booleans(), phase=st.sampled_from(["Running", "Running", "Failed"]))
+    def live(self, at, ready, phase):
+        if self.sets.pod(at) is not None:
+            self.sets.run(at, ready=ready, phase=phase)
+
+    @rule(at=ORDINALS)
+    def lose(self, at):
+        if self.sets.pod(at) is not None:
+            self.sets.remove_pod(at)
+
+    @rule(at=ORDINALS)
+    def specify(self, at):
+        if self.sets.pod(at) is not None:
+            self.sets.specify(at)
+
+    @rule(rounds=st.integers(1, 8))
+    def prosper(self, rounds):
+        for _ in range(rounds):
+            self.decide()
+            self.sets.run_all()
+
+    @rule()
+    def finish(self):
+        self.sets.finish()
+
+    @rule()
+    def wait(self):
+        self.sets.clock.advance(5)
+
+    def teardown(self):
+        end(self.sets)
+
+
+def check(sets):
+    """What holds of every plan."""
+    owner = view(sets.set)
+    plan = sets.plan(WEB)
+    made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
+    gone = [victim.key.name for it in _of(plan, Delete) for victim in it.victims]
+    assert len(made) == len({*made})
+    assert len(gone) == len({*gone})
+    assert not {*made} & {*sets.pods}, "a second pod of an ordinal"
+    assert {*map(_ordinal, made)} <= {*owner.ordinals}, "an ordinal that is reserved, or not wanted"
+    assert not any(meta.is_deleting(sets.get(PODS, name)) for name in gone)
+    if not owner.parallel:
+        assert len(made) + len([name for name in gone if _ordinal(name) not in owner.ordinals]) <= 1
+    if owner.scale_limit is not None:
+        assert len(made) <= owner.scale_limit
+    check_limit(sets, owner, plan, gone)
+
+
+def check_limit(sets, owner, plan, gone):
+    """Of pods that are up, no more are taken down than there is room for."""
+    down = {_ordinal(name) for name in gone if PodView.of(sets.get(PODS, name)).phase != "Failed"}
+    down |= {_ordinal(it.key.name) for it in _of(plan, Patch) if "spec" in it.body or it.subresource}
+    before = {ordinal for ordinal in owner.ordinals if not _is_up(sets, owner, ordinal)}
+    newly = (down & {*owner.ordinals}) - before
+    limit = Strategy.of(sets.set["spec"]).max_unavailable
+    assert len(newly) <= max(limit - len(before), 0)
+
+
+def _is_up(sets, owner, ordinal):
+    pod = sets.pod(ordinal)
+    if pod is None:
+        return False
+    seen = PodView.of(pod)
+    is_ready = seen.phase == "Running" and seen.is_available(owner.min_ready_seconds, sets.clock.now())
+    return not seen.deleting and is_ready and lifecycle.is_settled(seen) and update.is_finished(seen)
+
+
+def _of(plan, kind):
+    return [it for it in plan.actions if isinstance(it, kind) and it.resource is PODS]
+
+
+def _ordinal(name):
+    return int(name.rpartition("-")[2])
+
+
+def end(sets):
+    """Once everybody else rests and all pods run, the set comes to what it should be, and to quiet."""
+    for name in sets.pods:
+        if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":
+            sets.run(_ordinal(name))
+    rest(sets)
+    owner = view(sets.set)
+    assert [*map(_ordinal, sorted(sets.pods))] == [*owner.ordinals]
+    counted = (sets.status["replicas"], sets.status["readyReplicas"], sets.status["availableReplicas"])
+    assert counted == (owner.replicas,) * 3
+    check_partition(sets, owner)
+    plan = sets.plan(WEB)
+    assert (plan.actions, plan.last(None), plan.again_after) == ((), (), None)
+
+
+def rest(sets):
+    """Nothing is left to do, nor will be by time alone."""
+    for _ in range(40):
+        settle_checked(sets)
+        if sets.plan(WEB).again_after is None:
+            return
+        sets.clock.advance(5)
+    raise AssertionError("it never rests")
+
+
+def settle_checked(sets):
+    for _ in range(80):
+        before = sets.revision
+        check(sets)
+        sets.round()
+        sets.run_all()
+        if sets.revision == before:
+            return
+    raise AssertionError(f"not quiet: {sets.done[-5:]}")
+
+
+def check_partition(sets, owner):
+    """As many as should be are of the newest revision; more only where no older one was left to keep."""
+    if owner.on_delete:
+        return
+    kept = Strategy.of(sets.set["spec"]).kept
+    assert sets.status["updatedReplicas"] >= owner.replicas - kept
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+@given(spec=specs(), image=IMAGES)
+@settings(max_examples=40, deadline=None)
+def test_an_update_keeps_the_partition_and_the_limit(spec, image):
+    sets = AdvancedSets(**spec)
+    rest(sets)
+    before = {name: sets.image(_ordinal(name)) for name in sets.pods}
+    sets.change_spec("template", to=template(image))
+    rest(sets)
+    owner, strategy = view(sets.set), Strategy.of(sets.set["spec"])
+    updated = [name for name in sets.pods if sets.image(_ordinal(name)) == image != before[name]]
+    wanted = 0 if image == "a:1" or owner.on_delete else owner.replicas - strategy.kept
+    assert len(updated) == wanted
+    if not strategy.unordered:
+        assert sorted(map(_ordinal, updated)) == [*owner.ordinals][len(owner.ordinals) - wanted :]

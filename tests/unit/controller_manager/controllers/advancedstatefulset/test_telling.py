@@ -1,0 +1,189 @@
+"""What an advanced set tells: its status, its conditions and its events."""
+
+import pytest
+
+from apimachinery import meta, status
+from apimachinery.groups import GroupResource
+from controller_manager.kinds import ADVANCED_STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from controller_manager.runtime.actions import Update
+from tests.support.advancedsets import AdvancedSets, rolling
+from tests.support.statefulsets import claim_template, statefulset
+
+QUOTA = status.forbidden(GroupResource("", "pods"), "web-0", "exceeded quota: q")
+
+
+def settled(**spec):
+    sets = AdvancedSets(**spec)
+    sets.settle()
+    return sets
+
+
+def told(sets, error=None):
+    """The status that is written at the end of a plan that ended so; None if none is."""
+    writes = [it for it in sets.plan_web().last(error) if isinstance(it, Update)]
+    return writes[0].body["status"] if writes else None
+
+
+def test_all_is_told_of_a_set_that_is_complete():
+    sets = settled(replicas=2, updateStrategy=rolling(minReadySeconds=10), podManagementPolicy="Parallel")
+    revision = sets.status["updateRevision"]
+    expected = {
+        "observedGeneration": 1,
+        "replicas": 2,
+        "readyReplicas": 2,
+        "availableReplicas": 0,
+        "currentReplicas": 2,
+        "updatedReplicas": 2,
+        "updatedReadyReplicas": 2,
+        "updatedAvailableReplicas": 0,
+        "currentRevision": revision,
+        "updateRevision": revision,
+        "collisionCount": 0,
+        "labelSelector": "app=web",
+    }
+    assert sets.status == expected
+    sets.clock.advance(10)
+    sets.settle()
+    assert sets.status == expected | {"availableReplicas": 2, "updatedAvailableReplicas": 2}
+
+
+def test_the_newest_revision_is_counted_by_itself():
+    sets = settled(replicas=3, updateStrategy=rolling(partition=2))
+    sets.roll("a:2")
+    sets.settle()
+    sets.run(0, ready=False)
+    sets.round()
+    counts = {field: value for field, value in sets.status.items() if field.endswith("Replicas")}
+    assert counts == {
+        "readyReplicas": 2,
+        "availableReplicas": 2,
+        "currentReplicas": 2,
+        "updatedReplicas": 1,
+        "updatedReadyReplicas": 1,
+        "updatedAvailableReplicas": 1,
+    }
+
+
+def test_a_set_whose_kept_pods_are_lost_is_not_complete():
+    sets = settled(
+        replicas=3, podManagementPolicy="Parallel", updateStrategy=rolling(partition=2, maxUnavailable=3)
+    )
+    sets.roll("a:2")
+    sets.settle()
+    before = sets.status["currentRevision"]
+    sets.remove_pod(0)
+    sets.remove_pod(1)
+    sets.settle()
+    assert sets.status["currentRevision"] == before
+    assert [sets.image(ordinal) for ordinal in range(3)] == ["a:1", "a:1", "a:2"]
+
+
+# --- claims
+
+
+def sized(request, **changes):
+    template = claim_template()
+    template["spec"] |= {"resources": {"requests": {"storage": request}}, **changes}
+    return template
+
+
+@pytest.mark.parametrize(
+    ("template", "compatible"),
+    [
+        pytest.param(sized("1Gi"), 2, id="same"),
+        pytest.param(sized("500Mi"), 2, id="smaller"),
+        pytest.param(sized("2Gi"), 0, id="larger"),
+        pytest.param(sized("1Gi", accessModes=["ReadWriteMany"]), 0, id="other-modes"),
+        pytest.param(sized("1Gi", storageClassName="slow"), 0, id="other-class"),
+    ],
+)
+def test_claims_are_compared_with_their_templates(template, compatible):
+    sets = settled(replicas=2, volumeClaimTemplates=[sized("1Gi", storageClassName="fast")])
+    capacity = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+    sets.change(PERSISTENT_VOLUME_CLAIMS, "data-web-0", ("status",), capacity)
+    sets.change_spec("volumeClaimTemplates", to=[template])
+    sets.settle()
+    (told,) = sets.status["volumeClaims"]
+    assert told == {
+        "volumeClaimName": "data",
+        "compatibleReplicas": compatible,
+        "compatibleReadyReplicas": 1 if compatible else 0,
+    }
+
+
+# --- conditions
+
+
+def test_a_pod_that_cannot_be_made_is_told_of():
+    sets = AdvancedSets()
+    sets.round()
+    sets.remove_pod(0)
+    (condition,) = told(sets, QUOTA)["conditions"]
+    assert (condition["type"], condition["status"]) == ("FailedCreatePod", "True")
+    assert condition["message"] == (
+        'StatefulPodControl failed to create Pod error: pods "web-0" is forbidden: exceeded quota: q'
+    )
+
+
+def test_the_condition_goes_when_nothing_fails_any_more():
+    sets = AdvancedSets()
+    sets.round()
+    sets.remove_pod(0)
+    sets.change(ADVANCED_STATEFUL_SETS, "web", ("status",), told(sets, QUOTA))
+    assert told(sets, QUOTA) is None
+    sets.settle()
+    assert "conditions" not in sets.status
+
+
+def test_a_pod_that_cannot_be_mended_is_told_of():
+    sets = settled(replicas=1)
+    sets.put(PODS, meta.with_labels(sets.pod(0), {"statefulset.kubernetes.io/pod-name": "other"}))
+    (condition,) = told(sets, QUOTA)["conditions"]
+    assert condition["type"] == "FailedUpdatePod"
+
+
+def test_an_error_about_something_else_is_no_condition():
+    sets = AdvancedSets()
+    sets.round()
+    sets.remove_pod(0)
+    assert told(sets, status.Conflict("web-0")) is None
+
+
+# --- events, and whose pods are whose
+
+
+def test_events_are_those_of_stateful_sets():
+    sets = settled(replicas=1, volumeClaimTemplates=[claim_template()])
+    sets.scale(0)
+    sets.settle()
+    assert [message for _, _, message in sets.events] == [
+        "create Claim data-web-0 Pod web-0 in StatefulSet web success",
+        "create Pod web-0 in StatefulSet web successful",
+        "delete Pod web-0 in StatefulSet web successful",
+    ]
+
+
+def test_a_set_of_the_other_kind_and_the_same_name_is_nobody_of_its():
+    sets = settled(replicas=1)
+    sets.add(STATEFUL_SETS, statefulset(replicas=3))
+    (reference,) = meta.owner_references(sets.pod(0))
+    assert reference["apiVersion"] == "apps.kruise.io/v1beta1"
+    sets.settle()
+    assert sets.pods == ["web-0"]
+
+
+def test_a_set_that_is_being_deleted_only_tells():
+    sets = settled(replicas=2)
+    sets.run(0, ready=False)
+    sets.delete_set()
+    sets.scale(5)
+    assert sets.round() == []
+    assert sets.status["readyReplicas"] == 1
+
+
+def test_old_revisions_are_forgotten():
+    sets = settled(replicas=1, revisionHistoryLimit=1)
+    for image in ("a:2", "a:3", "a:4"):
+        sets.roll(image)
+        sets.settle()
+    assert len(sets.caches().of(sets.OF.watches[3].resource).all()) == 2
