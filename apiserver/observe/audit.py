@@ -159,7 +159,8 @@ def _object(name: str, text: bytes, verdict: Verdict) -> Tree:
     return {name: tree}
 
 
-def _parsed(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON can be; None where it is none
+def _parsed(text: bytes) -> Any:
+    """None where it is no JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
