@@ -52,6 +52,12 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[Wanted]:
             content={"data": {"client-ca-file": facts.client_ca.decode()}},
             follows=True,
         ),
+        Wanted(
+            resource=CONFIG_MAPS,
+            name="kube-apiserver-legacy-service-account-token-tracking",
+            namespace=wellknown.NAMESPACE_SYSTEM,
+            content={"data": {"since": facts.now[: len("2030-01-01")]}},
+        ),
         *flow_control(facts.now),
         *api_services(groups, facts.now),
     )

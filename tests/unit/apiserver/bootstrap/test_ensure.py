@@ -8,7 +8,7 @@ from apimachinery.clock import SteppedClock
 from apiserver.app import ApiServer
 from apiserver.authn.wiring import Trust
 from apiserver.bootstrap.apiservices import API_SERVICES, GROUP_PRIORITY, NOT_REGISTERED
-from apiserver.bootstrap.cluster import ENDPOINTS, SERVICES, Facts, cluster
+from apiserver.bootstrap.cluster import CONFIG_MAPS, ENDPOINTS, SERVICES, Facts, cluster
 from apiserver.bootstrap.ensure import ensure
 from apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
 from apiserver.bootstrap.identity import server_name
@@ -93,6 +93,12 @@ async def test_what_is_there_already_stays_as_it_is(server):
     await ensure(server.backend, server.resources.__getitem__, [own])
     await make(server)
     assert (await read(server, levels, "exempt"))["spec"]["exempt"]["nominalConcurrencyShares"] == 7
+
+
+async def test_those_who_clean_up_unused_tokens_learn_since_when_their_use_was_watched(server):
+    await make(server)
+    name = "kube-apiserver-legacy-service-account-token-tracking"
+    assert (await read(server, CONFIG_MAPS, name, "kube-system"))["data"] == {"since": "2030-01-01"}
 
 
 async def test_every_group_that_is_served_is_local_and_available(server):
