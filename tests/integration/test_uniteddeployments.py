@@ -1,0 +1,239 @@
+"""UnitedDeployments by the whole manager beside a real server: the controllers of all kinds, scheduler, simulated nodes."""
+
+import pytest
+
+from tests.support.united_stories import UNITED, Story, united_story
+from tests.support.uniteddeployments import KINDS, adaptive, pods_template, subset, template_of, united
+
+of_each_kind = pytest.mark.parametrize("kind", KINDS)
+ZONES = ("x", "y", "z")
+
+
+@pytest.fixture
+async def story():
+    async with united_story(zones=ZONES) as story:
+        yield story
+
+
+def in_zone(name, zone, **fields):
+    required = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    return subset(name, nodeSelectorTerm={"matchExpressions": [required]}, **fields)
+
+
+SPREAD = [in_zone(f"in-{zone}", zone) for zone in ZONES]
+
+
+@of_each_kind
+async def test_three_zones(story, kind):
+    await story.deploy(united(kind, SPREAD))
+    assert await story.sizes() == {"in-x": 1, "in-y": 1, "in-z": 1}
+    assert await story.zones() == {"in-x": ["x"], "in-y": ["y"], "in-z": ["z"]}
+    assert ("SuccessfulUpdateSubset", f"Create 3 Subset ({kind})") in await story.said()
+    names = [workload["metadata"]["name"] for workload in await story.workloads(kind)]
+    assert sorted(name[: len("foo-in-x-")] for name in names) == ["foo-in-x-", "foo-in-y-", "foo-in-z-"]
+    assert await story.is_at_rest()
+
+
+@of_each_kind
+async def test_a_scale_by_its_subresource_and_then_nothing(story, kind):
+    bounds = {"minReplicas": 1, "maxReplicas": 2}
+    await story.deploy(
+        united(kind, [subset("a", **bounds), subset("b", **bounds), subset("c", minReplicas=1)])
+    )
+    scale = await story.read(f"{UNITED}/foo/scale")
+    assert scale["status"] == {"replicas": 3, "selector": "app=foo"}
+    answer = await story.server.put(f"{UNITED}/foo/scale", {**scale, "spec": {"replicas": 7}})
+    assert answer.status == 200, answer.body
+    await story.until(story.is_rolled_out)
+    assert await story.sizes() == {"a": 2, "b": 2, "c": 3}
+    foo = await story.foo()
+    assert foo["status"]["replicas"] == 7
+    assert foo["status"]["observedGeneration"] == foo["metadata"]["generation"]
+    assert await story.is_at_rest()
+    assert (await story.foo())["metadata"]["resourceVersion"] == foo["metadata"]["resourceVersion"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "Deployment"])
+async def test_a_rollout_by_partitions(story, kind):
+    await story.deploy(united(kind, ["a", "b"], replicas=10))
+    first = (await story.foo())["status"]["currentRevision"]
+    await story.patch(updateStrategy={"manualUpdate": {"partitions": {"a": 4, "b": 3}}})
+    await story.patch(template=template_of(kind, "a:2"))
+
+    async def is_partly_updated():
+        return (await story.foo())["status"].get("updatedReadyReplicas") == 3
+
+    await story.until(is_partly_updated)
+    await story.manager.step(30)
+    assert await story.images() == {"a": ["a:1"] * 4 + ["a:2"], "b": ["a:1"] * 3 + ["a:2"] * 2}
+    status = (await story.foo())["status"]
+    assert status["updateStatus"]["currentPartitions"] == {"a": 4, "b": 3}
+    assert status["currentRevision"] == first != status["updateStatus"]["updatedRevision"]
+    assert (await story.conditions())["UnitedDeploymentUpdated"][0] == "False"
+    assert await story.is_at_rest()
+
+    await story.patch(updateStrategy={"manualUpdate": {"partitions": None}})
+    await story.until(story.is_rolled_out)
+    assert await story.images() == {"a": ["a:2"] * 5, "b": ["a:2"] * 5}
+    status = (await story.foo())["status"]
+    assert status["currentRevision"] == status["updateStatus"]["updatedRevision"]
+    updated = (await story.conditions())["UnitedDeploymentUpdated"]
+    assert updated == ("True", "UnitedDeploymentRevisionUpdated")
+
+
+@of_each_kind
+async def test_a_subset_goes_and_another_kind_comes(story, kind):
+    await story.deploy(united(kind, ["a", "b", "c"], replicas=6))
+    await story.patch(topology={"subsets": [subset("a"), subset("c")]})
+    await story.until(story.is_rolled_out)
+    assert await story.sizes() == {"a": 3, "c": 3}
+    assert ("SuccessfulUpdateSubset", f"Delete 1 Subset ({kind})") in await story.said()
+    other = KINDS[(KINDS.index(kind) + 1) % len(KINDS)]
+    await story.replace(template=template_of(other))
+    await story.until(story.is_rolled_out)
+    await story.manager.step(40)
+    assert await story.workloads(kind) == []
+    assert len(await story.workloads(other)) == 2
+    assert len(await story.pods()) == 6
+
+
+@of_each_kind
+async def test_a_copy_of_a_workload_goes(story, kind):
+    await story.deploy(united(kind))
+    first = next(it for it in await story.workloads(kind) if story.subset_of(it) == "a")
+    metadata = {key: first["metadata"][key] for key in ("labels", "annotations", "ownerReferences")}
+    await story.post(
+        story.path_of(kind), {"metadata": {**metadata, "name": "zz-copied"}, "spec": first["spec"]}
+    )
+    await story.manager.step(40)
+    names = {it["metadata"]["name"] for it in await story.workloads(kind)}
+    assert "zz-copied" not in names
+    assert len(names) == len(await story.pods()) == 3
+    assert (await story.foo())["status"]["replicas"] == 3
+
+
+@of_each_kind
+async def test_history(story, kind):
+    await story.deploy(united(kind, replicas=0, revisionHistoryLimit=2))
+    for image in ("a:2", "a:3"):
+        await story.patch(template=template_of(kind, image))
+        await story.until(story.is_rolled_out)
+    before = await story.revisions()
+    assert sorted(before.values()) == [2, 3]
+    second = next(name for name, number in before.items() if number == 2)
+    await story.patch(template=template_of(kind, "a:2"))
+    await story.until(story.is_rolled_out)
+    assert (await story.revisions())[second] == 4
+    assert len(await story.revisions()) == 2
+
+
+async def test_what_only_somebody_s_deletion_replaces(story):
+    manual = {"updateStrategy": {"type": "OnDelete"}}
+    await story.deploy(
+        united("StatefulSet", ["a", "b"], replicas=10, template=template_of("StatefulSet", **manual))
+    )
+    await story.patch(template=template_of("StatefulSet", "a:2", **manual))
+    await story.manager.step(30)
+    for workload in await story.workloads("StatefulSet"):
+        assert workload["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert (await story.images())["a"] == ["a:1"] * 5
+    assert await story.is_at_rest()
+    first = next(pod for pod in await story.pods() if story.subset_of(pod) == "a")
+    await story.server.delete(f"{Story.PODS}/{first['metadata']['name']}", {})
+    await story.manager.step(30)
+    assert (await story.images())["a"] == ["a:1"] * 4 + ["a:2"]
+    assert (await story.foo())["status"]["updatedReplicas"] == 1
+
+
+async def test_pods_that_are_never_ready_do_not_block_their_own_replacement(story):
+    never = {"metadata": {"annotations": {"mockube.dev/ready-after": "never"}}}
+    parallel = {"podManagementPolicy": "Parallel"}
+    subsets = [subset("a", patch=never), subset("b", patch=never)]
+    await story.post(
+        UNITED, united("StatefulSet", subsets, replicas=10, template=template_of("StatefulSet", **parallel))
+    )
+    await story.manager.step(30)
+    before = {pod["metadata"]["uid"] for pod in await story.pods()}
+    await story.patch(
+        updateStrategy={"manualUpdate": {"partitions": {"a": 4, "b": 3}}},
+        template=template_of("StatefulSet", "a:2", **parallel),
+    )
+    await story.manager.step(30)
+    replaced = {
+        (story.subset_of(pod), pod["metadata"]["name"].rpartition("-")[2])
+        for pod in await story.pods()
+        if pod["metadata"]["uid"] not in before
+    }
+    assert replaced == {("a", "4"), ("b", "3"), ("b", "4")}
+    assert await story.images() == {"a": ["a:1"] * 4 + ["a:2"], "b": ["a:1"] * 3 + ["a:2"] * 2}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "CloneSet"])
+async def test_a_zone_without_nodes_is_avoided_for_a_while(story, kind):
+    subsets = [
+        in_zone("s0", "x", maxReplicas=2),
+        in_zone("s1", "nowhere", maxReplicas=2),
+        in_zone("s2", "z"),
+    ]
+    await story.post(UNITED, united(kind, subsets, strategy=adaptive(10, 10)))
+    await story.manager.step(15)
+    assert await story.sizes() == {"s0": 2, "s1": 0, "s2": 1}
+    assert await story.schedulable("s1") == ("False", "reschedule")
+    await story.patch(replicas=5)
+    await story.manager.settle()
+    assert await story.sizes() == {"s0": 2, "s1": 0, "s2": 3}
+    await story.patch(replicas=4)
+    await story.manager.step(2)
+    assert await story.sizes() == {"s0": 2, "s1": 0, "s2": 2}
+    await story.open_zone("nowhere")
+    await story.manager.step(15)
+    assert await story.schedulable("s1") == ("True", "recover")
+    await story.patch(replicas=5)
+    await story.manager.step(5)
+    assert await story.sizes() == {"s0": 2, "s1": 1, "s2": 2}
+    assert await story.is_at_rest()
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "CloneSet"])
+async def test_pods_that_others_stand_for(story, kind):
+    bounds = {"minReplicas": 1, "maxReplicas": 2}
+    subsets = [
+        in_zone("s0", "x", **bounds),
+        in_zone("s1", "nowhere", **bounds),
+        in_zone("s2", "nowhere", **bounds),
+        in_zone("s3", "z", minReplicas=1),
+    ]
+    strategy = adaptive(10, 5, reserves=True)
+    await story.post(UNITED, united(kind, subsets, replicas=8, strategy=strategy))
+    await story.manager.settle()
+    assert await story.sizes() == {"s0": 2, "s1": 2, "s2": 2, "s3": 2}
+    await story.manager.step(15)
+    assert await story.sizes() == {"s0": 2, "s1": 2, "s2": 2, "s3": 6}
+    status = (await story.foo())["status"]
+    assert (status["replicas"], status["readyReplicas"], status["reservedPods"]) == (8, 8, 4)
+    await story.open_zone("nowhere")
+    await story.manager.step(30)
+    assert await story.sizes() == {"s0": 2, "s1": 2, "s2": 2, "s3": 2}
+    assert "reservedPods" not in (await story.foo())["status"]
+    assert await story.is_at_rest()
+
+
+async def test_tolerations_let_pods_where_others_may_not_be(story):
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    await story.patch_nodes("y", {"spec": {"taints": [taint]}})
+    tolerated = [{"key": "gpu", "operator": "Exists"}]
+    subsets = [in_zone("in-x", "x"), in_zone("in-y", "y", tolerations=tolerated)]
+    pods = pods_template(tolerations=[{"key": "other", "operator": "Exists"}])
+    await story.deploy(
+        united("Deployment", subsets, replicas=2, template=template_of("Deployment", pods=pods))
+    )
+    assert await story.zones() == {"in-x": ["x"], "in-y": ["y"]}
+
+
+async def test_a_deletion_takes_everything_with_it(story):
+    await story.deploy(united("Deployment"))
+    await story.server.delete(f"{UNITED}/foo", {"propagationPolicy": "Background"})
+    await story.manager.step(60)
+    assert await story.workloads("Deployment") == []
+    assert await story.pods() == []
+    assert await story.revisions() == {}
