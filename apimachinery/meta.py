@@ -20,6 +20,7 @@ _ORDER: Final = (
     "managedFields",
 )  # fmt: skip
 """The order of an object's metadata in JSON."""
+_KNOWN: Final = frozenset(_ORDER)
 _GRACE_PERIOD: Final = "deletionGracePeriodSeconds"
 
 
@@ -128,7 +129,7 @@ def with_metadata(obj: Tree, **changes: Any) -> dict[str, Any]:
         for field in _ORDER
         if (value := changed.get(field)) or (value is not None and field == _GRACE_PERIOD)
     }
-    unknown = {field: value for field, value in changed.items() if field not in _ORDER and value is not None}
+    unknown = {field: value for field, value in changed.items() if field not in _KNOWN and value is not None}
     return {**obj, "metadata": {**known, **unknown}}
 
 

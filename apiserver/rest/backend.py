@@ -119,6 +119,10 @@ class Backend:
         """What a strategy may know of a call."""
         return Request(user=call.user, now=self.clock.now(), warn=call.warn)
 
+    def may_claim(self, resource: Resource) -> bool:
+        """Whether objects of the resource may be given what others ask for at the same time."""
+        return resource.group_resource in self.claimants
+
     async def claims(self, resource: Resource, new: Tree | None, old: Tree | None) -> Claims:
         claimant = self.claimants.get(resource.group_resource)
         return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old)

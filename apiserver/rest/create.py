@@ -50,7 +50,8 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
     """Create under its name, or under one generated; again if what was generated or claimed is somebody else's."""
     tree = attributes.object
     assert tree is not None
-    untouched = orjson.dumps(tree)
+    may_repeat = bool(base) or backend.may_claim(backend.stored_row(attributes.resource))
+    untouched = orjson.dumps(tree) if may_repeat else b""
     for attempt in itertools.count(1):
         if base:
             metadata.of(tree)["name"] = metadata.generated_name(base, backend.chance)

@@ -83,10 +83,14 @@ def check(tree: Tree, rule: NameRule, *, namespaced: bool, path: Path = METADATA
 def check_name(tree: Tree, rule: NameRule, path: Path = METADATA) -> list[FieldError]:
     of = meta.metadata(tree)
     base, name = of.get("generateName"), of.get("name")
-    found = [*valid(rule.beginning)(base, path.child("generateName"))] if base else []
+    found = _wrong(rule.beginning, base, path, "generateName") if base else []
     if not name:
         return [*found, errors.required(path.child("name"), "name or generateName is required")]
-    return [*found, *valid(rule.whole)(name, path.child("name"))]
+    return found + _wrong(rule.whole, name, path, "name")
+
+
+def _wrong(problems: Callable[[str], list[str]], name: str, path: Path, step: str) -> list[FieldError]:
+    return [errors.invalid(path.child(step), name, problem) for problem in problems(name)]
 
 
 _check_namespace: Final = required("namespace", valid(names.check_dns1123_label))

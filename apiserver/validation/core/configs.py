@@ -17,6 +17,8 @@ from apiserver.wire import go_json
 
 _MOST_BYTES: Final = 1024 * 1024
 
+_DATA: Final = ROOT.child("data")
+
 
 def _size(content: str | None) -> int:
     """How many bytes a text of base64 holds; in a map it may be null."""
@@ -49,6 +51,8 @@ def _check_keys(values: Iterable[str], path: Path) -> Iterator[FieldError]:
 
 # --- ConfigMap
 
+_BINARY_DATA: Final = ROOT.child("binaryData")
+
 
 def _check_no_duplicates(data: Tree, others: Tree, other: str, path: Path) -> Iterator[FieldError]:
     for key in data:
@@ -58,10 +62,11 @@ def _check_no_duplicates(data: Tree, others: Tree, other: str, path: Path) -> It
 
 def _create_config_map(tree: Tree) -> Iterator[FieldError]:
     data, binary = tree.get("data") or {}, tree.get("binaryData") or {}
-    yield from _check_keys(data, ROOT.child("data"))
-    yield from _check_no_duplicates(data, binary, "binaryData", ROOT.child("data"))
-    yield from _check_keys(binary, ROOT.child("binaryData"))
-    yield from _check_no_duplicates(binary, data, "data", ROOT.child("binaryData"))
+    yield from _check_keys(data, _DATA)
+    if binary:
+        yield from _check_no_duplicates(data, binary, "binaryData", _DATA)
+        yield from _check_keys(binary, _BINARY_DATA)
+        yield from _check_no_duplicates(binary, data, "data", _BINARY_DATA)
     size = sum(len(value.encode()) for value in data.values()) + sum(map(_size, binary.values()))
     if size > _MOST_BYTES:
         yield errors.too_long(ROOT.key(""), _MOST_BYTES)
@@ -69,7 +74,6 @@ def _create_config_map(tree: Tree) -> Iterator[FieldError]:
 
 # --- Secret
 
-_DATA: Final = ROOT.child("data")
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 
 
