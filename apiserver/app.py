@@ -27,7 +27,7 @@ from apiserver.discovery.openapi.documents import Documents
 from apiserver.http.health import Check, ping
 from apiserver.http.openapi import openapi_pages
 from apiserver.http.openid import openid_pages
-from apiserver.http.pages import Pages, Renewed, all_pages, metrics_page
+from apiserver.http.pages import Pages, Renewed, api_pages, metrics_page, with_index
 from apiserver.http.probe import probe
 from apiserver.http.render import Renderer
 from apiserver.http.senders import Senders
@@ -157,7 +157,7 @@ class ApiServer:
             **openid_pages(known.accounts, address=settings.address),
             "/metrics": metrics_page(self._metrics(requests)),
         }
-        pages = Renewed(lambda: {**self._pages(settings.address), **others})
+        pages = Renewed(lambda: with_index({**self._pages(settings.address), **others}))
         self.catalog.on_change.append(pages.outdate)
         routes = Routes(
             resources=self._find_row,
@@ -177,7 +177,7 @@ class ApiServer:
         """What tells of all that is served."""
         catalog = self.catalog
         return {
-            **all_pages(catalog.groups, self._checks(), address=address),
+            **api_pages(catalog.groups, self._checks(), address=address),
             **openapi_pages(Documents(catalog.rows.values(), catalog.customs)),
         }
 

@@ -17,6 +17,7 @@ Pages: TypeAlias = Mapping[str, Page]
 """By exact path, without a slash at its end."""
 
 _HEADERS = {"Cache-Control": "no-cache, private"}
+_DOCUMENTS = "/openapi/v3/"
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
 
 
@@ -45,7 +46,7 @@ class Renewed(Mapping[str, Page]):
         return self._made
 
 
-def all_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: str) -> Pages:
+def api_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: str) -> Pages:
     """`address` is where clients find the server."""
     groups = list(groups)
     core = [group for group in groups if not group.name]
@@ -62,8 +63,17 @@ def all_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: 
             pages[folder] = document(legacy.group(group))
         for name in group.versions:
             pages[f"{folder}/{name}"] = document(legacy.resource_list(group, name))
-    pages["/"] = document({"paths": sorted(pages)})
     return pages
+
+
+def with_index(pages: Pages) -> Pages:
+    """The same, and one that names them."""
+    return {**pages, "/": document({"paths": sorted({_listed(path) for path in pages})})}
+
+
+def _listed(path: str) -> str:
+    """Of many documents in one folder only the folder is named."""
+    return _DOCUMENTS if path.startswith(_DOCUMENTS) else path
 
 
 def metrics_page(registry: CollectorRegistry) -> Page:
