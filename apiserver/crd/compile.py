@@ -10,6 +10,7 @@ from apimachinery.schema.model import Type
 from apiserver.crd.columns import printer
 from apiserver.crd.custom import Custom
 from apiserver.crd.generations import custom_strategy
+from apiserver.crd.schema import ANYTHING
 from apiserver.resources.spec import SCALE, STATUS, Replicas, Resource, Subresource
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -26,12 +27,17 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
     subresources = version.get("subresources") or {}
     return Custom(
         row=_row(spec, version, subresources),
-        schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
+        schema=(version.get("schema") or {}).get("openAPIV3Schema") or ANYTHING,
         strategy=custom_strategy(has_status=subresources.get("status") is not None),
         printer=printer(version.get("additionalPrinterColumns") or ()),
         metadata=metadata,
-        served=version["served"],
+        served=version["served"] and (version["storage"] or not needs_webhook(spec)),
     )
+
+
+def needs_webhook(spec: Mapping[str, Any]) -> bool:
+    """Whether versions differ in more than their names. Nobody is called here: only what is stored can be served."""
+    return (spec.get("conversion") or {}).get("strategy") == "Webhook"
 
 
 def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapping[str, Any]) -> Resource:

@@ -1,6 +1,6 @@
 """A structural schema as a tree: the few questions that everybody asks of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from apiserver.validation.apiextensions.structural import EMBEDDED, INT_OR_STRING, PRESERVE
@@ -11,6 +11,7 @@ ANYTHING: Schema = {PRESERVE: True}
 HEAD = frozenset({"apiVersion", "kind", "metadata"})
 """What every object has, whatever its schema says."""
 
+RULES = "x-kubernetes-validations"
 LIST_TYPE, MAP_KEYS, MAP_TYPE = (
     "x-kubernetes-list-type",
     "x-kubernetes-list-map-keys",
@@ -32,6 +33,20 @@ def values(schema: Schema) -> Schema | None:
     if isinstance(additional, dict):
         return additional
     return ANYTHING if additional or schema.get(PRESERVE) else None
+
+
+def within(schema: Schema) -> Iterator[Schema]:
+    """A schema and all that are in it as parts of the value: fields, members, elements."""
+    yield schema
+    inner = [*properties(schema).values(), schema.get("additionalProperties"), schema.get("items")]
+    for one in inner:
+        if isinstance(one, Mapping):
+            yield from within(one)
+
+
+def has_rules(schema: Schema) -> bool:
+    """Whether there are rules in CEL anywhere in it."""
+    return any(one.get(RULES) for one in within(schema))
 
 
 def is_int_or_string(schema: Schema) -> bool:

@@ -7,11 +7,17 @@ from typing import Final
 from apimachinery.groups import GroupKind
 from apiserver.resources.spec import Resource
 from apiserver.validation.rules import Tree
-from apiserver.warnings import cluster, networking, storage, workloads
+from apiserver.warnings import apiextensions, cluster, networking, storage, workloads
 from apiserver.warnings.kind import Warnings
 
 WARNINGS: Final[Mapping[GroupKind, Warnings]] = MappingProxyType(
-    cluster.WARNINGS | networking.WARNINGS | storage.WARNINGS | workloads.WARNINGS
+    {
+        **apiextensions.WARNINGS,
+        **cluster.WARNINGS,
+        **networking.WARNINGS,
+        **storage.WARNINGS,
+        **workloads.WARNINGS,
+    }
 )
 
 

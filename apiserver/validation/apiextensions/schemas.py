@@ -1,4 +1,4 @@
-"""Schemas of a CustomResourceDefinition. Rules in CEL, and whether defaults keep the schema, are not looked into."""
+"""Schemas of a CustomResourceDefinition. Rules in CEL are not looked into."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
@@ -6,6 +6,7 @@ from typing import Any, Final
 from apimachinery import errors
 from apimachinery.errors import FieldError
 from apimachinery.paths import Path
+from apiserver.validation.apiextensions.defaults import check_defaults
 from apiserver.validation.apiextensions.structural import PRESERVE, check_structural
 from apiserver.validation.rules import Tree, every, one_of, optional
 
@@ -22,8 +23,8 @@ def check_schema(validation: Tree, path: Path) -> Iterator[FieldError]:
         return
     if schema.get("nullable"):
         yield errors.forbidden(path.child("nullable"), "nullable cannot be true at the root")
-    yield from check_structural(schema, path)
-    yield from _check(schema, path)
+    found = [*check_structural(schema, path), *_check(schema, path)]
+    yield from found or check_defaults(schema, path)
 
 
 def _check(schema: Tree, path: Path) -> Iterator[FieldError]:

@@ -1,7 +1,5 @@
 """The few lines of code beside the rows."""
 
-import pytest
-
 from apimachinery.groups import GroupResource
 from apiserver.resources.strategies.plain import STRATEGIES
 from apiserver.resources.strategy import MAIN
@@ -44,23 +42,3 @@ def test_an_api_that_the_server_serves_is_available_at_once():
     (condition,) = local["status"]["conditions"]
     assert (condition["reason"], condition["lastTransitionTime"]) == ("Local", NOW_TEXT)
     assert remote["status"] == {}
-
-
-def definition(*versions, stored=()):
-    return {
-        "spec": {"versions": [{"name": name.strip("*"), "storage": "*" in name} for name in versions]},
-        "status": {"storedVersions": [*stored]},
-    }
-
-
-@pytest.mark.parametrize(
-    ("new", "expected"),
-    [
-        pytest.param(definition("v1", "v2*", stored=["v1"]), ["v1", "v2"], id="another one"),
-        pytest.param(definition("v1*", stored=["v2", "v1"]), ["v2", "v1"], id="one that was before"),
-    ],
-)
-def test_a_definition_remembers_every_version_that_was_stored(new, expected):
-    definitions = strategy("apiextensions.k8s.io", "customresourcedefinitions")
-    definitions.prepare_update[MAIN](new, {}, request())
-    assert new["status"]["storedVersions"] == expected
