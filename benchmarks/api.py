@@ -23,7 +23,7 @@ import uvloop
 from apimachinery.clock import RealClock
 from apiserver.app import ApiServer, catalog
 from apiserver.authn.wiring import Trust
-from apiserver.rest import managed
+from apiserver.rest import managed, metadata
 from apiserver.rest.attributes import Attributes, Operation
 from apiserver.rest.body import decode_as, read_object
 from apiserver.rest.call import Body, Call, User
@@ -105,7 +105,9 @@ async def stages(server: ApiServer) -> dict[str, float]:
     options = write_options(request, "CreateOptions")
     bare: Tree = {"kind": "Pod", "apiVersion": "v1"}
     decoded = orjson.dumps(bare | decode_as(backend, POD).tree)
-    read = orjson.dumps(read_object(backend, request, options))
+    begun = read_object(backend, request, options)
+    metadata.begin(begun, request, now=backend.clock.now(), chance=backend.chance)
+    read = orjson.dumps(begun)
     admitted = _attributes(request, orjson.loads(read))
     await backend.admission.mutate(backend, admitted)
     stored = (await create(backend, call("pods", named(POD, "stored")))).stored

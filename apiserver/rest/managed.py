@@ -36,10 +36,10 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
 
 
 def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
-    """A new object with its first manager."""
+    """A new object with its first manager, who wrote it when it was created."""
     manager = field_manager(backend, call.resource, "")
-    name, time = manager_name(call, options), _time(backend, call)
-    return _without_none(manager.create(tree, manager=name, time=time))
+    time = tree["metadata"]["creationTimestamp"]
+    return _without_none(manager.create(tree, manager=manager_name(call, options), time=time))
 
 
 def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
