@@ -93,8 +93,10 @@ class Establishing:
             del self._served[name]
         for name, seen in self._seen.items():
             if not meta.is_deleting(seen.tree):
-                await self._settle_names(name, seen.tree)
-                self._serve(name, seen.tree)
+                # It is served before it is said to be: who reads that it is may ask at once.
+                verdict = self._verdict(name, seen.tree)
+                self._serve(name, seen.tree, verdict)
+                await self._tell(name, seen.tree, verdict)
 
     def _look(self) -> None:
         present = {}
@@ -114,9 +116,8 @@ class Establishing:
 
     # --- names
 
-    async def _settle_names(self, name: str, tree: Tree) -> None:
-        wanted = self._status(tree, self._verdict(name, tree))
-        if wanted == tree.get("status"):
+    async def _tell(self, name: str, tree: Tree, verdict: Verdict) -> None:
+        if self._status(tree, verdict) == tree.get("status"):
             return
         call = Call(
             verb="update",
@@ -132,7 +133,7 @@ class Establishing:
         try:
             await change(self._backend, call, WriteOptions(), transform)
         except (ApiError, KVError) as error:
-            LOG.warning("names of %s were not accepted: %s", name, error)
+            LOG.warning("what became of the names of %s was not stored: %s", name, error)
 
     def _verdict(self, name: str, tree: Tree) -> Verdict:
         group, given = tree["spec"]["group"], (tree.get("status") or {}).get("acceptedNames") or {}
@@ -173,9 +174,10 @@ class Establishing:
 
     # --- what is served
 
-    def _serve(self, name: str, tree: Tree) -> None:
+    def _serve(self, name: str, tree: Tree, verdict: Verdict) -> None:
         version = meta.uid(tree), meta.generation(tree)
-        if not conditions.is_true(tree, "Established") or self._served.get(name) == version:
+        is_refused = bool(verdict.problem) and not conditions.is_true(tree, "Established")
+        if is_refused or self._served.get(name) == version:
             return
         schemas = self._backend.schemas
         self._catalog.add(compile_definition(tree, lambda: schemas.definition(OBJECT_META)))

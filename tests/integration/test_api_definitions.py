@@ -1,0 +1,267 @@
+"""What users define is served like what is built in, for as long as its definition is there."""
+
+import pytest
+
+from tests.support import apiserver
+from tests.support.definitions import (
+    ANYTHING,
+    DEFINITIONS,
+    GROUP,
+    WIDGETS,
+    conditions,
+    define,
+    definition,
+    until,
+    version,
+)
+
+SIZE = {"type": "integer", "minimum": 1, "default": 3}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "size": SIZE,
+                "color": {"type": "string", "description": "What it looks like."},
+                "items": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["k"],
+                    "items": {
+                        "type": "object",
+                        "required": ["k"],
+                        "properties": {"k": {"type": "string"}, "v": {"type": "string"}},
+                    },
+                },
+            },
+        },
+        "status": {
+            "type": "object",
+            "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}},
+        },
+    },
+}
+SCALE = {
+    "specReplicasPath": ".spec.size",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
+WIDGET = definition(
+    version(
+        schema=SCHEMA,
+        subresources={"status": {}, "scale": SCALE},
+        additionalPrinterColumns=[{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
+        selectableFields=[{"jsonPath": ".spec.color"}],
+    )
+)
+
+
+def widget(name="w", **spec):
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Widget",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+@pytest.fixture
+async def widgets(client):
+    await define(client, WIDGET)
+    return client
+
+
+# --- what comes with a definition
+
+
+async def test_a_definition_is_told_that_its_names_are_accepted(client):
+    tree = await define(client, WIDGET)
+    assert conditions(tree) == {"NamesAccepted": "True", "Established": "True"}
+    assert tree["status"]["acceptedNames"]["plural"] == "widgets"
+
+
+async def test_discovery_tells_of_it(widgets):
+    group = (await widgets.get(f"/apis/{GROUP}")).body
+    assert group["preferredVersion"]["version"] == "v1"
+    listed = (await widgets.get(f"/apis/{GROUP}/v1")).body["resources"]
+    assert [row["name"] for row in listed] == ["widgets", "widgets/status", "widgets/scale"]
+    assert GROUP in [one["name"] for one in (await widgets.get("/apis")).body["groups"]]
+
+
+async def test_openapi_tells_what_it_is_made_of(widgets):
+    document = (await widgets.get(f"/openapi/v3/apis/{GROUP}/v1")).body
+    schema = document["components"]["schemas"]["com.example.v1.Widget"]
+    assert schema["properties"]["spec"]["properties"]["color"]["description"] == "What it looks like."
+    index = (await widgets.get("/openapi/v3")).body["paths"]
+    assert f"apis/{GROUP}/v1" in index
+
+
+async def test_a_second_definition_does_not_get_the_names_of_the_first(widgets):
+    other = definition(plural="gadgets", kind="Widget")
+    await widgets.post(DEFINITIONS, other)
+    tree = await until(widgets, f"gadgets.{GROUP}", lambda seen: "NamesAccepted" in conditions(seen))
+    assert conditions(tree) == {"NamesAccepted": "False", "Established": "False"}
+    assert (await widgets.get(f"/apis/{GROUP}/v1/gadgets")).status == 404
+
+
+async def test_names_that_become_free_are_given_to_who_waits_for_them(widgets):
+    await widgets.post(DEFINITIONS, definition(plural="gadgets", kind="Widget"))
+    await until(widgets, f"gadgets.{GROUP}", lambda seen: "NamesAccepted" in conditions(seen))
+    await widgets.delete(f"{DEFINITIONS}/widgets.{GROUP}")
+    await until(widgets, f"gadgets.{GROUP}", lambda seen: conditions(seen).get("Established") == "True")
+    assert (await widgets.get(f"/apis/{GROUP}/v1/gadgets")).status == 200
+
+
+# --- its objects
+
+
+async def test_objects_are_filled_in_and_pruned(widgets):
+    answer = await widgets.post(WIDGETS, widget(color="red", unknown=1))
+    assert answer.status == 201
+    assert answer.body["spec"] == {"size": 3, "color": "red"}
+    assert 'unknown field "spec.unknown"' in answer.headers["Warning"].replace("\\", "")
+
+
+async def test_objects_that_break_the_schema_are_refused(widgets):
+    answer = await widgets.post(WIDGETS, widget(size=0))
+    assert answer.status == 422
+    assert answer.body["message"] == (
+        f'Widget.{GROUP} "w" is invalid: spec.size: Invalid value: 0: '
+        "spec.size in body should be greater than or equal to 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "problem"),
+    [
+        pytest.param(
+            widget() | {"apiVersion": f"{GROUP}/v2"},
+            400,
+            f"the API version in the data ({GROUP}/v2) does not match the expected API version ({GROUP}/v1)",
+            id="another version",
+        ),
+        pytest.param(
+            widget() | {"kind": "Gear"}, 422, 'kind: Invalid value: "Gear": must be Widget', id="kind"
+        ),
+        pytest.param(widget("UP"), 422, "a lowercase RFC 1123 subdomain", id="name"),
+    ],
+)
+async def test_objects_of_another_kind_are_refused(widgets, sent, code, problem):
+    answer = await widgets.post(WIDGETS, sent)
+    assert answer.status == code
+    assert problem in answer.body["message"]
+
+
+async def test_generations_count_changes_of_everything_but_status(widgets):
+    assert (await widgets.post(WIDGETS, widget())).body["metadata"]["generation"] == 1
+    changed = await widgets.patch(f"{WIDGETS}/w", {"spec": {"size": 4}, "status": {"replicas": 9}})
+    assert changed.body["metadata"]["generation"] == 2
+    assert "status" not in changed.body
+    told = await widgets.patch(f"{WIDGETS}/w/status", {"status": {"replicas": 4}, "spec": {"size": 9}})
+    assert told.body["metadata"]["generation"] == 2
+    assert (told.body["status"], told.body["spec"]["size"]) == ({"replicas": 4}, 4)
+
+
+async def test_a_scale_is_shown_and_taken_where_the_definition_says(widgets):
+    await widgets.post(WIDGETS, widget(size=2))
+    await widgets.patch(f"{WIDGETS}/w/status", {"status": {"replicas": 1, "selector": "a=b"}})
+    scale = (await widgets.get(f"{WIDGETS}/w/scale")).body
+    assert (scale["spec"], scale["status"]) == ({"replicas": 2}, {"replicas": 1, "selector": "a=b"})
+    await widgets.patch(f"{WIDGETS}/w/scale", {"spec": {"replicas": 7}})
+    shown = (await widgets.get(f"{WIDGETS}/w")).body
+    assert (shown["spec"]["size"], shown["metadata"]["generation"]) == (7, 2)
+
+
+async def test_lists_are_merged_by_their_keys_when_they_are_applied(widgets):
+    await widgets.post(WIDGETS, widget(items=[{"k": "a", "v": "1"}]))
+    applied = await widgets.patch(
+        f"{WIDGETS}/w?fieldManager=m&force=true",
+        widget(items=[{"k": "b", "v": "2"}]),
+        kind="apply-patch+yaml",
+    )
+    assert applied.body["spec"]["items"] == [{"k": "a", "v": "1"}, {"k": "b", "v": "2"}]
+
+
+async def test_nobody_knows_how_to_merge_strategically(widgets):
+    await widgets.post(WIDGETS, widget())
+    answer = await widgets.patch(f"{WIDGETS}/w", {"spec": {}}, kind="strategic-merge-patch+json")
+    assert answer.status == 415
+    assert "application/json-patch+json, application/merge-patch+json" in answer.body["message"]
+
+
+async def test_tables_have_the_columns_of_the_definition(widgets):
+    await widgets.post(WIDGETS, widget(size=5))
+    table = (await widgets.get(WIDGETS, Accept="application/json;as=Table;v=v1;g=meta.k8s.io")).body
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size"]
+    assert table["rows"][0]["cells"] == ["w", 5]
+
+
+async def test_fields_select_if_the_definition_says_so(widgets):
+    await widgets.post(WIDGETS, widget("r", color="red"))
+    await widgets.post(WIDGETS, widget("b", color="blue"))
+    found = (await widgets.get(f"{WIDGETS}?fieldSelector=spec.color%3Dblue")).body["items"]
+    assert [one["metadata"]["name"] for one in found] == ["b"]
+    refused = await widgets.get(f"{WIDGETS}?fieldSelector=spec.size%3D1")
+    assert (refused.status, refused.body["message"]) == (400, "field label not supported: spec.size")
+
+
+# --- versions
+
+
+async def test_objects_are_shown_in_every_version_and_stored_in_one(client):
+    old = version("v1beta1", storage=False, deprecated=True, deprecationWarning="old widget")
+    await define(client, definition(old, version("v1")))
+    path = WIDGETS.replace("/v1/", "/v1beta1/")
+    made = await client.post(path, widget(anything=1) | {"apiVersion": f"{GROUP}/v1beta1"})
+    assert made.body["apiVersion"] == f"{GROUP}/v1beta1"
+    assert "old widget" in made.headers["Warning"]
+    assert (await client.get(f"{WIDGETS}/w")).body["apiVersion"] == f"{GROUP}/v1"
+
+
+async def test_versions_that_only_a_webhook_could_convert_are_not_served(client):
+    webhook = {"clientConfig": {"url": "https://example.com"}, "conversionReviewVersions": ["v1"]}
+    conversion = {"strategy": "Webhook", "webhook": webhook}
+    await define(client, definition(version("v1beta1", storage=False), version("v1"), conversion=conversion))
+    group = (await client.get(f"/apis/{GROUP}")).body
+    assert [one["version"] for one in group["versions"]] == ["v1"]
+
+
+async def test_rules_that_are_not_evaluated_are_named(client):
+    rules = ANYTHING | {"x-kubernetes-validations": [{"rule": "self.a > 1"}]}
+    answer = await client.post(DEFINITIONS, definition(version(schema=rules)))
+    assert "x-kubernetes-validations are not evaluated" in answer.headers["Warning"]
+
+
+# --- changes and ends
+
+
+async def test_a_new_schema_holds_at_once(widgets):
+    stored = (await widgets.get(f"{DEFINITIONS}/widgets.{GROUP}")).body
+    schema = stored["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["weight"] = {"type": "integer", "default": 7}
+    changed = await widgets.put(f"{DEFINITIONS}/widgets.{GROUP}", stored)
+    assert changed.status == 200, changed.body
+    definitions = widgets.server.backend.mirror
+    await definitions.fresh()
+    assert (await widgets.post(WIDGETS, widget())).body["spec"] == {"size": 3, "weight": 7}
+
+
+async def test_a_definition_takes_its_objects_with_it(widgets):
+    await widgets.post(WIDGETS, widget())
+    deleted = await widgets.delete(f"{DEFINITIONS}/widgets.{GROUP}")
+    assert "deletionTimestamp" in deleted.body["metadata"]
+    async with widgets.watch(f"{DEFINITIONS}?watch=1&resourceVersion=0") as events:
+        async for event in events:
+            if event["type"] == "DELETED":
+                break
+    assert (await widgets.get(WIDGETS)).status == 404
+    assert (await widgets.get(f"/apis/{GROUP}")).status == 404
+    await define(widgets, WIDGET)
+    assert (await widgets.get(WIDGETS)).body["items"] == []

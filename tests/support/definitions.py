@@ -1,0 +1,52 @@
+"""CustomResourceDefinitions for tests, and waiting until what they define is served."""
+
+GROUP = "example.com"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def version(name="v1", *, schema=ANYTHING, storage=True, **others):
+    return {
+        "name": name,
+        "served": True,
+        "storage": storage,
+        "schema": {"openAPIV3Schema": schema},
+    } | others
+
+
+def definition(*versions, plural="widgets", kind="Widget", **spec):
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "shortNames": [plural[:2]]}
+    given = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": versions or [version()]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": given | spec,
+    }
+
+
+def conditions(tree):
+    return {one["type"]: one["status"] for one in tree.get("status", {}).get("conditions") or ()}
+
+
+async def until(client, name, holds):
+    """The definition, as soon as something holds of it; None stands for one that is gone."""
+    async with client.watch(f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}") as events:
+        async for event in events:
+            tree = None if event["type"] == "DELETED" else event["object"]
+            if holds(tree):
+                return tree
+    raise AssertionError(f"the watch of {name} ended")
+
+
+async def define(client, tree):
+    """Create a definition and wait until it is served."""
+    answer = await client.post(DEFINITIONS, tree)
+    assert answer.status == 201, answer.body
+    return await until(
+        client,
+        tree["metadata"]["name"],
+        lambda seen: seen is not None and conditions(seen).get("Established") == "True",
+    )
