@@ -84,7 +84,7 @@ async def report() -> None:
         return
     with TemporaryDirectory() as made:
         folder = Path(made)
-        async with _api_server(folder) as api:
+        async with api_server(folder) as api:
             await _fill(api)
             print(f"\n{'requests/s over TLS':<20}{'API server':>12}{'bare':>10}{'ratio':>8}")
             for number, (name, shape) in enumerate(SHAPES.items()):
@@ -105,7 +105,7 @@ async def _process(*arguments: str, url: str) -> AsyncIterator[str]:
         sys.executable, *arguments, stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        async with aiohttp.ClientSession(connector=_connector()) as session:
+        async with aiohttp.ClientSession(connector=connector()) as session:
             while not await _answers(session, url):
                 assert process.returncode is None, f"{arguments} ended"
                 await asyncio.sleep(0.1)
@@ -123,7 +123,7 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
         return False
 
 
-def _connector() -> aiohttp.TCPConnector:
+def connector() -> aiohttp.TCPConnector:
     return aiohttp.TCPConnector(ssl=False)
 
 
@@ -135,7 +135,7 @@ def _free_port() -> int:
 
 
 @asynccontextmanager
-async def _api_server(folder: Path) -> AsyncIterator[str]:
+async def api_server(folder: Path) -> AsyncIterator[str]:
     port, tokens = _free_port(), folder / "tokens.csv"
     tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
     flags = (f"--secure-port={port}", f"--cert-dir={folder}", f"--token-auth-file={tokens}")
@@ -168,7 +168,7 @@ async def _serve_bare(folder: Path, port: int) -> None:
 
 
 async def _fill(api: str) -> None:
-    async with aiohttp.ClientSession(connector=_connector(), headers=AUTHORIZATION) as session:
+    async with aiohttp.ClientSession(connector=connector(), headers=AUTHORIZATION) as session:
         account = {"metadata": {"name": "default"}}
         async with session.post(f"{api}{FOLDER}/serviceaccounts", json=account) as answer:
             assert answer.status in (201, 409), await answer.text()
@@ -186,7 +186,7 @@ async def _sample(api: str, shape: Shape) -> bytes:
     headers = AUTHORIZATION | ({"Content-Type": shape.media_type} if shape.body else {})
     data = _text(shape).replace(NAME, "sample")
     async with (
-        aiohttp.ClientSession(connector=_connector(), headers=headers) as session,
+        aiohttp.ClientSession(connector=connector(), headers=headers) as session,
         session.request(shape.method, api + shape.path, data=data or None) as answer,
     ):
         assert answer.ok, await answer.text()
