@@ -208,6 +208,29 @@ async def test_a_hook_holds_a_pod(story):
     await story.until(story.rolled_out)
 
 
+async def test_pods_that_are_named_go_and_then_their_names(story):
+    await story.create(replicas=3)
+    await story.until(story.rolled_out)
+    named, *others = await story.pods()
+    await story.patch({"replicas": 2, "scaleStrategy": {"podsToDelete": [named]}})
+    await story.until(story.rolled_out)
+    assert [*await story.pods()] == others
+    assert (await story.read(f"{SETS}/web"))["spec"]["scaleStrategy"].get("podsToDelete", []) == []
+    assert await story.is_at_rest()
+
+
+async def test_another_image_mends_a_pod_that_fails(story):
+    broken = {"name": "c", "image": "a:1", "command": ["sh", "-c", "exit 1"]}
+    await story.create(replicas=1, updateStrategy=IN_PLACE, template=template(containers=[broken]))
+    await story.manager.step(60)
+    before = await story.uids()
+    await story.patch({"template": {"spec": {"containers": [{**broken, "image": "a:2"}]}}})
+    await story.manager.step(2)
+    assert await story.uids() == before
+    (pod,) = (await story.pods()).values()
+    assert pod["status"]["containerStatuses"][0]["image"] == "a:2"
+
+
 async def test_it_is_scaled_and_shown(story):
     await story.create(replicas=1)
     await story.until(story.rolled_out)
