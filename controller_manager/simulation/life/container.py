@@ -159,6 +159,8 @@ def _wait(container: Container, status: Tree, end: Tree, now: datetime) -> Momen
     """Between two runs."""
     finished = parse_time(end["finishedAt"])
     delay = backoff(status["restartCount"], finished - parse_time(end["startedAt"]))
+    if status["image"] != container.spec["image"]:
+        delay = timedelta()  # what ended was another container: this one has never failed
     if finished + delay <= now:
         return _started(container, now, restarts=status["restartCount"] + 1, last=end)
     if "waiting" in status["state"]:
