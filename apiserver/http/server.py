@@ -112,9 +112,12 @@ class Handler:
     async def _serve(self, asked: Asked) -> web.StreamResponse:
         request, info = asked.http, asked.info
         await self._senders.require(asked.user, info)
-        if not info.is_resource:
+        resource = (
+            self._routes.resources(info.group, info.version, info.resource) if info.is_resource else None
+        )
+        if resource is None:
             return await self._page(request, info.path)
-        call = await self._call(asked)
+        call = await self._call(asked, resource)
         wanted = negotiate.wanted(header(request, hdrs.ACCEPT))
         if wanted is None:
             raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
@@ -125,9 +128,9 @@ class Handler:
         except ApiError as error:
             return respond.error_response(error, call.warnings)
 
-    async def _call(self, asked: Asked) -> Call:
+    async def _call(self, asked: Asked, resource: Resource) -> Call:
         request, info = asked.http, asked.info
-        resource = self._find(info)
+        _check_that_it_can_be_asked_for(resource, info)
         body = NO_BODY
         if request.can_read_body:
             body = Body(data=await _read(request), media_type=header(request, hdrs.CONTENT_TYPE))
@@ -143,27 +146,6 @@ class Handler:
             user_agent=asked.user_agent,
             warnings=[resource.deprecated] if resource.deprecated else [],
         )
-
-    def _find(self, info: RequestInfo) -> Resource:
-        resource = self._routes.resources(info.group, info.version, info.resource)
-        if resource is None or not info.is_plain:
-            raise _no_such_resource()
-        if info.namespace and not resource.namespaced and info.resource != "namespaces":
-            raise _no_such_resource()
-        verbs = resource.verbs
-        if info.subresource:
-            subresource = resource.subresource(info.subresource)
-            if subresource is None:
-                raise _no_such_resource()
-            verbs = subresource.verbs
-        elif resource.namespaced and not info.namespace and (info.name or info.verb == "create"):
-            raise _no_such_resource()
-        wrong_place = (
-            info.verb in _OF_ONE if not info.name else info.verb == "create" and not info.subresource
-        )
-        if info.verb not in verbs or wrong_place:
-            raise MethodNotSupported(_NOT_ALLOWED, Details())
-        return resource
 
     async def _carry_out(self, request: web.BaseRequest, call: Call, wanted: Wanted) -> web.StreamResponse:
         subresource = call.subresource.name if call.subresource else ""
@@ -184,10 +166,34 @@ class Handler:
     async def _page(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         page = self._routes.pages.get(path.rstrip("/") or "/")
         if page is None:
-            if path.startswith(("/api/", "/apis/")):
+            if self._is_of_a_group(path):
                 raise _no_such_resource()
             return respond.text_response("404 page not found\n", 404)
         return await page(request)
+
+    def _is_of_a_group(self, path: str) -> bool:
+        """That is there: what is asked of another group is asked of nobody."""
+        if path.startswith("/apis/"):
+            return "/".join(path.split("/", 3)[:3]) in self._routes.pages
+        return path.startswith("/api/")
+
+
+def _check_that_it_can_be_asked_for(resource: Resource, info: RequestInfo) -> None:
+    if not info.is_plain:
+        raise _no_such_resource()
+    if info.namespace and not resource.namespaced and info.resource != "namespaces":
+        raise _no_such_resource()
+    verbs = resource.verbs
+    if info.subresource:
+        subresource = resource.subresource(info.subresource)
+        if subresource is None:
+            raise _no_such_resource()
+        verbs = subresource.verbs
+    elif resource.namespaced and not info.namespace and (info.name or info.verb == "create"):
+        raise _no_such_resource()
+    wrong_place = info.verb in _OF_ONE if not info.name else info.verb == "create" and not info.subresource
+    if info.verb not in verbs or wrong_place:
+        raise MethodNotSupported(_NOT_ALLOWED, Details())
 
 
 _OF_ONE = frozenset({"get", "update", "patch", "delete"})

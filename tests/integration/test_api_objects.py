@@ -84,6 +84,24 @@ async def test_paths_that_lead_nowhere(client, path, status):
     assert answer.status == status
 
 
+@pytest.mark.parametrize(
+    ("path", "answers"),
+    [
+        pytest.param("/api/v1/nothing", "application/json", id="a resource"),
+        pytest.param("/apis/apps/v7/deployments", "application/json", id="a version's resource"),
+        pytest.param("/apis/apps/v7", "application/json", id="a version"),
+        pytest.param("/apis/no.such.group/v1/things", "text/plain", id="a group's resource"),
+        pytest.param("/apis/no.such.group/v1", "text/plain", id="a group's version"),
+        pytest.param("/apis/no.such.group", "text/plain", id="a group"),
+        pytest.param("/nothing", "text/plain", id="a page"),
+    ],
+)
+async def test_what_is_not_there_is_told_in_the_words_of_who_would_have_it(client, path, answers):
+    """Clients make an error of their own, which names the resource, of what is no Status."""
+    answer = await client.get(path)
+    assert (answer.status, answer.headers["Content-Type"].split(";")[0]) == (404, answers)
+
+
 async def test_generated_names_differ(client):
     names = {
         (await client.post(MAPS, {"metadata": {"generateName": "x-"}})).body["metadata"]["name"]
