@@ -63,7 +63,7 @@ def _going(scene: Scene, pod: PodView, *, blocks: bool = False) -> _Step:
     held = scene.customs.held(pod)
     if held is None:
         return _Step(halts=True, gone=pod, blocks=blocks)
-    return _Step(halts=bool(held) or blocks, before=held, blocks=blocks)
+    return _Step(halts=True, before=held, blocks=blocks)
 
 
 # --- filling the slots

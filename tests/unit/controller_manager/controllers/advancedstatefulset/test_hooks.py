@@ -2,7 +2,7 @@
 
 from apimachinery import meta
 from controller_manager.kinds import PODS
-from tests.support.advancedsets import AdvancedSets, in_place, template
+from tests.support.advancedsets import SPECIFIED_DELETE, AdvancedSets, in_place, template
 
 LABEL = {"labelsHandler": {"held-by": "me"}}
 FINALIZER = {"finalizersHandler": ["example.com/held"]}
@@ -85,6 +85,11 @@ def test_in_order_one_pod_is_told_at_a_time():
     sets = settled(3, policy="OrderedReady", preDelete=LABEL)
     sets.scale(1)
     assert sets.round() == [("patch", "web-2")]
+    assert sets.round() == []
+    let_go(sets, 2)
+    assert sets.round() == [("delete", "web-2")]
+    sets.finish()
+    assert sets.round() == [("patch", "web-1")]
 
 
 def test_a_pod_that_is_replaced_is_held_too_and_takes_its_place():
@@ -159,3 +164,12 @@ def test_a_pod_that_prepares_to_go_is_not_updated():
     roll(sets, "a:2")
     assert names(sets) == []
     assert sets.image(1) == "a:1"
+
+
+def test_a_pod_that_no_longer_has_to_go_is_not_updated_in_place_either():
+    sets = settled(1, preDelete=LABEL)
+    sets.specify(0)
+    sets.settle()
+    sets.put(PODS, meta.with_labels(sets.pod(0), {SPECIFIED_DELETE: None}))
+    roll(sets, "a:2")
+    assert sets.round() == []

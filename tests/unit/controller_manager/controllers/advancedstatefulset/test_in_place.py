@@ -5,6 +5,7 @@ import pytest
 
 from apimachinery import conditions, meta
 from controller_manager.kinds import CONTROLLER_REVISIONS, PODS
+from controller_manager.workloads.inplace.lifecycle import LABEL_STATE
 from controller_manager.workloads.inplace.record import ANNOTATION_GRACE, ANNOTATION_STATE
 from controller_manager.workloads.inplace.update import GATE
 from tests.support.advancedsets import AdvancedSets, in_place, template
@@ -132,6 +133,36 @@ def test_without_the_gate_pods_change_all_the_same():
     assert sets.status["currentReplicas"] == 0
     sets.settle()
     assert (uids(sets), sets.image(0), sets.state(0)) == (before, "a:2", "Normal")
+
+
+def test_a_pod_that_changes_is_down_whatever_its_labels_say():
+    """As one that was labelled by nobody when it began to change."""
+    sets = AdvancedSets(replicas=2, podManagementPolicy="Parallel", updateStrategy=in_place())
+    sets.settle()
+    sets.roll("a:2")
+    assert sets.round() == [("patch", "web-1")]
+    sets.label(1, **{LABEL_STATE: None})
+    assert sets.round() == []
+    sets.run(1)
+    assert sets.round() == [("patch", "web-0")]
+
+
+def test_a_pod_that_is_outdated_before_its_gate_opens_changes_when_that_is_seen():
+    sets = settled(replicas=0)
+    sets.scale(1)
+    sets.round()
+    roll(sets)
+    assert sets.round() == [("patch", "web-0")]
+    assert sets.image(0) == "a:1"
+    sets.settle()
+    assert sets.image(0) == "a:2"
+
+
+def test_a_named_pod_goes_and_does_not_change():
+    sets = settled(maxUnavailable=2)
+    roll(sets)
+    sets.specify(0)
+    assert [verb for verb, name in sets.round() if name == "web-0"] == ["delete"]
 
 
 # --- grace

@@ -212,6 +212,14 @@ def test_out_of_order_so_many_are_updated_whichever_they_are():
     assert sets.plan_web().actions == ()
 
 
+def test_out_of_order_pods_that_come_back_updated_count():
+    sets = settled(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
+    sets.roll("a:2")
+    assert deleted(sets) == [3, 2]
+    sets.finish()
+    assert sets.round() == [("create", "web-2"), ("create", "web-3")]
+
+
 def test_out_of_order_pods_come_back_as_those_that_are_missing():
     sets = settled(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
     sets.roll("a:2")
@@ -255,6 +263,13 @@ def test_a_named_pod_takes_the_place_of_an_outdated_one():
     sets.specify(0)
     assert deleted(sets) == [0]
     assert deleted(sets) == []
+
+
+def test_a_named_pod_that_is_outdated_goes_once():
+    sets = settled(maxUnavailable=5)
+    sets.roll("a:2")
+    sets.specify(2)
+    assert sorted(deleted(sets)) == [0, 1, 2, 3, 4]
 
 
 def test_a_named_pod_comes_back_with_what_the_partition_gives_it():
