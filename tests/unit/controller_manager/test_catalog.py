@@ -10,6 +10,7 @@ ACCOUNTS = frozenset(
         "disruption-controller",
         "endpoint-controller",
         "endpointslice-controller",
+        "endpointslicemirroring-controller",
         "ephemeral-volume-controller",
         "generic-garbage-collector",
         "namespace-controller",
