@@ -124,42 +124,46 @@ class Manager:
         return informer.is_synced and informer.revision >= self._changes[name].revision
 
 
-@contextlib.asynccontextmanager
-async def running_manager(server, clock, *, controllers=(), engines=(), config=None):
-    """`server` is what `tests.support.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache."""
-    detector, metrics, client_metrics = MutationDetector(), Metrics(clock), ClientMetrics()
-    transport = Counting(AiohttpTransport(Access(server=server.url)))
+def outfit(transport, clock, *, config=None, detector=None):
+    """What a manager works with that speaks by a transport, and its metrics."""
     sender = Sender(
         transport=transport,
         credential=FixedToken("admin"),
         agent="kube-controller-manager",
         limit=None,
         clock=clock,
-        metrics=client_metrics,
+        metrics=ClientMetrics(),
     )
-    client = Client(sender, SharedIdentity(sender=sender, rate=None))
-    outfit = Outfit(
-        client=client,
+    return Outfit(
+        client=Client(sender, SharedIdentity(sender=sender, rate=None)),
         clock=clock,
         chance=SeededChance(),
-        metrics=metrics,
+        metrics=Metrics(clock),
         config=config or Config(),
         informer_settings=Settings(clock=clock, chance=SeededChance(), detector=detector),
     )
-    work = Work(outfit, controllers=controllers, engines=engines)
+
+
+@contextlib.asynccontextmanager
+async def running_manager(server, clock, *, controllers=(), engines=(), config=None):
+    """`server` is what `tests.support.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache."""
+    detector = MutationDetector()
+    transport = Counting(AiohttpTransport(Access(server=server.url)))
+    used = outfit(transport, clock, config=config, detector=detector)
+    work = Work(used, controllers=controllers, engines=engines)
     running = asyncio.create_task(work.run())
-    manager = Manager(work, client, transport, clock, metrics, server.server.backend)
+    manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
     try:
         await manager.settle()
         yield manager
         assert not running.done(), "the manager ended by itself"
     finally:
-        await _kill(running)
+        await kill(running)
         await transport.close()
     detector.check()
 
 
-async def _kill(running):
+async def kill(running):
     """Once would let it finish what is in hand, which may be waiting for what no test brings any more."""
     while not running.done():
         running.cancel()
