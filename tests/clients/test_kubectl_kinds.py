@@ -1,0 +1,111 @@
+"""kubectl on kinds that are not built in: those of a pack, and those that a user has just defined."""
+
+import orjson
+import pytest
+
+from tests.support import definitions, kruise, kubectls
+from tests.support.kubectls import Kubectl
+from tests.support.process import ApiServerProcess
+
+pytestmark = pytest.mark.timeout(240)
+
+CRD = orjson.dumps(
+    definitions.definition(
+        definitions.version(
+            schema={
+                "type": "object",
+                "properties": {
+                    "spec": {
+                        "type": "object",
+                        "properties": {
+                            "replicas": {"type": "integer", "default": 1, "description": "How many."}
+                        },
+                    },
+                    "status": definitions.ANYTHING,
+                },
+            },
+            subresources={
+                "status": {},
+                "scale": {
+                    "specReplicasPath": ".spec.replicas",
+                    "statusReplicasPath": ".status.replicas",
+                },
+            },
+        )
+    )
+).decode()
+WIDGET = f"""
+apiVersion: {definitions.GROUP}/v1
+kind: Widget
+metadata: {{name: w}}
+spec: {{}}
+"""
+UNITED = orjson.dumps(kruise.united_deployment(kruise.subset("a"), kruise.subset("b"))).decode()
+CLONES = orjson.dumps(kruise.clone_set(replicas=2)).decode()
+SETS = orjson.dumps(kruise.stateful_set()).decode()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with ApiServerProcess(tmp_path_factory.mktemp("kinds"), "--packs", "kruise") as running:
+        yield running
+
+
+@pytest.fixture(params=kubectls.binaries())
+def kubectl(request, server, namespace, tmp_path):
+    run = Kubectl(kubectls.present(request.param), server.kubeconfig, tmp_path)
+    run("create", "namespace", namespace)
+
+    def inside(*arguments, **options):
+        return run("--namespace", namespace, *arguments, **options)
+
+    inside.attempt = lambda *arguments, **options: run.attempt(
+        "--namespace", namespace, *arguments, **options
+    )
+    return inside
+
+
+@pytest.mark.parametrize(
+    ("short", "manifest", "columns"),
+    [
+        pytest.param("ud", UNITED, "NAME DESIRED CURRENT UPDATED READY AGE", id="UnitedDeployment"),
+        pytest.param(
+            "clone", CLONES, "NAME DESIRED UPDATED UPDATED_READY UPDATED_AVAILABLE READY TOTAL AGE", id="CloneSet"
+        ),
+        pytest.param("asts", SETS, "NAME DESIRED CURRENT UPDATED READY AGE", id="StatefulSet"),
+    ],
+)  # fmt: skip
+def test_the_kinds_of_a_pack_are_at_hand(kubectl, short, manifest, columns):
+    kubectl("apply", "-f", "-", stdin=manifest)
+    assert kubectl("get", short).splitlines()[0].split() == columns.split()
+    assert "Name:         foo" in kubectl("describe", short, "foo")
+    kubectl("scale", f"{short}/foo", "--replicas=4")
+    assert kubectl("get", short, "foo", "-o", "jsonpath={.spec.replicas}") == "4"
+    kubectl("patch", short, "foo", "--type=merge", "-p", '{"spec":{"revisionHistoryLimit":3}}')
+    kubectl("wait", f"{short}/foo", "--for=jsonpath={.spec.revisionHistoryLimit}=3", "--timeout=20s")
+    assert "How many old revisions are kept" in kubectl("explain", f"{short}.spec.revisionHistoryLimit")
+    kubectl("delete", short, "foo")
+
+
+def test_definitions_of_a_pack_are_shown_and_taken(kubectl):
+    kubectl("wait", "crd/clonesets.apps.kruise.io", "--for=condition=Established", "--timeout=20s")
+    shown = kubectl("get", "crds", "-o", "name").splitlines()
+    assert [name.partition("/")[2] for name in shown if "kruise" in name] == [
+        "clonesets.apps.kruise.io",
+        "statefulsets.apps.kruise.io",
+        "uniteddeployments.apps.kruise.io",
+    ]
+
+
+def test_what_a_user_defines_is_there_until_it_is_deleted(kubectl):
+    kubectl("apply", "-f", "-", stdin=CRD)
+    name = f"crd/widgets.{definitions.GROUP}"
+    kubectl("wait", "--for=condition=Established", name, "--timeout=20s")
+    assert kubectl("apply", "-f", "-", stdin=WIDGET) == f"widget.{definitions.GROUP}/w created\n"
+    kubectl("scale", "wi/w", "--replicas=3")
+    assert kubectl("get", "wi", "w", "-o", "jsonpath={.spec.replicas}") == "3"
+    assert "How many." in kubectl("explain", "widgets.spec")
+    unknown = kubectl.attempt("apply", "-f", "-", stdin=WIDGET.replace("spec: {}", "spec: {x: 1}"))
+    assert 'unknown field "spec.x"' in unknown.stderr
+    kubectl("delete", name, "--timeout=20s")
+    assert kubectl.attempt("get", "widgets").returncode == 1

@@ -1,0 +1,79 @@
+"""The definitions of packs: what any API server takes, and what belongs together in them."""
+
+import pytest
+
+from apimachinery.packs.definitions import PACKS, definitions
+from apimachinery.packs.subset_replicas import SubsetReplicasError, parse
+from apiserver.app import catalog
+from apiserver.validation.registry import check_create
+from apiserver.wire import yaml_codec
+
+TREES = {
+    tree["metadata"]["name"]: tree
+    for pack in PACKS
+    for text in definitions(pack)
+    for tree in [yaml_codec.load(text).tree]
+}
+ROW = catalog()["apiextensions.k8s.io", "v1", "customresourcedefinitions"]
+
+
+def spec_of(name):
+    (version,) = TREES[name]["spec"]["versions"]
+    return version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_definition_keeps_the_rules_of_definitions(name):
+    (version,) = TREES[name]["spec"]["versions"]
+    stored = {"storedVersions": [version["name"]]}
+    assert [str(error) for error in check_create(ROW, TREES[name] | {"status": stored})] == []
+
+
+@pytest.mark.parametrize(
+    ("template", "kind"),
+    [
+        pytest.param("cloneSetTemplate", "clonesets.apps.kruise.io", id="CloneSets"),
+        pytest.param("advancedStatefulSetTemplate", "statefulsets.apps.kruise.io", id="StatefulSets"),
+    ],
+)
+def test_the_templates_of_a_united_deployment_are_made_of_what_their_kinds_are(template, kind):
+    templates = spec_of("uniteddeployments.apps.kruise.io")["properties"]["template"]["properties"]
+    assert templates[template]["properties"]["spec"] == spec_of(kind)
+
+
+@pytest.mark.parametrize(
+    ("total", "value", "expected"),
+    [
+        pytest.param(3, 2, 2, id="a number"),
+        pytest.param(3, "25%", 1, id="three quarters are one"),
+        pytest.param(1, "25%", 0, id="a quarter is none"),
+        pytest.param(5, "50%", 3, id="a half is one"),
+        pytest.param(-1, 4, 4, id="a number of nobody knows how many"),
+    ],
+)
+def test_replicas_of_a_subset_are_a_number_or_a_share(total, value, expected):
+    assert parse(total, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("total", "value", "problem"),
+    [
+        pytest.param(3, -1, "subset replicas (-1) should not be less than 0", id="negative"),
+        pytest.param(
+            -1, "10%",
+            "subsetReplicas (10%) should not be string when unitedDeployment replicas is empty", id="of nothing",
+        ),
+        pytest.param(
+            3, "10", "subset replicas (10) only support integer value or percentage value with a suffix '%'", id="a text",
+        ),
+        pytest.param(3, "101%", "subset replicas (101%) should be in range [0, 100]", id="more than all"),
+        pytest.param(
+            3, "x%",
+            'subset replicas (x%) should be correct percentage integer: strconv.Atoi: parsing "x": invalid syntax', id="no number",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_neither_is_refused(total, value, problem):
+    with pytest.raises(SubsetReplicasError) as raised:
+        parse(total, value)
+    assert str(raised.value) == problem
