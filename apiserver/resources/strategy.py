@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from apiserver.rest.call import User
 
 Tree: TypeAlias = dict[str, Any]
@@ -27,8 +29,7 @@ BACKGROUND, ORPHAN, UNSUPPORTED = "Background", "Orphan", "Unsupported"
 """What becomes of an object's dependents when it is deleted and nobody says what should."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What a strategy may know of a request besides its object."""
 
     user: User

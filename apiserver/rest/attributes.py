@@ -1,8 +1,9 @@
 """A write as admission sees it."""
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from apiserver.resources.spec import Resource
 from apiserver.rest.call import Call
@@ -20,8 +21,7 @@ Target: TypeAlias = tuple[str, str, str]
 """What is written: group, resource, and subresource or ""."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Attributes:
+class Attributes(Struct, kw_only=True):
     """One write. `object` may be changed by a plugin that mutates, and by nobody else."""
 
     operation: Operation
@@ -30,7 +30,8 @@ class Attributes:
     object: Tree | None
     old: Tree | None = None
     dry_run: bool = False
-    target: Target = field(init=False)
+    target: Target = ("", "", "")
+    """Follows from the call: nobody gives it."""
 
     def __post_init__(self) -> None:
         # Every plugin may ask for it.
