@@ -11,6 +11,7 @@ from apiserver.http import streams
 from apiserver.http.connections import Server
 from apiserver.http.render import Renderer
 from apiserver.http.streams import Sink
+from apiserver.http.turns import in_turns
 from apiserver.resources.spec import Resource
 from apiserver.rest.backend import Backend
 from apiserver.rest.body import decode_as
@@ -79,12 +80,15 @@ class Watching:
 
     async def _send(self, sink: Sink, call: Call, wanted: Wanted, stream: Stream) -> None:
         first = True
+
+        def frame(event: Event) -> bytes:
+            nonlocal first
+            made = self._frame(call, wanted, event, first=first)
+            first = False
+            return made
+
         while events := await stream.take():
-            frames = []
-            for event in events:
-                frames.append(self._frame(call, wanted, event, first=first))
-                first = False
-            await sink.write(frames)
+            await sink.write(await in_turns(frame, events))
         if stream.error is not None:
             await sink.write([FRAMES[wanted.format]("ERROR", stream.error.status())])
 
