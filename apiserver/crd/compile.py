@@ -49,6 +49,7 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
         name=names["plural"],
         kind=names["kind"],
         singular=names.get("singular", ""),
+        listed_as=names.get("listKind", ""),
         namespaced=spec["scope"] == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),

@@ -83,7 +83,7 @@ class Renderer:
 
 async def _list(answer: ListAnswer, wanted: Wanted) -> bytes:
     """A list that has to be made object by object."""
-    head, shape = _head(answer, wanted), _shape(wanted)
+    head, shape = _head(answer, wanted), _shape(answer, wanted)
     if wanted.format is Format.PROTOBUF:
         parts = await in_turns(lambda stored: envelope.encode_item(shape(stored)), answer.items)
         return envelope.encode_list(head, parts)
@@ -96,11 +96,11 @@ def _head(answer: ListAnswer, wanted: Wanted) -> Tree:
     return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
 
 
-def _shape(wanted: Wanted) -> Callable[[Stored], Tree]:
+def _shape(answer: ListAnswer, wanted: Wanted) -> Callable[[Stored], Tree]:
     """What of an object is an item; protobuf needs the kind to write it."""
     if wanted.view is View.PARTIAL:
         return lambda stored: partial.of(stored.tree(), wanted.version)
-    return Stored.tree if wanted.format is Format.PROTOBUF else _without_type
+    return Stored.tree if answer.named or wanted.format is Format.PROTOBUF else _without_type
 
 
 def _without_type(stored: Stored) -> Tree:
@@ -112,7 +112,7 @@ _TYPE_META = frozenset({"kind", "apiVersion"})
 
 def _parts(answer: ListAnswer) -> Sequence[bytes]:
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
-    items = [stored.item for stored in answer.items]
+    items = [b"," + stored.text if answer.named else stored.item for stored in answer.items]
     if items:
         items[0] = items[0].removeprefix(b",")
     return [b'%b,"items":[' % orjson.dumps(head)[:-1], *items, b"]}"]

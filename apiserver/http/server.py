@@ -118,7 +118,9 @@ class Handler:
         if resource is None:
             return await self._page(request, info.path)
         call = await self._call(asked, resource)
-        wanted = negotiate.wanted(header(request, hdrs.ACCEPT))
+        # A Scale is no custom object, whatever it is the Scale of.
+        custom = call.resource.custom and not (call.subresource and call.subresource.kind)
+        wanted = negotiate.wanted(header(request, hdrs.ACCEPT), custom=custom)
         if wanted is None:
             raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
         if call.verb == "watch":

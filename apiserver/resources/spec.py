@@ -46,6 +46,8 @@ class Resource:
     name: str
     kind: str
     singular: str = ""
+    listed_as: str = ""
+    """The kind of its lists, where that is not its own with `List` behind."""
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -84,7 +86,7 @@ class Resource:
 
     @property
     def list_kind(self) -> str:
-        return f"{self.kind}List"
+        return self.listed_as or f"{self.kind}List"
 
     @property
     def singular_name(self) -> str:

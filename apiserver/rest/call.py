@@ -75,3 +75,5 @@ class ListAnswer(Struct, frozen=True, kw_only=True):
     kind: str
     items: Sequence[Stored]
     metadata: Mapping[str, Any]
+    named: bool = False
+    """Each item says what it is, besides the list, as those of custom resources do."""

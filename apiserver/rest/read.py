@@ -94,7 +94,11 @@ def _page(backend: Backend, call: Call, chosen: Selection, shown: Sequence[Store
 def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) -> ListAnswer:
     resource = call.resource
     return ListAnswer(
-        api_version=resource.api_version, kind=resource.list_kind, items=items, metadata=metadata
+        api_version=resource.api_version,
+        kind=resource.list_kind,
+        items=items,
+        metadata={"continue": "", **metadata} if resource.custom else metadata,
+        named=resource.custom,
     )
 
 

@@ -48,20 +48,28 @@ _VIEWS = {
 _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
-def wanted(accept: str) -> Wanted | None:
-    """The first form of an Accept header that this server can give; None if it can give none of them."""
-    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept)
+def wanted(accept: str, *, custom: bool = False) -> Wanted | None:
+    """The first form of an Accept header that this server can give; None if it can give none of them.
+
+    There are no messages in protobuf for what users define.
+    """
+    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept, custom)
 
 
-def _wanted(accept: str) -> Wanted | None:
+def _wanted(accept: str, custom: bool) -> Wanted | None:  # noqa: FBT001 - remembered by position
     if not accept:
         return JSON
     for clause in _by_quality(accept):
         media_type, parameters = _parse(clause)
         found = _RANGES.get(media_type)
-        if found is not None and (choice := _choose(found, parameters)) is not None:
+        choice = None if found is None else _choose(found, parameters)
+        if choice is not None and not (custom and _is_message(choice)):
             return choice
     return None
+
+
+def _is_message(choice: Wanted) -> bool:
+    return choice.format is Format.PROTOBUF and choice.view is View.OBJECT
 
 
 def _choose(found: Format, parameters: dict[str, str]) -> Wanted | None:

@@ -1,6 +1,7 @@
 """What users define is served like what is built in, for as long as its definition is there."""
 
 import pytest
+import yaml
 
 from tests.support import apiserver
 from tests.support.definitions import (
@@ -15,6 +16,7 @@ from tests.support.definitions import (
     version,
 )
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 SIZE = {"type": "integer", "minimum": 1, "default": 3}
 SCHEMA = {
     "type": "object",
@@ -265,3 +267,38 @@ async def test_a_definition_takes_its_objects_with_it(widgets):
     assert (await widgets.get(f"/apis/{GROUP}")).status == 404
     await define(widgets, WIDGET)
     assert (await widgets.get(WIDGETS)).body["items"] == []
+
+
+# --- how they are sent
+
+
+async def test_each_item_of_a_list_says_what_it_is(widgets):
+    await widgets.post(WIDGETS, widget("a"))
+    await widgets.post(WIDGETS, widget("b"))
+    for accept in ("application/json", "application/yaml"):
+        answer = await widgets.get(WIDGETS, Accept=accept)
+        listed = yaml.safe_load(answer.data)
+        assert listed["metadata"]["continue"] == ""
+        assert {(one["apiVersion"], one["kind"]) for one in listed["items"]} == {(f"{GROUP}/v1", "Widget")}
+
+
+@pytest.mark.parametrize(
+    ("accept", "status", "form"),
+    [
+        pytest.param(PROTOBUF, 406, "application/json", id="no message"),
+        pytest.param(f"{PROTOBUF}, application/json", 200, "application/json", id="JSON instead"),
+        pytest.param(
+            f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1", 200, PROTOBUF, id="metadata alone"
+        ),
+    ],
+)
+async def test_there_are_no_messages_of_what_users_define(widgets, accept, status, form):
+    await widgets.post(WIDGETS, widget())
+    answer = await widgets.get(f"{WIDGETS}/w", Accept=accept)
+    assert (answer.status, answer.headers["Content-Type"]) == (status, form)
+
+
+async def test_a_scale_has_a_message(widgets):
+    await widgets.post(WIDGETS, widget())
+    answer = await widgets.get(f"{WIDGETS}/w/scale", Accept=PROTOBUF)
+    assert answer.data.startswith(b"k8s\x00")
