@@ -1,0 +1,58 @@
+"""CloneSets between v1alpha1 and v1beta1, as OpenKruise converts them. Trees are answered anew, and share their parts.
+
+In v1beta1 everything that tells how pods are updated is below `rollingUpdate`, claims are not used again unless it is
+said, and what a label said before is a field. Of that field nothing comes back.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from apimachinery import meta
+
+Tree: TypeAlias = Mapping[str, Any]
+
+ALPHA, BETA = "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"
+LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
+
+_RECREATE, _ROLLING_UPDATE, _ON_DELETE = "ReCreate", "RollingUpdate", "OnDelete"
+
+
+def to_v1beta1(tree: Tree) -> dict[str, Any]:
+    made = {**tree, "apiVersion": BETA}
+    if "spec" in tree:
+        excludes = meta.labels(tree).get(LABEL_EXCLUDE_PREPARING_DELETE) == "true"
+        made["spec"] = spec_to_v1beta1(tree["spec"], excludes=excludes)
+    return made
+
+
+def to_v1alpha1(tree: Tree) -> dict[str, Any]:
+    made = {**tree, "apiVersion": ALPHA}
+    if "spec" in tree:
+        made["spec"] = spec_to_v1alpha1(tree["spec"])
+    return made
+
+
+def spec_to_v1beta1(spec: Tree, *, excludes: bool = False) -> dict[str, Any]:
+    """`excludes`: pods that are about to be deleted do not count when pods are created or deleted."""
+    scale, update = dict(spec.get("scaleStrategy") or {}), dict(spec.get("updateStrategy") or {})
+    scale["enablePVCReuse"] = not scale.pop("disablePVCReuse", False)
+    if excludes:
+        scale["excludePreparingDelete"] = True
+    policy = update.pop("type", "") or _RECREATE
+    strategy: dict[str, Any] = (
+        {"type": _ON_DELETE}
+        if policy == _ON_DELETE
+        else {"type": _ROLLING_UPDATE, "rollingUpdate": {"podUpdatePolicy": policy, **update}}
+    )
+    return {**spec, "scaleStrategy": scale, "updateStrategy": strategy}
+
+
+def spec_to_v1alpha1(spec: Tree) -> dict[str, Any]:
+    scale, strategy = dict(spec.get("scaleStrategy") or {}), spec.get("updateStrategy") or {}
+    scale.pop("excludePreparingDelete", None)
+    if not scale.pop("enablePVCReuse", False):
+        scale["disablePVCReuse"] = True
+    update = dict(strategy.get("rollingUpdate") or {})
+    policy = update.pop("podUpdatePolicy", "") or _RECREATE
+    kind = _ON_DELETE if strategy.get("type") == _ON_DELETE else policy
+    return {**spec, "scaleStrategy": scale, "updateStrategy": {"type": kind, **update}}

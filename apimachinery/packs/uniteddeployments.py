@@ -1,0 +1,64 @@
+"""UnitedDeployments between v1alpha1 and v1beta1, as OpenKruise converts them. Trees are answered anew, and share parts.
+
+In v1beta1 a subset's replicas and partition stand in its own status alone; in v1alpha1 also in two maps beside it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from apimachinery.packs import clonesets
+from apimachinery.packs.clonesets import ALPHA, BETA
+
+Tree: TypeAlias = Mapping[str, Any]
+Convert: TypeAlias = Callable[[Tree], dict[str, Any]]
+
+
+def to_v1beta1(tree: Tree) -> dict[str, Any]:
+    return _converted(tree, BETA, clonesets.spec_to_v1beta1, _status_to_v1beta1)
+
+
+def to_v1alpha1(tree: Tree) -> dict[str, Any]:
+    return _converted(tree, ALPHA, clonesets.spec_to_v1alpha1, _status_to_v1alpha1)
+
+
+def _converted(tree: Tree, api_version: str, of_clone_set: Convert, of_status: Convert) -> dict[str, Any]:
+    made = {**tree, "apiVersion": api_version}
+    template = (tree.get("spec") or {}).get("template") or {}
+    if "cloneSetTemplate" in template:
+        clone_set = template["cloneSetTemplate"]
+        given = {**clone_set, "spec": of_clone_set(clone_set["spec"])}
+        made["spec"] = {**tree["spec"], "template": {**template, "cloneSetTemplate": given}}
+    if "status" in tree:
+        made["status"] = of_status(tree["status"])
+    return made
+
+
+def _status_to_v1beta1(status: Tree) -> dict[str, Any]:
+    made = dict(status)
+    replicas, update = made.pop("subsetReplicas", {}), made.pop("updateStatus", {})
+    subsets = {subset.get("name", ""): dict(subset) for subset in status.get("subsetStatuses") or ()}
+    for name, count in sorted(replicas.items()):
+        subsets.setdefault(name, {"name": name})["replicas"] = count
+    for name, partition in sorted(update.get("currentPartitions", {}).items()):
+        subsets.setdefault(name, {"name": name})["partition"] = partition
+    if subsets:
+        made["subsetStatuses"] = list(subsets.values())
+    if update.get("updatedRevision"):
+        made["updatedRevision"] = update["updatedRevision"]
+    return made
+
+
+def _status_to_v1alpha1(status: Tree) -> dict[str, Any]:
+    made = dict(status)
+    revision, subsets = made.pop("updatedRevision", ""), status.get("subsetStatuses") or ()
+    replicas, partitions = _by_name(subsets, "replicas"), _by_name(subsets, "partition")
+    if replicas:
+        made["subsetReplicas"] = replicas
+    if revision or subsets:
+        given = {"updatedRevision": revision, "currentPartitions": partitions}
+        made["updateStatus"] = {name: value for name, value in given.items() if value}
+    return made
+
+
+def _by_name(subsets: Sequence[Tree], field: str) -> dict[str, int]:
+    return {subset["name"]: subset.get(field, 0) for subset in subsets if subset.get("name")}
