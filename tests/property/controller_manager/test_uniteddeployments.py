@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from apimachinery import meta
+from controller_manager.controllers.uniteddeployment.allocation.bounds import bounds
 from controller_manager.controllers.uniteddeployment.allocation.choice import allocate
 from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError, Place
-from controller_manager.controllers.uniteddeployment.allocation.share import bounds
 from controller_manager.controllers.uniteddeployment.names import LABEL_SUBSET_NAME
 from controller_manager.kinds import PODS
 from tests.support.uniteddeployments import ADAPTER, KINDS, United, adaptive, subset

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from controller_manager.controllers.uniteddeployment.allocation.bounds import bounds
 from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError, Place
-from controller_manager.controllers.uniteddeployment.allocation.share import bounds
 
 Limits = tuple[str, int, int]
 """Of the subset with this name, its least and its most."""

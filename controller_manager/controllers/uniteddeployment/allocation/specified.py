@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from apimachinery.packs.subset_replicas import SubsetReplicasError, parse
 from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError, Place
-from controller_manager.controllers.uniteddeployment.allocation.share import parse
 
 
 def allocate(total: int | None, places: Sequence[Place]) -> Mapping[str, int]:
@@ -25,7 +25,7 @@ def _specified(total: int, places: Sequence[Place]) -> list[tuple[str, int]]:
         try:
             if place.replicas is not None:
                 found.append((place.name, parse(total, place.replicas)))
-        except AllocationError:
+        except SubsetReplicasError:
             continue
     return found
 

@@ -4,52 +4,10 @@ import pytest
 
 from controller_manager.controllers.uniteddeployment.allocation.choice import allocate
 from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError, Place
-from controller_manager.controllers.uniteddeployment.allocation.share import parse
 
 
 def shares(total, places, *, adapts=False, reserves=False):
     return [*allocate(total, places, adapts=adapts, reserves=reserves).items()]
-
-
-# --- a share
-
-
-@pytest.mark.parametrize(
-    ("total", "value", "expected"),
-    [
-        (10, 4, 4),
-        (10, 400, 400),
-        (-1, 3, 3),
-        (3, "25%", 1),
-        (1, "25%", 0),
-        (5, "50%", 3),
-        (10, "0%", 0),
-        (7, "100%", 7),
-    ],
-)
-def test_a_share(total, value, expected):
-    assert parse(total, value) == expected
-
-
-@pytest.mark.parametrize(
-    ("total", "value", "problem"),
-    [
-        (5, -1, "subset replicas (-1) should not be less than 0"),
-        (-1, "5%", "subsetReplicas (5%) should not be string when unitedDeployment replicas is empty"),
-        (5, "5", "subset replicas (5) only support integer value or percentage value with a suffix '%'"),
-        (
-            5,
-            "x%",
-            'subset replicas (x%) should be correct percentage integer: strconv.Atoi: parsing "x": invalid syntax',
-        ),
-        (5, "101%", "subset replicas (101%) should be in range [0, 100]"),
-        (5, "-1%", "subset replicas (-1%) should be in range [0, 100]"),
-    ],
-)
-def test_what_is_no_share(total, value, problem):
-    with pytest.raises(AllocationError) as refused:
-        parse(total, value)
-    assert str(refused.value) == problem
 
 
 # --- numbers that are specified
