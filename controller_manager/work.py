@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +18,7 @@ from controller_manager.runtime.informers import Settings as InformerSettings
 from controller_manager.runtime.metrics import Metrics
 from controller_manager.runtime.offered import WhenOffered
 from controller_manager.runtime.planning import Planning
+from controller_manager.runtime.together import all_of
 
 LOG = logging.getLogger(__name__)
 
@@ -86,19 +87,8 @@ async def _together(running: Mapping[str, Running]) -> None:
     """Until cancelled: all are cancelled, and waited for. One that fails ends the others, and its error is raised."""
     tasks = [asyncio.create_task(one.run(), name=name) for name, one in running.items()]
     try:
-        await _first_failure(tasks)
+        await all_of(tasks)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
             if not task.cancelled() and (error := task.exception()) is not None:
                 LOG.error("%s failed", task.get_name(), exc_info=error)
-
-
-async def _first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:
-    if not tasks:
-        await asyncio.get_running_loop().create_future()
-    ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-    for task in ended:
-        task.result()

@@ -5,7 +5,6 @@ for the version of it that was looked at, and for no other: where it has changed
 the caches show is good enough. Only that an owner is absent must have been seen: in its deletion, or by asking.
 """
 
-import asyncio
 import logging
 from datetime import timedelta
 from functools import partial
@@ -29,6 +28,7 @@ from controller_manager.runtime.caches import Change
 from controller_manager.runtime.discovery import discover
 from controller_manager.runtime.engine import Context, Engine
 from controller_manager.runtime.resource import Key, Resource, Tree
+from controller_manager.runtime.together import together
 from controller_manager.runtime.worker import Loop
 
 LOG: Final = logging.getLogger(__name__)
@@ -59,9 +59,9 @@ class Collector:
 
     async def run(self) -> None:
         self._discovery.add(Key("", "kinds"))
-        async with asyncio.TaskGroup() as group:
-            for loop in (self._discovery, self._deletions, self._orphans):
-                group.create_task(loop.run(), name=f"garbage/{loop.name}")
+        await together(
+            discovery=self._discovery.run(), deletions=self._deletions.run(), orphans=self._orphans.run()
+        )
 
     # --- what is watched
 

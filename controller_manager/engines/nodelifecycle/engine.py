@@ -1,6 +1,5 @@
 """Watches over nodes: makes those unknown that are silent, taints what their conditions tell, and says so."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
@@ -27,6 +26,7 @@ from controller_manager.runtime.caches import Change
 from controller_manager.runtime.engine import Context, Engine
 from controller_manager.runtime.resource import Key, Tree
 from controller_manager.runtime.wire import NoAnswer
+from controller_manager.runtime.together import together
 from controller_manager.runtime.worker import Loop
 
 LOG = logging.getLogger(__name__)
@@ -69,9 +69,7 @@ class NodeLifecycle:
     async def run(self) -> None:
         for informer in (self._nodes, self._leases, self._pods):
             await informer.wait_synced()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._loop.run())
-            group.create_task(self._monitor())
+        await together(loop=self._loop.run(), monitor=self._monitor())
 
     def _changed(self, change: Change) -> None:
         if change.new is not None:
