@@ -102,9 +102,13 @@ class Executor:
         deletion = self._client.delete(resource, key, uid=victim.uid, propagation=action.propagation)
         try:
             answer = await self._write(writes, resource, deletion)
-        except (NotFound, Conflict):  # it is gone, and perhaps another one has its name
+        except NotFound:
             writes.deleted(resource, victim, None)
             return
+        except (
+            Conflict
+        ):  # perhaps another one has its name, perhaps it is there: what is seen then is tried again
+            raise
         except ApiError as error:
             self._tell_failure(action.saying, key.name, error)
             raise

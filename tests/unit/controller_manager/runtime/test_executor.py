@@ -110,12 +110,19 @@ async def test_deletions_name_the_uid_and_are_told(runtime):
     assert runtime.writes.revisions == {PODS: 102}
 
 
-@pytest.mark.parametrize("error", [NotFound("gone"), Conflict("another uid")], ids=["gone", "another one"])
-async def test_what_is_gone_counts_as_deleted_and_is_waited_for(runtime, error):
-    runtime.client.refusals["delete", "a"] = error
+async def test_what_is_gone_counts_as_deleted_and_is_waited_for(runtime):
+    runtime.client.refusals["delete", "a"] = NotFound("gone")
     await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
     assert runtime.sayer.said == []
     assert runtime.writes.victims == {(PODS, key("a")): "u-a"}
+
+
+async def test_a_deletion_that_conflicts_is_tried_again_and_nothing_is_said(runtime):
+    runtime.client.refusals["delete", "a"] = Conflict("another uid, or somebody else at the same moment")
+    with pytest.raises(Conflict):
+        await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
+    assert runtime.sayer.said == []
+    assert not runtime.writes.victims
 
 
 async def test_one_deletion_that_fails_holds_up_no_other(runtime):
