@@ -1,14 +1,15 @@
 """The engine of simulated nodes: registration, Leases, and the stages that tell of their health."""
 
-import asyncio
+from collections.abc import Container
 from datetime import timedelta
 from typing import Any, Final
 
 from apimachinery import meta
-from controller_manager.kinds import NODES, PODS
+from controller_manager.kinds import CSI_NODES, NODES, PODS
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.engine import Context, Engine
 from controller_manager.runtime.resource import Key
+from controller_manager.runtime.together import together
 from controller_manager.runtime.worker import Loop
 from controller_manager.simulation.environment import World
 from controller_manager.simulation.fleet import Fleet
@@ -21,6 +22,8 @@ from controller_manager.simulation.stages.files import load_stages, of_kind
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"
 """Who tells what stages tell, as kwok names itself."""
+_ALL: Final = Key("", "")
+"""What comes first: to see which of its nodes are to be registered."""
 
 
 class SimulatedNodes:
@@ -51,16 +54,19 @@ class SimulatedNodes:
 
     async def run(self) -> None:
         await self._nodes.wait_synced()
-        version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
-        for number in range(1, self._options.simulate_nodes + 1):
-            self._expect(number, version)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._leases.run())
-            group.create_task(self._statuses.run())
+        self._statuses.add(_ALL)
+        await together(leases=self._leases.run(), statuses=self._statuses.run())
 
-    def _expect(self, number: int, version: str) -> None:
+    async def _expect_all(self) -> None:
+        version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
+        registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
+        for number in range(1, self._options.simulate_nodes + 1):
+            self._expect(number, version, registered)
+
+    def _expect(self, number: int, version: str, registered: Container[str]) -> None:
+        """An earlier run may have ended between the two objects that registration makes; the CSINode is the last."""
         name = node_name(number)
-        if self._nodes.lister.get("", name) is None:
+        if self._nodes.lister.get("", name) is None or name not in registered:
             zones, capacity = self._options.simulate_node_zones, self._options.simulate_node_capacity
             self._absent[name] = node(number, zones=zones, capacity=dict(capacity), version=version)
             self._statuses.add(Key("", name))
@@ -77,6 +83,9 @@ class SimulatedNodes:
         return await self._registration.heartbeat(key.name)
 
     async def _play(self, key: Key) -> timedelta | None:
+        if key == _ALL:
+            await self._expect_all()
+            return None
         missing = self._absent.get(key.name)
         if missing is not None:
             await self._registration.register(missing)

@@ -6,6 +6,8 @@ from apimachinery.status import AlreadyExists
 from apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS
 from controller_manager.kinds import STORAGE_CLASSES
 from controller_manager.runtime.engine import Context, Engine
+from controller_manager.runtime.resource import Key
+from controller_manager.runtime.worker import Loop
 from controller_manager.simulation.storage.provisioner import SIMULATED
 from controller_manager.storage.classes import default_class
 
@@ -31,8 +33,15 @@ class Offer:
 
     def __init__(self, context: Context) -> None:
         self._client = context.client
+        self._loop = Loop(
+            "simulated-storage-class", self._offer, workers=1, clock=context.clock, metrics=context.metrics
+        )
 
     async def run(self) -> None:
+        self._loop.add(Key("", NAME))
+        await self._loop.run()
+
+    async def _offer(self, _: Key) -> None:
         present = await self._client.list(STORAGE_CLASSES)
         body = offered(default=default_class(present.items) is None)
         try:
