@@ -1,10 +1,12 @@
 """What scaling or updating wants done in one round."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import groupby
 from typing import Final
 
-from controller_manager.runtime.actions import Action
+from controller_manager.runtime.actions import Action, Patch, SlowStart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +24,11 @@ NOTHING_TO_DO: Final = Decision()
 
 def earliest(*delays: timedelta | None) -> timedelta | None:
     return min((delay for delay in delays if delay is not None), default=None)
+
+
+def side_by_side(patches: Iterable[Patch]) -> tuple[SlowStart, ...]:
+    """Of many pods: no pod waits for another, but what is told of their gates is told before they themselves change."""
+    ordered = sorted(patches, key=lambda patch: patch.subresource != "status")
+    return tuple(
+        SlowStart(effects=tuple(group)) for _, group in groupby(ordered, key=lambda patch: patch.subresource)
+    )

@@ -6,11 +6,11 @@ from apimachinery import meta
 from apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
 from controller_manager.controllers.cloneset import identity, order, storage
 from controller_manager.controllers.cloneset.creation import creation
-from controller_manager.controllers.cloneset.decision import NOTHING_TO_DO, Decision
+from controller_manager.controllers.cloneset.decision import NOTHING_TO_DO, Decision, side_by_side
 from controller_manager.controllers.cloneset.diffs import Diffs
 from controller_manager.controllers.cloneset.scene import Scene, is_preparing_delete
 from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Action, Delete, Patch, Say, Saying, Victim
+from controller_manager.runtime.actions import Action, Delete, Say, Saying, Victim
 from controller_manager.workloads.inplace import lifecycle
 from controller_manager.workloads.inplace.lifecycle import State
 from controller_manager.workloads.podview import PodView
@@ -44,7 +44,7 @@ def _regrets(scene: Scene) -> tuple[Action, ...]:
     planned = sum(is_preparing_delete(pod) or scene.is_specified(pod) for pod in scene.pods)
     missing = max(owner.limits.replicas - len(scene.pods) + planned, 0)
     wanted_again = [pod for pod in prepared if not scene.is_specified(pod)][:missing]
-    return tuple(lifecycle.move(pod, State.PREPARING_NORMAL, scene.now) for pod in wanted_again)
+    return side_by_side(lifecycle.move(pod, State.PREPARING_NORMAL, scene.now) for pod in wanted_again)
 
 
 def _limited(scene: Scene, wanted: Diffs) -> tuple[Say, ...]:
@@ -95,9 +95,9 @@ def _removal(scene: Scene, pods: Sequence[PodView]) -> tuple[Action, ...]:
     """Pods that a hook holds are only prepared for their end. The claims of the others go with them."""
     hook = scene.owner.lifecycle.pre_delete
     held = [pod for pod in pods if hook is not None and hook.holds(pod)]
-    prepared: list[Patch] = [
+    prepared = side_by_side(
         lifecycle.move(pod, State.PREPARING_DELETE, scene.now) for pod in held if not is_preparing_delete(pod)
-    ]
+    )
     free = [pod for pod in pods if pod not in held]
     return (*prepared, *_deletion(scene, free), *storage.deletion(scene.owner, free, scene.claims))
 

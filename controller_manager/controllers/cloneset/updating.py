@@ -5,7 +5,7 @@ from typing import Final
 
 from apimachinery import meta
 from controller_manager.controllers.cloneset import identity, order, storage
-from controller_manager.controllers.cloneset.decision import NOTHING_TO_DO, Decision, earliest
+from controller_manager.controllers.cloneset.decision import Decision, earliest, side_by_side
 from controller_manager.controllers.cloneset.diffs import Diffs
 from controller_manager.controllers.cloneset.scene import Scene, is_preparing_delete
 from controller_manager.controllers.cloneset.setview import LABEL_SPECIFIED_DELETE
@@ -49,7 +49,7 @@ def _refreshed(scene: Scene) -> Decision:
         )
         patches += step.patches
         again_after = earliest(again_after, step.again_after)
-    return Decision(actions=tuple(patches), changes_pods=bool(patches), again_after=again_after)
+    return Decision(actions=side_by_side(patches), changes_pods=bool(patches), again_after=again_after)
 
 
 # --- which pods
@@ -97,9 +97,9 @@ def _begun(scene: Scene, pods: Sequence[PodView]) -> Decision:
         update_of = _update(scene, pod)
         if update_of is None:
             problem = f"find Pod {pod.key.name} update strategy is InPlaceOnly but can not update in-place"
-            return Decision(actions=tuple(patches), changes_pods=bool(patches), problem=problem)
+            return Decision(actions=side_by_side(patches), changes_pods=bool(patches), problem=problem)
         patches += update_of
-    return Decision(actions=tuple(patches), changes_pods=bool(patches)) if patches else NOTHING_TO_DO
+    return Decision(actions=side_by_side(patches), changes_pods=bool(patches))
 
 
 def _update(scene: Scene, pod: PodView) -> tuple[Patch, ...] | None:
