@@ -92,7 +92,8 @@ def with_gate(pod: Tree) -> dict[str, Any]:
 
 def begin(pod: PodView, order: Order, now: datetime, saying: Saying | None = None) -> tuple[Patch, ...]:
     """Shut the gate first: nobody may be sent to a pod that is about to change."""
-    out = (_shut(pod, now),) if _has_gate(pod.object) else ()
+    is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
+    out = (_shut(pod, now),) if _has_gate(pod.object) and not is_out else ()
     change = order.change
     annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
     if order.grace_seconds > 0:

@@ -11,7 +11,7 @@ from apimachinery.intstr import IntOrStringError
 from apimachinery.labels import SelectorError
 from apimachinery.status import ApiError
 from controller_manager.kinds import CONTROLLER_REVISIONS, PODS
-from controller_manager.runtime.actions import NOTHING, Action, Plan, Update
+from controller_manager.runtime.actions import NOTHING, Action, Patch, Plan, Update
 from controller_manager.runtime.caches import Caches
 from controller_manager.runtime.resource import Key, Resource, T, Tree
 from controller_manager.workloads import revisions
@@ -93,10 +93,11 @@ def _planned(kind: Kind, scene: Scene, settled: Settled) -> Plan:
         account = Account(settled.collision_count)
         return NOTHING if settled.actions else Plan(last=partial(_last, kind, scene, settled, account))
     tended = [scene.customs.tended(pod) for pod in scene.pods if not pod.deleting]
-    patches = tuple(patch for one in tended for patch in one.patches)
     scaling = scaled(scene)
-    # A pod that changes now is only replaced when it is seen what it has become.
-    rolled = Rolled() if scaling.halted or patches else kind.roll(scene)
+    rolled = Rolled() if scaling.halted else kind.roll(scene)
+    # What begins to change is not brought to an end beside: a gate that was shut for it stays so.
+    taken = {action.key for action in rolled.actions if isinstance(action, Patch)}
+    patches = tuple(patch for one in tended for patch in one.patches if patch.key not in taken)
     actions = (*scaling.actions, *rolled.actions)
     account = Account(settled.collision_count, actions, rolled.replaced)
     return Plan(

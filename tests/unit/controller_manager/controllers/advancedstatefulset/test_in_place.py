@@ -147,15 +147,37 @@ def test_a_pod_that_changes_is_down_whatever_its_labels_say():
     assert sets.round() == [("patch", "web-0")]
 
 
-def test_a_pod_that_is_outdated_before_its_gate_opens_changes_when_that_is_seen():
+def test_a_pod_that_is_outdated_before_its_gate_opens_changes_at_once():
     sets = settled(replicas=0)
     sets.scale(1)
     sets.round()
     roll(sets)
-    assert sets.round() == [("patch", "web-0")]
-    assert sets.image(0) == "a:1"
+    assert sets.round() == [("patch", "web-0")] * 2
+    assert (sets.image(0), conditions.status(sets.pod(0), GATE)) == ("a:2", "False")
     sets.settle()
-    assert sets.image(0) == "a:2"
+    assert is_ready(sets, 0)
+
+
+def test_a_gate_that_was_shut_before_the_change_failed_stays_shut():
+    sets = settled(replicas=1)
+    roll(sets)
+    shut_gate(sets)
+    sets.run(0)
+    assert sets.round() == [("patch", "web-0")]
+    assert (sets.image(0), conditions.status(sets.pod(0), GATE)) == ("a:2", "False")
+
+
+def test_a_gate_that_was_shut_for_nothing_opens():
+    sets = settled(replicas=1)
+    shut_gate(sets)
+    sets.settle()
+    assert is_ready(sets, 0)
+
+
+def shut_gate(sets):
+    shut = {"type": GATE, "status": "False", "reason": "StartInPlaceUpdate"}
+    said = conditions.updated(conditions.of(sets.pod(0)), shut, sets.clock.now())
+    sets.change(PODS, "web-0", ("status", "conditions"), said)
 
 
 def test_a_named_pod_goes_and_does_not_change():
