@@ -1,0 +1,89 @@
+"""Where a pod goes by itself, and who holds it."""
+
+import pytest
+
+from controller_manager.workloads.inplace import lifecycle
+from controller_manager.workloads.inplace.lifecycle import Hook, Lifecycle
+from controller_manager.workloads.podview import PodView
+
+HOOK = {"labelsHandler": {"hold": "true"}, "finalizersHandler": ["a/b"]}
+NONE = Lifecycle.of({})
+
+
+def pod(state, *, node="n1", hold=None, finalizers=()):
+    labels = {"lifecycle.apps.kruise.io/state": state} | ({} if hold is None else {"hold": hold})
+    return PodView.of(
+        {"metadata": {"name": "p", "labels": labels, "finalizers": [*finalizers]}, "spec": {"nodeName": node}}
+    )
+
+
+HELD = {"hold": "true", "finalizers": ["a/b"]}
+
+
+@pytest.mark.parametrize(
+    ("subject", "hooks", "is_updated", "is_finished", "expected"),
+    [
+        pytest.param(pod("PreparingNormal"), {}, True, True, "Normal", id="new, on a node"),
+        pytest.param(pod("PreparingNormal", node=""), {}, True, True, None, id="new, nowhere yet"),
+        pytest.param(pod("PreparingNormal"), {"preNormal": HOOK}, True, True, None, id="new, not held yet"),
+        pytest.param(
+            pod("PreparingNormal", node="", **HELD),
+            {"preNormal": HOOK},
+            True,
+            True,
+            "Normal",
+            id="new and held",
+        ),
+        pytest.param(pod("Normal"), {}, False, True, None, id="normal"),
+        pytest.param(pod(""), {}, False, True, None, id="nobody tells"),
+        pytest.param(pod("PreparingUpdate"), {"inPlaceUpdate": HOOK}, False, True, None, id="prepared"),
+        pytest.param(
+            pod("PreparingUpdate", **HELD), {"inPlaceUpdate": HOOK}, True, True, "Normal", id="taken back"
+        ),
+        pytest.param(
+            pod("PreparingUpdate"),
+            {"inPlaceUpdate": HOOK},
+            True,
+            True,
+            "Updated",
+            id="taken back, let go already",
+        ),
+        pytest.param(pod("Updating"), {}, True, False, None, id="updating"),
+        pytest.param(pod("Updating"), {}, True, True, "Normal", id="updated"),
+        pytest.param(
+            pod("Updating"), {"inPlaceUpdate": HOOK}, True, True, "Updated", id="updated, to be held"
+        ),
+        pytest.param(pod("Updated"), {"inPlaceUpdate": HOOK}, True, True, None, id="not held yet"),
+        pytest.param(
+            pod("Updated", hold="true"), {"inPlaceUpdate": HOOK}, True, True, None, id="not wholly held yet"
+        ),
+        pytest.param(pod("Updated", **HELD), {"inPlaceUpdate": HOOK}, True, True, "Normal", id="held again"),
+        pytest.param(pod("Updated"), {}, True, True, "Normal", id="nobody is to hold it any more"),
+        pytest.param(pod("PreparingDelete"), {}, True, True, None, id="on its way out"),
+    ],
+)
+def test_next_state(subject, hooks, is_updated, is_finished, expected):
+    told = Lifecycle.of({"lifecycle": hooks})
+    found = lifecycle.next_state(subject, told, is_updated=is_updated, is_finished=is_finished)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("subject", "holds", "wholly"),
+    [
+        (pod("Normal"), False, False),
+        (pod("Normal", hold="true"), True, False),
+        (pod("Normal", hold="no"), False, False),
+        (pod("Normal", finalizers=["a/b", "c"]), True, False),
+        (pod("Normal", **HELD), True, True),
+    ],
+)
+def test_hooks(subject, holds, wholly):
+    hook = Hook(labels={"hold": "true"}, finalizers=("a/b",), marks_not_ready=False)
+    assert (hook.holds(subject), hook.holds_wholly(subject)) == (holds, wholly)
+
+
+def test_no_hook_is_none():
+    assert NONE == Lifecycle(pre_normal=None, in_place_update=None, pre_delete=None)
+    assert not NONE.marks_not_ready
+    assert Lifecycle.of({"lifecycle": {"preDelete": {**HOOK, "markPodNotReady": True}}}).marks_not_ready
