@@ -3,15 +3,20 @@
 Knows no store and no server. The definition is one that its own rules found right.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from apimachinery.jsonpath import JSONPathError
 from apimachinery.schema.model import Type
 from apiserver.crd.columns import printer
 from apiserver.crd.custom import Custom
 from apiserver.crd.generations import custom_strategy
 from apiserver.crd.schema import ANYTHING
 from apiserver.resources.spec import SCALE, STATUS, Replicas, Resource, Subresource
+from apiserver.wire.table import Printer
+
+LOG = logging.getLogger(__name__)
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order in which upstream names those of custom resources."""
@@ -29,10 +34,19 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
         row=_row(spec, version, subresources),
         schema=(version.get("schema") or {}).get("openAPIV3Schema") or ANYTHING,
         strategy=custom_strategy(has_status=subresources.get("status") is not None),
-        printer=printer(version.get("additionalPrinterColumns") or ()),
+        printer=_printer(spec, version),
         metadata=metadata,
         served=version["served"] and (version["storage"] or not needs_webhook(spec)),
     )
+
+
+def _printer(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Printer:
+    try:
+        return printer(version.get("additionalPrinterColumns") or ())
+    except JSONPathError as error:
+        named = f"{spec['names']['plural']}.{spec['group']}/{version['name']}"
+        LOG.warning("%s is shown without the columns of its definition: %s", named, error)
+        return printer(())
 
 
 def needs_webhook(spec: Mapping[str, Any]) -> bool:

@@ -41,7 +41,6 @@ CREATED, INVALID = 201, 422
 
 NOT_BUILT = {
     "crd/bad-badcel": "CEL rules of definitions are not compiled",
-    "crd/bad-baddefault": "defaults in definitions are not held against their schema",
     "validation/resource.k8s.io-v1-deviceclass/spec.selectors.0.cel.expression/gone-9dd731": "no CEL",
     "validation/resource.k8s.io-v1-deviceclass/spec.selectors.0.cel.expression/odd0-b97d43": "no CEL",
     "validation/resource.k8s.io-v1-deviceclass/spec.selectors.0.cel.expression/odd1-262403": "no CEL",
