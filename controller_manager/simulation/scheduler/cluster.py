@@ -10,6 +10,7 @@ from apimachinery import meta
 from controller_manager.runtime.resource import Tree
 from controller_manager.simulation.scheduler.nodeinfo import NodeInfo
 from controller_manager.simulation.scheduler.podinfo import PodInfo
+from controller_manager.workloads.podview import PodView
 
 
 class Cluster:
@@ -34,6 +35,12 @@ class Cluster:
         node = self._at(name)
         node.forget_node()
         self._drop_if_empty(node)
+
+    def see(self, view: PodView, node: str) -> None:
+        """A pod on a node, as it looks now."""
+        at = self._node_of.get(view.uid)
+        known = None if at is None else self._nodes[at].pods[view.uid]
+        self.place(known.seen_as(view) if known else PodInfo.of(view), node)
 
     def place(self, pod: PodInfo, node: str) -> None:
         before = self._node_of.get(pod.view.uid)

@@ -120,7 +120,7 @@ class Scheduler:
             is_news = pod.uid not in self._assumed and not self._cluster.is_placed(pod.uid)
             self._assumed.discard(pod.uid)
             self._nominees.pop(pod.uid, None)
-            self._cluster.place(PodInfo.of(pod), pod.node)
+            self._cluster.see(pod, pod.node)
             self._queue.drop(pod.key)
             if is_news:
                 self._queue.move_all()  # Somebody may want to be near it.

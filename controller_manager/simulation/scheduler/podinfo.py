@@ -3,13 +3,16 @@
 Pure.
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from controller_manager.runtime.resource import Tree
 from controller_manager.simulation.scheduler.affinity_terms import NO_TERMS, Terms, terms_of
 from controller_manager.simulation.scheduler.amounts import Amounts, requested, weighed
 from controller_manager.workloads.podview import PodView
+
+_WORKED_OUT: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
+"""The fields of a spec that are read but once."""
 
 
 class HostPort(NamedTuple):
@@ -43,6 +46,12 @@ class PodInfo:
             host_ports=tuple(_host_ports(spec)),
             terms=terms_of(view),
         )
+
+    def seen_as(self, view: PodView) -> "PodInfo":
+        """The same pod, seen again: what it asks for is worked out anew only where that changed."""
+        if all(self.spec.get(field) == view.object["spec"].get(field) for field in _WORKED_OUT):
+            return replace(self, view=view)
+        return PodInfo.of(view)
 
     @property
     def spec(self) -> Tree:
