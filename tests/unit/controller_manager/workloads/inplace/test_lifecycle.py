@@ -84,6 +84,6 @@ def test_hooks(subject, holds, wholly):
 
 
 def test_no_hook_is_none():
-    assert NONE == Lifecycle(pre_normal=None, in_place_update=None, pre_delete=None)
+    assert Lifecycle(pre_normal=None, in_place_update=None, pre_delete=None) == NONE
     assert not NONE.marks_not_ready
     assert Lifecycle.of({"lifecycle": {"preDelete": {**HOOK, "markPodNotReady": True}}}).marks_not_ready
