@@ -47,7 +47,7 @@ class Process:
     def start(self):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_ENVIRONMENT)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", self.MODULE, *map(str, self._arguments)],
+            [*self._program(), *map(str, self._arguments)],
             cwd=ROOT,
             env=environment,
             stderr=subprocess.PIPE,
@@ -64,6 +64,10 @@ class Process:
     @property
     def pid(self):
         return self._process.pid
+
+    @property
+    def is_running(self):
+        return self._process.poll() is None
 
     def signal(self, number):
         self._process.send_signal(number)
@@ -83,7 +87,7 @@ class Process:
             raise ProcessFailed("".join(self.log))
 
     def stop(self):
-        if self._process.poll() is None:
+        if self.is_running:
             self.signal(signal.SIGTERM)
         return self.wait()
 
@@ -91,9 +95,12 @@ class Process:
         return self.start()
 
     def __exit__(self, *exc):
-        if self._process.poll() is None:
+        if self.is_running:
             self._process.kill()
         self.wait()
+
+    def _program(self):
+        return [sys.executable, "-m", self.MODULE]
 
     def _read_log(self):
         with self._process.stderr as lines:

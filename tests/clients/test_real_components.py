@@ -1,0 +1,136 @@
+"""Our manager before the real API server, and the real manager and scheduler before ours."""
+
+import orjson
+import pytest
+
+from tests.support.etcd_server import EtcdServer
+from tests.support.kubectls import NO_KUBECTL, Kubectl, binaries
+from tests.support.process import ApiServerProcess, ManagerProcess
+from tests.support.real_kubernetes import (
+    RealApiServer,
+    RealManager,
+    RealScheduler,
+    folder,
+    wait_ready,
+    write_kubeconfig,
+    write_tokens,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+OWN_NAMESPACE = "story"
+OBJECTS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: one}]}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 3
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: one}]}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
+"""
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: one, command: ["true"]}]}}
+"""
+HAPPENS = {404, 409}
+"""What controllers are told that somebody else was faster than."""
+
+
+@pytest.fixture
+def kubectl_of(tmp_path):
+    """What makes a kubectl for the administrator of a server."""
+    folder()
+    found = [binary.values[0] for binary in binaries() if binary.values[0] is not None]
+    if not found:
+        pytest.skip(NO_KUBECTL)
+
+    def kubectl_of(url, authority):
+        return Kubectl(found[0], write_kubeconfig(tmp_path / "admin", url, authority, "admin"), tmp_path)
+
+    return kubectl_of
+
+
+def play(kubectl):
+    """Workloads come up, are rolled, scaled, and go with their namespace; kubectl waits for each."""
+    here = f"--namespace={OWN_NAMESPACE}"
+    kubectl("create", "namespace", OWN_NAMESPACE)
+    kubectl("apply", here, "-f", "-", stdin=OBJECTS)
+    for workload in ("deployment/web", "statefulset/db"):
+        kubectl("rollout", here, "status", workload, "--timeout=50s")
+        kubectl("set", here, "image", workload, "c=two")
+        kubectl("rollout", here, "status", workload, "--timeout=50s")
+    kubectl("scale", here, "deployment/web", "--replicas=5")
+    kubectl("wait", here, "deployment/web", "--for=jsonpath={.status.readyReplicas}=5", "--timeout=50s")
+    kubectl("wait", here, "pdb/web", "--for=jsonpath={.status.disruptionsAllowed}=3", "--timeout=50s")
+
+
+def leave(kubectl):
+    kubectl("delete", "namespace", OWN_NAMESPACE, "--timeout=50s")
+
+
+def refused(audit):
+    """What the manager was refused, other than what it is refused at any server."""
+    for event in map(orjson.loads, audit.read_bytes().splitlines()):
+        status = event.get("responseStatus", {})
+        is_ours = event.get("userAgent", "").startswith("kube-controller-manager/")
+        if is_ours and status.get("code", 200) >= 400 and status["code"] not in HAPPENS:
+            causes = (status.get("details") or {}).get("causes") or ()
+            if not any(cause["reason"] == "NamespaceTerminating" for cause in causes):
+                yield event["verb"], event["requestURI"], status
+
+
+@pytest.mark.parametrize("accounts", ["true", "false"])
+def test_our_manager_before_the_real_server(tmp_path, kubectl_of, accounts):
+    """Whose roles allow upstream's controllers their own work, and no more."""
+    with EtcdServer() as etcd, RealApiServer(tmp_path, etcd) as server:
+        kubectl = kubectl_of(server.url, server.authority)
+        wait_ready(server, kubectl)
+        own = f"--use-service-account-credentials={accounts}"
+        with ManagerProcess(tmp_path / "admin", "--simulate-nodes=3", own):
+            play(kubectl)
+            leave(kubectl)
+    assert not [*refused(tmp_path / "audit")]
+
+
+def test_the_real_manager_and_scheduler_before_our_server(tmp_path, kubectl_of):
+    certificates, tokens = tmp_path / "certificates", write_tokens(tmp_path / "tokens.csv")
+    with ApiServerProcess(tmp_path, "--cert-dir", certificates, "--token-auth-file", tokens) as server:
+        authority = certificates / "ca.crt"
+        kubectl = kubectl_of(server.url, authority)
+        manager, scheduler = (
+            write_kubeconfig(tmp_path / user, server.url, authority, f"system:{user}")
+            for user in ("kube-controller-manager", "kube-scheduler")
+        )
+        nodes = ("--controllers=simulated-nodes,simulated-pods", "--leader-elect=false", "--simulate-nodes=3")
+        with (
+            ManagerProcess(server.kubeconfig, *nodes),
+            RealManager(tmp_path, manager) as manager,
+            RealScheduler(scheduler),
+        ):
+            play(kubectl)
+            kubectl("apply", f"--namespace={OWN_NAMESPACE}", "-f", "-", stdin=JOB)
+            kubectl("wait", f"--namespace={OWN_NAMESPACE}", "job/sum", "--for=condition=complete")
+            leave(kubectl)
+    assert not [line for line in manager.log if "Failed to watch" in line or "failed to list" in line]
