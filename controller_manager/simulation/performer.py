@@ -22,6 +22,8 @@ class _Last(NamedTuple):
     uid: str
     revision: float
     """Of the last write; infinite once the object was removed."""
+    decided_on: int
+    """What was seen of the object when this was decided."""
     at: float
 
 
@@ -40,19 +42,20 @@ class Performer:
             return False
         # A server that was set back to an older state will never come so far.
         is_recent = self._clock.monotonic() < last.at + EXPIRY_SECONDS
-        return is_recent and int(meta.resource_version(cached)) < last.revision
+        return is_recent and _revision(cached) < last.revision
 
-    def is_own(self, key: Key, obj: Tree) -> bool:
-        """The object is as the last write left it."""
+    def is_own(self, key: Key, before: Tree, obj: Tree) -> bool:
+        """The last write alone made the object of what was seen before: nobody else's came between."""
         last = self._last.get(key)
-        mine = (meta.uid(obj), int(meta.resource_version(obj)))
-        return last is not None and (last.uid, last.revision) == mine
+        step = (meta.uid(obj), _revision(obj), _revision(before))
+        return last is not None and (last.uid, last.revision, last.decided_on) == step
 
     def forget(self, key: Key) -> None:
         self._last.pop(key, None)
 
     async def perform(self, key: Key, obj: Tree, effects: Iterable[Effect]) -> Tree | None:
         """The object as the last write left it; None once it is gone."""
+        decided_on = _revision(obj)
         for effect in effects:
             match effect:
                 case Write(body=body, kind=kind, subresource=subresource):
@@ -62,7 +65,7 @@ class Performer:
                         )
                     except NotFound:
                         return None
-                    self._wrote(key, obj, int(meta.resource_version(obj)))
+                    self._wrote(key, obj, _revision(obj), decided_on)
                 case Remove():
                     await self._remove(key, obj)
                     return None
@@ -76,8 +79,12 @@ class Performer:
         with suppress(NotFound):
             answer = await self._client.delete(self._resource, key, uid=uid, grace_period_seconds=0)
             if meta.uid(answer) == uid and meta.finalizers(answer):
-                revision = int(meta.resource_version(answer))
-        self._wrote(key, obj, revision)
+                revision = _revision(answer)
+        self._wrote(key, obj, revision, _revision(obj))
 
-    def _wrote(self, key: Key, obj: Tree, revision: float) -> None:
-        self._last[key] = _Last(meta.uid(obj), revision, self._clock.monotonic())
+    def _wrote(self, key: Key, obj: Tree, revision: float, decided_on: int) -> None:
+        self._last[key] = _Last(meta.uid(obj), revision, decided_on, self._clock.monotonic())
+
+
+def _revision(obj: Tree) -> int:
+    return int(meta.resource_version(obj))

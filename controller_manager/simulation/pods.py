@@ -76,7 +76,8 @@ class SimulatedPods:
         if new is not None and new.node:
             self._note_address(new)
             # After its own write the model has nothing to do until the time that it named.
-            if self._has_stages or not self._performer.is_own(new.key, new.object):
+            is_own = old is not None and self._performer.is_own(new.key, old.object, new.object)
+            if self._has_stages or not is_own:
                 self._loop.add(new.key)
 
     def _note_address(self, pod: PodView) -> None:

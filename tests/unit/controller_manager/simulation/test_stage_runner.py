@@ -151,7 +151,9 @@ async def test_what_was_written_is_outdated_until_it_is_seen(clock):
     await stages.run(KEY, before)
     assert performer.is_outdated(KEY, before)
     assert not performer.is_outdated(KEY, server.pod)
-    assert performer.is_own(KEY, server.pod)
+    assert performer.is_own(KEY, before, server.pod)
+    others = meta.with_metadata(before, resourceVersion="0")
+    assert not performer.is_own(KEY, others, server.pod), "somebody else wrote between"
     assert not performer.is_outdated(KEY, meta.with_metadata(before, uid="another"))
     performer.forget(KEY)
     assert not performer.is_outdated(KEY, before)
