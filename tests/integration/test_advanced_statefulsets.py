@@ -4,9 +4,9 @@ import pytest
 
 from apiserver.settings import Settings
 from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from tests.support.advancedsets import in_place, template
+from tests.support.advancedsets import in_place, rolling, template
 from tests.support.set_stories import NAMESPACE, REVISIONS, telling
-from tests.support.statefulsets import statefulset
+from tests.support.statefulsets import claim_template, statefulset
 
 SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets"
 KRUISE = Settings(packs=("kruise",))
@@ -54,3 +54,106 @@ async def test_pods_are_updated_where_they_run(story):
         assert pod["status"]["containerStatuses"][0]["restartCount"] == 1
     revision = (await story.status())["updateRevision"]
     assert f"successfully update pod web-3 in-place(revision {revision})" in await story.messages()
+
+
+async def test_what_cannot_change_in_place_is_made_anew(story):
+    await story.create(replicas=2, template=template(), updateStrategy=in_place())
+    await story.until(story.rolled_out)
+    before = await story.pods()
+    changed = template()
+    changed["spec"]["containers"][0]["command"] = ["other"]
+    await story.patch({"template": changed})
+    await story.until(story.rolled_out)
+    after = await story.pods()
+    assert all(after[name]["metadata"]["uid"] != pod["metadata"]["uid"] for name, pod in before.items())
+
+
+async def test_a_canary_its_pause_and_its_end(story):
+    strategy = rolling(partition=2, maxUnavailable=2)
+    await story.create(replicas=3, podManagementPolicy="Parallel", updateStrategy=strategy)
+    await story.until(story.rolled_out)
+    await story.patch({"template": {"spec": {"containers": [{"name": "c", "image": "a:2"}]}}})
+
+    async def is_canary():
+        status = await story.status()
+        return (status["updatedAvailableReplicas"], status["availableReplicas"]) == (1, 3)
+
+    await story.until(is_canary)
+    assert images(await story.pods()) == {"web-0": "a:1", "web-1": "a:1", "web-2": "a:2"}
+    await story.patch({"updateStrategy": {"rollingUpdate": {"partition": 0, "paused": True}}})
+    await story.manager.step(30)
+    assert images(await story.pods())["web-0"] == "a:1"
+    await story.patch({"updateStrategy": {"rollingUpdate": {"paused": False}}})
+    await story.until(story.rolled_out)
+    assert images(await story.pods()) == dict.fromkeys(("web-0", "web-1", "web-2"), "a:2")
+
+
+async def test_a_pod_is_out_of_service_before_it_changes(story):
+    strategy = in_place("InPlaceOnly", inPlaceUpdateStrategy={"gracePeriodSeconds": 20})
+    await story.create(replicas=1, template=template(), updateStrategy=strategy)
+    await story.until(story.rolled_out)
+    await story.patch({"template": template("a:2")})
+    await story.manager.step(19)
+    pod = (await story.pods())["web-0"]
+    assert pod["spec"]["containers"][0]["image"] == "a:1"
+    ready = {it["type"]: it["status"] for it in pod["status"]["conditions"]}["Ready"]
+    assert ready == "False"
+    await story.until(story.rolled_out)
+    assert images(await story.pods()) == {"web-0": "a:2"}
+
+
+async def test_a_pod_that_is_held_goes_when_its_holder_lets_go(story):
+    held = template()
+    held["metadata"]["labels"]["held"] = "yes"
+    hook = {"preDelete": {"labelsHandler": {"held": "yes"}}}
+    await story.create(replicas=2, template=held, lifecycle=hook)
+    await story.until(story.rolled_out)
+    await story.patch({"replicas": 1})
+    await story.manager.step(10)
+    labels = (await story.pods())["web-1"]["metadata"]["labels"]
+    assert labels["lifecycle.apps.kruise.io/state"] == "PreparingDelete"
+    await story.server.patch(f"{NAMESPACE}/pods/web-1", {"metadata": {"labels": {"held": None}}})
+    await story.until(story.rolled_out)
+    assert sorted(await story.pods()) == ["web-0"]
+
+
+async def test_storage_goes_with_a_pod_whose_number_is_reserved(story):
+    storage_class = {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"}
+    await story.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
+    claim = claim_template()
+    claim["spec"]["storageClassName"] = "fast"
+    await story.create(
+        replicas=2,
+        volumeClaimTemplates=[claim],
+        persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete", "whenDeleted": "Retain"},
+    )
+    await story.until(story.rolled_out)
+    told = {"volumeClaimName": "data", "compatibleReplicas": 2, "compatibleReadyReplicas": 2}
+    assert (await story.status())["volumeClaims"] == [told]
+    await story.patch({"reserveOrdinals": ["0-1"], "replicas": 1})
+
+    async def has_moved():
+        claims = await story.names(f"{NAMESPACE}/persistentvolumeclaims")
+        return claims == ["data-web-2"] and await story.rolled_out()
+
+    await story.until(has_moved)
+    assert len(await story.names("/api/v1/persistentvolumes")) == 1
+
+
+async def test_it_is_scaled_by_its_subresource(story):
+    await story.create(replicas=1)
+    await story.until(story.rolled_out)
+    answer = await story.server.patch(f"{SETS}/web/scale", {"spec": {"replicas": 3}})
+    assert answer.status == 200, answer.body
+    await story.until(story.rolled_out)
+    scale = await story.read(f"{SETS}/web/scale")
+    assert scale["status"] == {"replicas": 3, "selector": "app=web"}
+
+
+async def test_nothing_is_written_once_it_is_quiet(story):
+    await story.create(replicas=2, template=template(), updateStrategy=in_place())
+    await story.until(story.rolled_out)
+    await story.manager.step(30)
+    story.manager.transport.writes.clear()
+    await story.manager.step(60)
+    assert [path for _, path in story.manager.transport.writes if "/leases/" not in path] == []
