@@ -1,0 +1,24 @@
+"""`mockube crds`: definitions for any API server."""
+
+import pytest
+import yaml
+
+from mockube import cli
+
+
+def test_the_definitions_of_a_pack_are_printed(capsys):
+    assert cli.main(["crds", "kruise"]) == 0
+    documents = [*yaml.safe_load_all(capsys.readouterr().out)]
+    assert [tree["kind"] for tree in documents] == ["CustomResourceDefinition"] * 3
+    assert [tree["metadata"]["name"] for tree in documents] == [
+        "clonesets.apps.kruise.io",
+        "statefulsets.apps.kruise.io",
+        "uniteddeployments.apps.kruise.io",
+    ]
+
+
+def test_a_pack_that_nobody_knows_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["crds", "nothing"])
+    assert ended.value.code == 2
+    assert "invalid choice: 'nothing'" in capsys.readouterr().err

@@ -1,0 +1,19 @@
+"""Pages that tell of what comes and goes."""
+
+from apiserver.http.pages import Renewed
+
+
+def test_pages_are_made_when_they_are_asked_for_and_kept():
+    made = []
+
+    def make():
+        made.append(object())
+        return {"/apis": made[-1]}
+
+    pages = Renewed(make)
+    assert made == []
+    first = pages.get("/apis")
+    assert (pages.get("/apis"), pages.get("/other"), [*pages], len(pages)) == (first, None, ["/apis"], 1)
+    assert len(made) == 1
+    pages.outdate()
+    assert pages.get("/apis") is not first
