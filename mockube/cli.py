@@ -16,12 +16,9 @@ from pathlib import Path
 from apimachinery.packs.definitions import PACKS, definitions
 from apiserver import __main__ as apiserver
 from mockube.demonstration import play
-from mockube.processes import Cluster
+from mockube.launch import KRUISE, NODES, Launch, control_plane
 
 KUBECONFIG = Path(".mockube", "kubeconfig")
-
-NODES = "3"
-KRUISE = "kruise"
 
 READY = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes. In another shell:
 
@@ -37,7 +34,7 @@ Ctrl+C ends it."""
 def up(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="mockube up", add_help=False, allow_abbrev=False)
     parser.add_argument(
-        "--simulate-nodes", default=NODES, metavar="N", help=f"how many nodes to simulate ({NODES})"
+        "--simulate-nodes", type=int, default=NODES, metavar="N", help=f"how many nodes to simulate ({NODES})"
     )
     parser.add_argument(
         "--packs", default=KRUISE, metavar="NAMES", help=f"kinds to serve besides Kubernetes' own ({KRUISE})"
@@ -46,7 +43,7 @@ def up(arguments: Sequence[str]) -> int:
     if {"-h", "--help"} & {*rest}:
         print(parser.format_help())
         return apiserver.main(["--help"])
-    kubeconfig = str(KUBECONFIG.absolute())
+    kubeconfig = KUBECONFIG.absolute()
 
     def say() -> None:
         print(
@@ -54,19 +51,10 @@ def up(arguments: Sequence[str]) -> int:
             flush=True,
         )
 
-    cluster = Cluster(
-        server=_python("apiserver", "--write-kubeconfig", kubeconfig, "--packs", options.packs, *rest),
-        manager=_python(
-            "controller_manager",
-            *("--kubeconfig", kubeconfig, "--simulate-nodes", options.simulate_nodes),
-            *("--secure-port", "0", "--metrics-port", "0"),
-        ),
+    plane = control_plane(
+        Launch(kubeconfig=kubeconfig, nodes=options.simulate_nodes, packs=options.packs, flags=rest)
     )
-    return asyncio.run(cluster.run(once_ready=say))
-
-
-def _python(module: str, *arguments: str) -> Sequence[str]:
-    return [sys.executable, "-m", module, *arguments]
+    return asyncio.run(plane.supervise(once_ready=say))
 
 
 def demo(_arguments: Sequence[str]) -> int:

@@ -1,7 +1,8 @@
-"""The two processes of a cluster, started and ended in the right order.
+"""The two processes of a control plane, started and ended in the right order, and work done while they run.
 
 The API server comes first and goes last, so that the controller manager can give its lease back. Both are in process
 groups of their own: what a terminal sends at Ctrl+C reaches this process alone, which passes it on in that order.
+Nothing that is started here outlives this process (`tie`).
 """
 
 import asyncio
@@ -11,9 +12,11 @@ import socket
 import tempfile
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
+
+from mockube.tie import tied
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What says stop; the last is sent when the terminal is closed."""
@@ -21,65 +24,98 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOTHING: Mapping[str, str] = {}
 
 
-class Cluster:
+class NotReady(Exception):
+    """The API server has ended, or a signal has said stop, before it was ready."""
+
+
+class ControlPlane:
     """An API server and a controller manager, by the commands that start them."""
 
-    def __init__(self, *, server: Sequence[str], manager: Sequence[str]) -> None:
+    def __init__(self, *, server: Sequence[str], manager: Sequence[str], log: Path | None = None) -> None:
         self._server = server
         self._manager = manager
+        self._log = log
         self._processes: list[Process] = []
         self._stopping = asyncio.Event()
+        self.stopped_by = 0
+        """The signal that said stop, if one has."""
 
-    async def run(self, *, once_ready: Callable[[], None]) -> int:
+    async def supervise(self, *, once_ready: Callable[[], None]) -> int:
         """Until a signal says stop, or one of the two ends by itself; answers with an exit code."""
-        self._heed_signals()
-        with _readiness() as (told, environment):
-            async with self._process(self._server, environment) as server:
-                await _first(told.wait(), server.wait(), self._stopping.wait())
-                if told.is_set() and not self._stopping.is_set():
-                    async with self._process(self._manager) as manager:
-                        once_ready()
-                        await _first(server.wait(), manager.wait(), self._stopping.wait())
-        return self._code()
+        self.heed_signals()
+        with suppress(NotReady):
+            async with self.running():
+                once_ready()
+                await self.wait_over()
+        return self.code(stopped=0)
 
     @asynccontextmanager
-    async def _process(
-        self, command: Sequence[str], environment: Mapping[str, str] = _NOTHING
+    async def running(self) -> AsyncIterator[None]:
+        """From when the server is ready and the manager has been started."""
+        with _readiness() as (told, environment):
+            async with self._controlling(self._server, environment) as server:
+                await _first(told.wait(), server.wait(), self._stopping.wait())
+                if self._stopping.is_set() or not told.is_set():
+                    raise NotReady
+                async with self._controlling(self._manager):
+                    yield
+
+    async def wait_over(self) -> None:
+        """Until a signal says stop, or one of the processes has ended."""
+        await _first(self._stopping.wait(), *(process.wait() for process in self._processes))
+
+    def code(self, *, stopped: int) -> int:
+        """Of the first that failed, else `stopped` if a signal said stop. Whoever ends without being asked has failed."""
+        codes = [process.returncode or 0 for process in self._processes]
+        return shell_code(next(filter(None, codes), stopped if self._stopping.is_set() else 1))
+
+    def heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._stop, number)
+
+    def _stop(self, number: int) -> None:
+        """At the second signal nobody is waited for any more."""
+        if self._stopping.is_set():
+            for process in self._processes:
+                _send(process, signal.SIGKILL)
+        self.stopped_by = number
+        self._stopping.set()
+
+    @asynccontextmanager
+    async def process(
+        self, command: Sequence[str], environment: Mapping[str, str], **options: Any
     ) -> AsyncIterator[Process]:
+        """One more process, which ends with the block."""
         process = await asyncio.create_subprocess_exec(
-            *command, env={**os.environ, **environment}, process_group=0
+            *tied(command), env={**os.environ, **environment}, **options
         )
         self._processes.append(process)
         try:
             yield process
         finally:
-            _end(process, signal.SIGTERM)
+            _send(process, signal.SIGTERM)
             await process.wait()
 
-    def _code(self) -> int:
-        """Of the first that failed, as shells tell it. Whoever ends without being asked has failed."""
-        codes = [process.returncode or 0 for process in self._processes]
-        failed = next(filter(None, codes), 0 if self._stopping.is_set() else 1)
-        return failed if failed >= 0 else 128 - failed
-
-    def _heed_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in SIGNALS:
-            loop.add_signal_handler(number, self._stop)
-
-    def _stop(self) -> None:
-        """At the second signal nobody is waited for any more."""
-        if self._stopping.is_set():
-            for process in self._processes:
-                _end(process, signal.SIGKILL)
-        self._stopping.set()
+    @asynccontextmanager
+    async def _controlling(
+        self, command: Sequence[str], environment: Mapping[str, str] = _NOTHING
+    ) -> AsyncIterator[Process]:
+        with self._log.open("ab") if self._log else nullcontext() as log:
+            async with self.process(command, environment, process_group=0, stderr=log) as process:
+                yield process
 
 
-def _end(process: Process, number: signal.Signals) -> None:
+def shell_code(code: int) -> int:
+    """As shells tell it: 128 and more if a signal has ended the process."""
+    return code if code >= 0 else 128 - code
+
+
+def _send(process: Process, number: signal.Signals) -> None:
     """Not by the methods of `Process`, which take the exit code away from who waits for it."""
     if process.returncode is None:
         with suppress(ProcessLookupError):  # it has just ended by itself
-            os.killpg(process.pid, number)
+            os.kill(process.pid, number)
 
 
 @contextmanager

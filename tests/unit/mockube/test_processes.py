@@ -7,8 +7,16 @@ import sys
 
 import pytest
 
-from mockube.processes import SIGNALS, Cluster
+from mockube.processes import SIGNALS, ControlPlane
+from tests.architecture.source import ROOT
 from tests.support.turns import PATIENCE
+
+SUPERVISOR = """
+import ast, asyncio, sys
+from mockube.processes import ControlPlane
+server, manager = map(ast.literal_eval, sys.argv[1:])
+asyncio.run(ControlPlane(server=server, manager=manager).supervise(once_ready=lambda: None))
+"""
 
 PROGRAM = """
 import os, signal, socket, sys
@@ -62,8 +70,8 @@ def told(tmp_path):
 
 async def run(told, server=(), manager=()):
     ready = []
-    cluster = Cluster(server=told.program("server", *server), manager=told.program("manager", *manager))
-    return await cluster.run(once_ready=lambda: ready.append(True)), ready
+    plane = ControlPlane(server=told.program("server", *server), manager=told.program("manager", *manager))
+    return await plane.supervise(once_ready=lambda: ready.append(True)), ready
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -101,3 +109,18 @@ async def test_a_second_signal_waits_for_nobody(told):
     os.kill(os.getpid(), signal.SIGTERM)
     code, _ = await running
     assert code == 128 + signal.SIGKILL
+
+
+async def test_nothing_outlives_a_supervisor_that_is_killed(told):
+    """All of them hold one pipe, which is at its end when the last has gone."""
+    supervisor = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", SUPERVISOR, *map(repr, (told.program("server"), told.program("manager")))),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    await told.until("manager begins")
+    supervisor.kill()
+    async with asyncio.timeout(PATIENCE):
+        assert await supervisor.stdout.read() == b""
+    await supervisor.wait()
+    assert told.words == ["server begins", "manager begins"]
