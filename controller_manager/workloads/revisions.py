@@ -52,7 +52,7 @@ class Settled:
 
     revision: Tree
     collision_count: int
-    actions: tuple[Action, ...] = ()
+    actions: tuple[Create | Update, ...] = ()
 
 
 def number(revision: Tree) -> int:

@@ -139,8 +139,8 @@ def _last(
     return status.told(scene, wanted, after, provisioned=managed.provisioned)
 
 
-_PATIENCE: Final = timedelta(milliseconds=50)
-"""Pods become ready in swarms, and each look counts all of them."""
+_PATIENCE: Final = timedelta(milliseconds=200)
+"""Pods become ready in swarms, set after set, and each look counts all of them. What users wish is looked at at once."""
 
 UNITED_DEPLOYMENT: Final = Controller(
     name="uniteddeployment-controller",

@@ -56,8 +56,6 @@ def _forgotten(view: UnitedView, ordered: Sequence[Tree], used: set[str]) -> tup
     return (Delete(resource=CONTROLLER_REVISIONS, victims=surplus),) if surplus else ()
 
 
-def _told(view: UnitedView, action: Action) -> Action:
-    if not isinstance(action, Create | Update):
-        return action
+def _told(view: UnitedView, action: Create | Update) -> Create | Update:
     failed = (REASON_FAILED_REVISION, "{error}")
     return replace(action, saying=Saying(about=view.object, failed=failed))

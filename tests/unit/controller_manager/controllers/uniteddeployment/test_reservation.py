@@ -199,6 +199,23 @@ def test_pods_that_cannot_run_do_not_hold_up_an_update(kind):
     assert found == {"s0": None, "s1": 1}
 
 
+def test_as_many_may_be_missing_as_are_while_an_update_goes_on():
+    subsets = [subset("s0", maxReplicas=3), subset("s1")]
+    foo = United("CloneSet", subsets, replicas=6, strategy=adaptive(10, 5, reserves=True)).settle()
+    foo.full = {"s1"}
+    foo.remove(PODS, meta.name(foo.pods_of("s1")[0]))
+    foo.settle().pass_(11)
+    foo.keep(s1=1)
+    foo.release("a:2")
+    foo.turn()
+    assert value(foo.workload("s1")["spec"], PLACES["CloneSet"]) == 1
+    foo.manage()
+    assert foo.workload("s1")["status"]["readyReplicas"] == 0
+    foo.turn()
+    assert value(foo.workload("s1")["spec"], PLACES["CloneSet"]) == 3
+    assert [verb for verb, plural, _ in foo.turn() if plural == "clonesets"] == []
+
+
 def value(spec, path):
     for field in path:
         spec = (spec or {}).get(field)

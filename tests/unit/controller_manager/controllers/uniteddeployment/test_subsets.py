@@ -13,6 +13,7 @@ from controller_manager.kinds import UNITED_DEPLOYMENTS
 from controller_manager.runtime.actions import Create, SlowStart
 from tests.support.uniteddeployments import (
     ADAPTER,
+    FOO,
     KINDS,
     LABELS,
     United,
@@ -219,6 +220,23 @@ def test_a_creation_that_is_refused_is_told_and_the_status_is_not():
         )
     ]
     assert foo.status == {}
+
+
+def test_a_duplicate_that_cannot_be_deleted_is_told():
+    foo = United().settle()
+    first = foo.workload("a")
+    named = {key: value for key, value in first["metadata"].items() if key != "uid"}
+    foo.add(ADAPTER["Deployment"].resource, {**first, "metadata": {**named, "name": "zz-copied"}})
+    foo.events.clear()
+    for action in foo.plan(FOO).last(Forbidden("no")):
+        foo._carry_out([action])
+    assert foo.said == [
+        ("FailedDeleteDuplicatedSubsets", "no"),
+        (
+            "Failed FindSubsets",
+            "fail to manage duplicate Subset of UnitedDeployment default/foo: no",
+        ),
+    ]
 
 
 def test_what_is_deleted_is_left_alone():

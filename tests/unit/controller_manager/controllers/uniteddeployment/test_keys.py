@@ -1,0 +1,79 @@
+"""Which UnitedDeployment a change concerns, however far down it happens."""
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.controllers.uniteddeployment import keys
+from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from controller_manager.kinds import (
+    ADVANCED_STATEFUL_SETS,
+    CLONE_SETS,
+    DEPLOYMENTS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    UNITED_DEPLOYMENTS,
+)
+from controller_manager.runtime.caches import Change
+from tests.support.uniteddeployments import ADAPTER, FOO, KINDS, United
+
+of_each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def concerned(foo, of, old, new):
+    return {*of(foo.caches(), Change(old, new))}
+
+
+@of_each_kind
+def test_a_pod(kind):
+    foo = United(kind).settle()
+    view = PODS.view(foo.pods[0])
+    assert concerned(foo, keys.of_pod, None, view) == {FOO}
+    assert concerned(foo, keys.of_pod, view, None) == {FOO}
+
+
+@of_each_kind
+def test_a_workload(kind):
+    foo = United(kind).settle()
+    of = keys.of_owned(ADAPTER[kind].resource)
+    assert concerned(foo, of, None, foo.workload("a")) == {FOO}
+
+
+def test_a_replica_set_between():
+    foo = United("Deployment").settle()
+    assert concerned(foo, keys.of_replica_set, None, foo.all(REPLICA_SETS)[0]) == {FOO}
+
+
+def test_an_orphan_that_it_may_adopt():
+    foo = United("CloneSet").settle()
+    orphan = meta.with_metadata(foo.workload("a"), ownerReferences=[])
+    assert concerned(foo, keys.of_owned(CLONE_SETS), None, orphan) == {FOO}
+
+
+@pytest.mark.parametrize("gone", [UNITED_DEPLOYMENTS, DEPLOYMENTS, REPLICA_SETS], ids=str)
+def test_a_pod_whose_chain_is_broken(gone):
+    foo = United("Deployment").settle()
+    view = PODS.view(foo.pods[0])
+    foo.objects[gone] = {}
+    assert concerned(foo, keys.of_pod, None, view) == set()
+
+
+def test_a_pod_of_others():
+    foo = United("Deployment")
+    job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    names = {"name": "p", "namespace": "default"}
+    assert concerned(foo, keys.of_pod, None, PODS.view({"metadata": names})) == set()
+    owned = PODS.view({"metadata": {**names, "ownerReferences": [job]}})
+    assert concerned(foo, keys.of_pod, None, owned) == set()
+
+
+def test_two_kinds_of_one_name_are_told_apart():
+    """Both are called StatefulSet; only their groups differ."""
+    foo = United("AdvancedStatefulSet").settle()
+    view = PODS.view(foo.pods[0])
+    foo.objects[STATEFUL_SETS] = foo.objects.pop(ADVANCED_STATEFUL_SETS)
+    assert concerned(foo, keys.of_pod, None, view) == set()
+
+
+def test_it_needs_what_not_every_server_has():
+    assert {*UNITED_DEPLOYMENT.needs} == {UNITED_DEPLOYMENTS, CLONE_SETS, ADVANCED_STATEFUL_SETS}
