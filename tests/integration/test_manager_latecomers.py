@@ -1,0 +1,39 @@
+"""A controller whose kinds are defined while the manager runs: it begins when they are there, and misses nothing."""
+
+import yaml
+
+from apimachinery.clock import SteppedClock
+from apimachinery.packs.definitions import definitions
+from controller_manager.controllers.deployment.controller import DEPLOYMENT
+from controller_manager.controllers.replicaset.controller import REPLICA_SET
+from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from controller_manager.runtime.offered import REFRESH_SECONDS
+from tests.support.apiserver import running
+from tests.support.running_manager import running_manager
+from tests.support.united_stories import UNITED
+from tests.support.uniteddeployments import united
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CONTROLLERS = [UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET]
+
+
+async def test_kinds_that_are_defined_later():
+    clock = SteppedClock()
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, controllers=CONTROLLERS) as manager,
+    ):
+        first, *others = [yaml.safe_load(text) for text in definitions("kruise")]
+        for definition in others:
+            assert (await server.post(DEFINITIONS, definition)).status == 201
+        await manager.step(REFRESH_SECONDS)
+        assert (await server.post(DEFINITIONS, first)).status == 201
+        await manager.settle()
+        assert (await server.post(UNITED, united())).status == 201
+        await manager.settle()
+        assert (await server.get(DEPLOYMENTS)).body["items"] == []
+        await manager.step(REFRESH_SECONDS)
+        assert len((await server.get(DEPLOYMENTS)).body["items"]) == 3
+        status = (await server.get(f"{UNITED}/foo")).body["status"]
+        assert status["subsetReplicas"] == {"a": 1, "b": 1, "c": 1}
