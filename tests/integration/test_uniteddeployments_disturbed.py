@@ -1,4 +1,8 @@
-"""A UnitedDeployment whose manager loses answers, meets others' writes, or is killed: no workload is made twice."""
+"""A UnitedDeployment whose manager loses answers and watches, meets others' writes, or is killed: no workload is made twice."""
+
+import contextlib
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +22,8 @@ PODS = "/api/v1/namespaces/default/pods"
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 CONTROLLERS = [SERVICE_ACCOUNT, UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET, STATEFUL_SET]
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+LONGEST_WATCH = 700
+"""Seconds after which every watch has been begun anew."""
 WRITES = 60
 """More than the story has."""
 of_two_kinds = pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
@@ -129,6 +135,51 @@ class Overtaken:
         if self._count % self._every == 0:
             note = {"metadata": {"annotations": {"note": str(self._count)}}}
             await self._server.patch(request.target.removesuffix("/status"), note)
+
+
+class CutShort:
+    """A transport that is another, but whose watches end after so many pieces, in the middle of a line or not."""
+
+    def __init__(self, transport, after):
+        self.transport = transport
+        self.host = transport.host
+        self.send = transport.send
+        self.close = transport.close
+        self.cuts = 0
+        self._after = after
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request, headers):
+        async with self.transport.stream(request, headers) as stream:
+            yield SimpleNamespace(
+                status=stream.status, read=stream.read, chunks=partial(self._chunks, stream)
+            )
+
+    async def _chunks(self, stream):
+        seen = 0
+        async for chunk in stream.chunks():
+            seen += 1
+            if seen > self._after:
+                self.cuts += 1
+                yield chunk[: len(chunk) // 2]
+                return
+            yield chunk
+
+
+@of_two_kinds
+@pytest.mark.parametrize("after", [2, 5])
+async def test_watches_that_are_cut_change_nothing(after, kind):
+    clock = SteppedClock()
+    async with (
+        running(clock=clock, settings=KRUISE) as server,
+        running_manager(server, clock, controllers=CONTROLLERS) as manager,
+    ):
+        manager.transport.transport = cutting = CutShort(manager.transport.transport, after)
+        await manager.step(LONGEST_WATCH)
+        story = Story(server, kind)
+        await play(story, manager, clock)
+        await story.check_end()
+        assert cutting.cuts > 0
 
 
 @of_two_kinds
