@@ -73,9 +73,17 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
         storage_version=(group, stored),
         deprecated=_deprecated(spec, version),
         selectable=tuple(_path_text(field["jsonPath"]) for field in version.get("selectableFields") or ()),
+        relabelled=_others(spec, version["name"]),
         replicas=_replicas(subresources.get("scale") or {}),
         custom=True,
     )
+
+
+def _others(spec: Mapping[str, Any], version: str) -> tuple[str, ...]:
+    if needs_webhook(spec):
+        return ()
+    names = (one["name"] for one in spec["versions"])
+    return tuple(f"{spec['group']}/{name}" for name in names if name != version)
 
 
 def _subresources(given: Mapping[str, Any]) -> tuple[Subresource, ...]:

@@ -62,6 +62,8 @@ class Resource:
     selectable: tuple[str, ...] = ()
     """What field selectors may ask for besides metadata.name and metadata.namespace, as JSON paths."""
     replicas: Replicas = field(default_factory=Replicas)
+    relabelled: tuple[str, ...] = ()
+    """Other API versions of it, from which its objects differ in nothing but what they are called."""
     custom: bool = False
     """A definition brought it: to upstream its objects are trees, not structs, and some messages tell."""
 

@@ -24,11 +24,12 @@ def field_manager(backend: Backend, resource: Resource, subresource: str) -> Fie
 
 def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
     version, kind = resource.api_version, resource.kind
-    resets = backend.strategy(resource).resets.get(subresource, ())
+    resets = of_fields(*map(".".join, backend.strategy(resource).resets.get(subresource, ())))
+    every = (version, *resource.relabelled)
     versions = Versions(
         own=version,
-        atoms={version: atom_of(backend.schemas.kind(version, kind))},
-        reset_fields={version: of_fields(*map(".".join, resets))},
+        atoms={one: atom_of(backend.schemas.kind(one, kind)) for one in every},
+        reset_fields=dict.fromkeys(every, resets),
     )
     bare: Tree = {"kind": kind, "apiVersion": version}
     empty = bare | decode_as(backend, bare).tree

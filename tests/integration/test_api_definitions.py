@@ -227,6 +227,21 @@ async def test_objects_are_shown_in_every_version_and_stored_in_one(client):
     assert (await client.get(f"{WIDGETS}/w")).body["apiVersion"] == f"{GROUP}/v1"
 
 
+async def test_fields_have_owners_across_versions(client):
+    await define(client, definition(version("v1beta1", storage=False), version("v1")))
+    old = WIDGETS.replace("/v1/", "/v1beta1/")
+    first = widget(a=1) | {"apiVersion": f"{GROUP}/v1beta1"}
+    await client.patch(f"{old}/w?fieldManager=one", first, kind="apply-patch+yaml")
+    answer = await client.patch(f"{WIDGETS}/w?fieldManager=two", widget(a=2), kind="apply-patch+yaml")
+    assert answer.status == 409
+    assert 'conflict with "one": .spec.a' in answer.body["message"]
+    taken = await client.patch(
+        f"{WIDGETS}/w?fieldManager=two&force=true", widget(a=2, b=3), kind="apply-patch+yaml"
+    )
+    owners = {one["manager"]: one["apiVersion"] for one in taken.body["metadata"]["managedFields"]}
+    assert owners["two"] == f"{GROUP}/v1"
+
+
 async def test_versions_that_only_a_webhook_could_convert_are_not_served(client):
     webhook = {"clientConfig": {"url": "https://example.com"}, "conversionReviewVersions": ["v1"]}
     conversion = {"strategy": "Webhook", "webhook": webhook}
