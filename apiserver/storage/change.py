@@ -34,6 +34,10 @@ class Change:
     def revision(self) -> int:
         return self.after.revision
 
+    def let_go(self) -> None:
+        """Keep no frames: hardly anybody asks for them any more, and who does has them made again."""
+        self._frames.clear()
+
     def frame(self, encode: Encode, kind: str, shown: Stored) -> bytes:
         """The event encoded; every watch that wants it the same way is handed the same bytes."""
         made = self._frames.get((encode, kind))

@@ -19,6 +19,8 @@ HISTORY_SECONDS = 75.0
 HISTORY_LEAST, HISTORY_MOST = 100, 102_400
 """Changes, whatever their age; upstream's bounds."""
 
+FRAMED = 256
+"""Changes whose frames are kept for others who watch: all that follow closely have had theirs by then."""
 SMALL = 32
 """Objects that are sooner looked at than looked up."""
 INDEXED_LABELS = 16
@@ -97,6 +99,8 @@ class Shelf:
                 self._keys.add(key)
         self._index(change)
         self._history.append(change)
+        if len(self._history) > FRAMED:
+            self._history[-1 - FRAMED].let_go()
         self._trim(change.moment)
         for follower in self._interested(key):
             follower.offer(change)
