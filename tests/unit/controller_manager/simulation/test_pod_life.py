@@ -253,25 +253,6 @@ def test_ephemeral_containers_run_once():
     assert (world.phase, world.ready) == ("Running", True)
 
 
-def test_another_image_starts_the_container_anew():
-    world = World(pod()).after(5).change(containers=[container(image="nginx:1.26")])
-    status = world.status["containerStatuses"][0]
-    assert (status["image"], status["restartCount"]) == ("nginx:1.26", 1)
-    assert status["lastState"]["terminated"]["exitCode"] == 0
-    assert world.status["observedGeneration"] == 2
-    assert world.condition("Ready")["observedGeneration"] == 2
-
-
-def test_another_image_does_not_wait_for_what_the_last_one_did():
-    failing = container("c", "sh", "-c", "exit 1")
-    world = World(pod(failing)).after(60)
-    assert world.containers() == {"c": "CrashLoopBackOff"}
-    restarts = world.status["containerStatuses"][0]["restartCount"]
-    status = world.change(containers=[container(image="nginx:1.26")]).status["containerStatuses"][0]
-    assert (status["image"], status["restartCount"]) == ("nginx:1.26", restarts + 1)
-    assert world.ready
-
-
 # --- the end
 
 
