@@ -13,12 +13,17 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from apimachinery.clock import RealClock
 from apimachinery.packs.definitions import PACKS, definitions
 from apiserver import __main__ as apiserver
 from mockube.demonstration import play
 from mockube.launch import KRUISE, NODES, Launch, control_plane
+from mockube.once import run_once
 
 KUBECONFIG = Path(".mockube", "kubeconfig")
+
+NODES_HELP = f"how many nodes to simulate ({NODES})"
+PACKS_HELP = f"kinds to serve besides Kubernetes' own ({KRUISE})"
 
 READY = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes. In another shell:
 
@@ -33,12 +38,8 @@ Ctrl+C ends it."""
 
 def up(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="mockube up", add_help=False, allow_abbrev=False)
-    parser.add_argument(
-        "--simulate-nodes", type=int, default=NODES, metavar="N", help=f"how many nodes to simulate ({NODES})"
-    )
-    parser.add_argument(
-        "--packs", default=KRUISE, metavar="NAMES", help=f"kinds to serve besides Kubernetes' own ({KRUISE})"
-    )
+    parser.add_argument("--simulate-nodes", type=int, default=NODES, metavar="N", help=NODES_HELP)
+    parser.add_argument("--packs", default=KRUISE, metavar="NAMES", help=PACKS_HELP)
     options, rest = parser.parse_known_args(arguments)
     if {"-h", "--help"} & {*rest}:
         print(parser.format_help())
@@ -55,6 +56,25 @@ def up(arguments: Sequence[str]) -> int:
         Launch(kubeconfig=kubeconfig, nodes=options.simulate_nodes, packs=options.packs, flags=rest)
     )
     return asyncio.run(plane.supervise(once_ready=say))
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="mockube run", allow_abbrev=False)
+    parser.add_argument("--simulate-nodes", type=int, default=NODES, metavar="N", help=NODES_HELP)
+    parser.add_argument("--packs", default=KRUISE, metavar="NAMES", help=PACKS_HELP)
+    parser.add_argument("-v", action="store_true", help="say how long the start takes")
+    parser.add_argument("command", nargs="+", metavar="CMD", help="what to run, with KUBECONFIG set")
+    options = parser.parse_args(arguments)
+
+    def tell(what: str) -> None:
+        if options.v:
+            print(f"mockube: {what}", file=sys.stderr)
+
+    return asyncio.run(
+        run_once(
+            options.command, nodes=options.simulate_nodes, packs=options.packs, clock=RealClock(), tell=tell
+        )
+    )
 
 
 def demo(_arguments: Sequence[str]) -> int:
@@ -77,13 +97,14 @@ def show_version(_arguments: Sequence[str]) -> int:
 
 COMMANDS = {
     "up": (up, "start a cluster, and say what to type next; takes the API server's flags"),
+    "run": (run, "run one command with a cluster of its own: mockube run -- CMD ..."),
     "crds": (show_definitions, "print the definitions of a pack's kinds, for any API server"),
     "demo": (demo, "show the store at work"),
     "version": (show_version, "print the version"),
 }
 
 
-THEIR_OWN = frozenset({"crds", "up"})
+THEIR_OWN = frozenset({"crds", "run", "up"})
 """Commands that read the rest of the command line themselves, --help included."""
 
 

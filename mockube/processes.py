@@ -54,7 +54,7 @@ class ControlPlane:
         """From when the server is ready and the manager has been started."""
         with _readiness() as (told, environment):
             async with self._controlling(self._server, environment) as server:
-                await _first(told.wait(), server.wait(), self._stopping.wait())
+                await first(told.wait(), server.wait(), self._stopping.wait())
                 if self._stopping.is_set() or not told.is_set():
                     raise NotReady
                 async with self._controlling(self._manager):
@@ -62,7 +62,11 @@ class ControlPlane:
 
     async def wait_over(self) -> None:
         """Until a signal says stop, or one of the processes has ended."""
-        await _first(self._stopping.wait(), *(process.wait() for process in self._processes))
+        await first(self._stopping.wait(), *(process.wait() for process in self._processes))
+
+    @property
+    def is_over(self) -> bool:
+        return self._stopping.is_set() or any(process.returncode is not None for process in self._processes)
 
     def code(self, *, stopped: int) -> int:
         """Of the first that failed, else `stopped` if a signal said stop. Whoever ends without being asked has failed."""
@@ -140,9 +144,13 @@ def _readiness() -> Iterator[tuple[asyncio.Event, Mapping[str, str]]]:
             loop.remove_reader(receiver)
 
 
-async def _first(*waiting: Coroutine[Any, Any, Any]) -> None:
-    """Until one of them is done; the others are waited for no more."""
+async def first(*waiting: Coroutine[Any, Any, Any]) -> None:
+    """Until one of them is done, whose failure is raised; the others are waited for no more."""
     tasks = {asyncio.create_task(one) for one in waiting}
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+    for task in done:
+        task.result()

@@ -1,0 +1,137 @@
+"""What is asked of a running control plane: apply manifests, and wait for what becomes of them.
+
+Knows nothing of processes; any API server will do. Resources are found by discovery, asked anew each time, so that
+kinds defined a moment ago are among them.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import yaml
+
+from apimachinery import conditions, meta
+from apimachinery.clock import RealClock
+from controller_manager.runtime import lines
+from controller_manager.runtime.client import Client, Parsed
+from controller_manager.runtime.connect import Connection, connected
+from controller_manager.runtime.deadline import within
+from controller_manager.runtime.discovery import discover
+from controller_manager.runtime.kubeconfig import Access
+from controller_manager.runtime.reflector import taken_apart
+from controller_manager.runtime.resource import Key, Resource, Tree
+
+NAME: Final = "mockube"
+"""As which fields are owned."""
+
+Condition: TypeAlias = str | Callable[[Tree], object]
+"""The type of a condition that shall be True, or a question about the object."""
+
+
+class Unknown(Exception):
+    """The server has no such kind."""
+
+
+class Reach:
+    """One server. Errors are those of `apimachinery.status`, by their names."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._clock = RealClock()
+
+    async def apply(self, manifests: str | Path) -> list[Parsed]:
+        """Apply YAML of any number of documents, or a file of it, on the server; answers with the objects as they are now."""
+        return [await self._apply(tree) for tree in _objects(manifests)]
+
+    async def wait(
+        self,
+        kind: str,
+        name: str,
+        condition: Condition,
+        *,
+        seconds: float,
+        namespace: str = "default",
+    ) -> Parsed:
+        """The object as it was when it first met the condition; `TimeoutError` if it does not in so many seconds."""
+        async with within(self._clock, seconds):
+            key = Key(namespace, name)
+            resource = await self._resource(*_kind_and_group(kind))
+            while True:
+                async for tree in self._watch(resource, _selector(resource, key), seconds):
+                    if _meets(tree, condition):
+                        return tree
+
+    async def ask_version(self) -> None:
+        """The least that a server can be asked."""
+        await self._client.raw("GET", "/version")
+
+    async def wait_usable(self, nodes: int, *, seconds: float) -> None:
+        """Until pods can be made and be placed: so many nodes are ready, and a service account is there."""
+        async with within(self._clock, seconds):
+            ready: set[str] = set()
+            async for node in self._watch(await self._resource("Node", ""), "", seconds):
+                if conditions.is_true(node, "Ready"):
+                    ready.add(meta.name(node))
+                if len(ready) >= nodes:
+                    break
+            await self.wait("ServiceAccount", "default", meta.name, seconds=seconds)
+
+    async def _apply(self, tree: Tree) -> Parsed:
+        group, _, version = meta.api_version(tree).rpartition("/")
+        resource = replace(await self._resource(meta.kind(tree), group), version=version)
+        key = Key(meta.namespace(tree) or "default", meta.name(tree))
+        return await self._client.patch(resource, key, tree, kind="apply", field_manager=NAME, force=True)
+
+    async def _resource(self, kind: str, group: str | None) -> Resource[Tree]:
+        """By kind or plural; the first that is so called if no group is named."""
+        for resource in (await discover(self._client)).able("get"):
+            if kind in {resource.kind, resource.plural} and group in {resource.group, None}:
+                return replace(resource, metadata_only=False)
+        raise Unknown(f"{kind}.{group}" if group else kind)
+
+    async def _watch(self, resource: Resource[Tree], selector: str, seconds: float) -> AsyncIterator[Parsed]:
+        """Objects as they are, and as they become, until the watch ends."""
+        async with self._client.watch(resource, {"fieldSelector": selector}, within=seconds) as stream:
+            async for batch in lines.batches(stream.chunks()):
+                for line in batch:
+                    happened, tree, _ = taken_apart(line)
+                    if happened != "DELETED":
+                        yield tree
+
+
+@asynccontextmanager
+async def reaching(access: Access) -> AsyncIterator[Reach]:
+    async with connected(Connection(access=access, clock=RealClock(), agent=NAME)) as client:
+        yield Reach(client)
+
+
+def _selector(resource: Resource[Tree], key: Key) -> str:
+    inside = f",metadata.namespace={key.namespace}" if resource.namespaced else ""
+    return f"metadata.name={key.name}{inside}"
+
+
+def _objects(manifests: str | Path) -> Iterator[Parsed]:
+    """Those of a List one by one; a document with nothing in it is none."""
+    text = manifests.read_text() if isinstance(manifests, Path) else manifests
+    for document in yaml.safe_load_all(text):
+        if document and document.get("kind") == "List":
+            yield from document.get("items") or ()
+        elif document:
+            yield document
+
+
+def _kind_and_group(name: str) -> tuple[str, str | None]:
+    """`Deployment`, `deployments` or `Deployment.apps`."""
+    kind, dot, group = name.partition(".")
+    return kind, group if dot else None
+
+
+def _meets(tree: Tree, condition: Condition) -> bool:
+    """What a controller has said of an older generation says nothing."""
+    if not isinstance(condition, str):
+        return bool(condition(tree))
+    status: dict[str, Any] = tree.get("status") or {}
+    seen = status.get("observedGeneration", meta.generation(tree))
+    return seen >= meta.generation(tree) and conditions.is_true(tree, condition)

@@ -1,0 +1,97 @@
+"""`mockube run -- CMD`: what the command sees, how it all ends, and that nothing is left."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+SHOWS = "import os; print(os.environ['KUBECONFIG'], flush=True)"
+WAITS = f"{SHOWS}; import signal; signal.pause()"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """`mockube run` with some arguments; its temporary folders are below the test's."""
+    started = []
+
+    def start(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mockube", "run", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def python(code):
+    return ["--", sys.executable, "-c", code]
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        pytest.param("sys.exit(0)", 0, id="well"),
+        pytest.param("sys.exit(7)", 7, id="badly"),
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 137, id="by a signal"),
+    ],
+)
+def test_the_exit_code_is_the_commands_and_nothing_is_left(run, tmp_path, ending, code):
+    process = run("-v", *python(f"{SHOWS}; import signal, sys; {ending}"))
+    shown, told = process.communicate()
+    assert process.returncode == code
+    assert Path(shown.strip()).is_relative_to(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert re.search(r"the first answer after \d+\.\d\d s\n.*3 nodes ready after \d+\.\d\d s", told)
+
+
+def test_what_belongs_to_the_command_is_handed_to_it(run):
+    process = run("--", sys.executable, "-c", "import sys; print(sys.argv[1:])", "--", "-v", "--help")
+    assert process.communicate() == ("['--', '-v', '--help']\n", "")
+
+
+def test_a_command_that_does_not_exist_is_named(run):
+    process = run("--", "no-such-command")
+    assert process.communicate() == ("", "no-such-command: No such file or directory\n")
+    assert process.returncode == 127
+
+
+def test_a_server_that_cannot_start_says_why(run):
+    process = run("--packs", "nothing-known", "--", "true")
+    shown, told = process.communicate()
+    assert (process.returncode, shown) == (2, "")
+    assert "nothing-known" in told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_command_and_all_else(run, tmp_path, number):
+    process = run(*python(WAITS))
+    assert process.stdout.readline().startswith(str(tmp_path))
+    process.send_signal(number)
+    process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_outlives_it_when_it_is_killed(run):
+    """All of its processes hold the pipe, which is at its end when the last has gone."""
+    process = run(*python(WAITS))
+    assert process.stdout.readline()
+    process.kill()
+    assert process.stdout.read() == ""
+    assert process.wait() == -signal.SIGKILL
