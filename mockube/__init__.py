@@ -1,4 +1,8 @@
-"""What a user holds: the command line, and later the cluster handle and the pytest plugin.
+"""What a user holds: the command line and the cluster handle.
 
 A module belongs here if a person calls it by name. It may use every other package; none may use it.
 """
+
+from mockube.cluster import AsyncCluster, Cluster
+
+__all__ = ["AsyncCluster", "Cluster"]
