@@ -4,6 +4,7 @@ Those that somebody marked for deletion go by the same limit, and before.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from controller_manager.controllers.advancedstatefulset import inplace
 from controller_manager.controllers.advancedstatefulset.inplace import Way
@@ -16,7 +17,7 @@ from controller_manager.workloads.stateful.reconciliation import Rolled
 from controller_manager.workloads.stateful.scene import Scene
 from controller_manager.workloads.update_order import by_priority
 
-LABEL_SPECIFIED_DELETE = "apps.kruise.io/specified-delete"
+LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
 
 
 class _Room:
