@@ -43,7 +43,7 @@ class Reach:
 
     async def apply(self, manifests: str | Path) -> list[Parsed]:
         """Apply YAML of any number of documents, or a file of it, on the server; answers with the objects as they are now."""
-        return [await self._apply(tree) for tree in _objects(manifests)]
+        return [await self._apply(tree) for tree in objects(manifests)]
 
     async def wait(
         self,
@@ -60,7 +60,7 @@ class Reach:
             resource = await self._resource(*_kind_and_group(kind))
             while True:
                 async for tree in self._watch(resource, _selector(resource, key), seconds):
-                    if _meets(tree, condition):
+                    if meets(tree, condition):
                         return tree
 
     async def ask_version(self) -> None:
@@ -112,11 +112,11 @@ def _selector(resource: Resource[Tree], key: Key) -> str:
     return f"metadata.name={key.name}{inside}"
 
 
-def _objects(manifests: str | Path) -> Iterator[Parsed]:
-    """Those of a List one by one; a document with nothing in it is none."""
+def objects(manifests: str | Path) -> Iterator[Parsed]:
+    """Those of a list one by one; a document with nothing in it is none."""
     text = manifests.read_text() if isinstance(manifests, Path) else manifests
     for document in yaml.safe_load_all(text):
-        if document and document.get("kind") == "List":
+        if document and "items" in document:  # a list of any kind; no object has such a field
             yield from document.get("items") or ()
         elif document:
             yield document
@@ -128,7 +128,7 @@ def _kind_and_group(name: str) -> tuple[str, str | None]:
     return kind, group if dot else None
 
 
-def _meets(tree: Tree, condition: Condition) -> bool:
+def meets(tree: Tree, condition: Condition) -> bool:
     """What a controller has said of an older generation says nothing."""
     if not isinstance(condition, str):
         return bool(condition(tree))
