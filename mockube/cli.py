@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -15,9 +16,8 @@ from pathlib import Path
 
 from apimachinery.clock import RealClock
 from apimachinery.packs.definitions import PACKS, definitions
-from apiserver import __main__ as apiserver
 from mockube.demonstration import play
-from mockube.launch import KRUISE, NODES, Launch, control_plane
+from mockube.launch import KRUISE, NODES, Launch, control_plane, python
 from mockube.once import run_once
 
 KUBECONFIG = Path(".mockube", "kubeconfig")
@@ -42,8 +42,8 @@ def up(arguments: Sequence[str]) -> int:
     parser.add_argument("--packs", default=KRUISE, metavar="NAMES", help=PACKS_HELP)
     options, rest = parser.parse_known_args(arguments)
     if {"-h", "--help"} & {*rest}:
-        print(parser.format_help())
-        return apiserver.main(["--help"])
+        print(parser.format_help(), flush=True)
+        return subprocess.call(python("apiserver", "--help"))  # noqa: S603 - all of it stands here
     kubeconfig = KUBECONFIG.absolute()
 
     def say() -> None:

@@ -27,8 +27,8 @@ class Launch:
 def control_plane(launch: Launch) -> ControlPlane:
     kubeconfig = str(launch.kubeconfig)
     return ControlPlane(
-        server=_python("apiserver", "--write-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
-        manager=_python(
+        server=python("apiserver", "--write-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
+        manager=python(
             "controller_manager",
             *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
             *("--secure-port", "0", "--metrics-port", "0"),
@@ -48,5 +48,5 @@ def throwaway(folder: Path, *, nodes: int = NODES, packs: str = KRUISE, flags: S
     )
 
 
-def _python(module: str, *arguments: str) -> Sequence[str]:
+def python(module: str, *arguments: str) -> Sequence[str]:
     return [sys.executable, "-m", module, *arguments]

@@ -54,9 +54,9 @@ async def _wait_usable(launch: Launch, told: Tell) -> None:
 
 
 async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:
+    if _shares_terminal():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
     async with plane.process(command, {"KUBECONFIG": str(launch.kubeconfig)}) as process:
-        if _shares_terminal():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
         await plane.wait_over()
     assert process.returncode is not None
     return shell_code(process.returncode)

@@ -140,8 +140,7 @@ def test_a_manager_that_is_not_told_where_the_server_is_says_so_and_fails():
 
 
 def test_help_of_up_tells_of_both_processes(capfd):
-    with pytest.raises(SystemExit):
-        main(["up", "--help"])
+    assert main(["up", "--help"]) == 0
     shown = capfd.readouterr().out
     assert "--simulate-nodes" in shown
     assert "--secure-port" in shown

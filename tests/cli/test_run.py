@@ -15,6 +15,32 @@ SHOWS = "import os; print(os.environ['KUBECONFIG'], flush=True)"
 WAITS = f"{SHOWS}; import signal; signal.pause()"
 
 
+STUBBORN = """
+import signal, sys
+print("begun", flush=True)
+for number in range(2):
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        print("interrupted", number, flush=True)
+sys.exit(5)
+"""
+
+AT_A_TERMINAL = """
+import os, pty, sys
+process, terminal = pty.fork()
+if not process:
+    os.execv(sys.executable, [sys.executable, "-m", "mockube", "run", "--", sys.executable, "-c", sys.argv[1]])
+shown = b""
+for awaited, typed in (b"begun", b"\\x03"), (b"interrupted 0", b"\\x03"), (b"interrupted 1", b""):
+    while awaited not in shown:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, typed)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+"""
+"""Types Ctrl+C whenever the command has said what is awaited."""
+
+
 @pytest.fixture
 def run(tmp_path):
     """`mockube run` with some arguments; its temporary folders are below the test's."""
@@ -86,6 +112,17 @@ def test_a_signal_ends_the_command_and_all_else(run, tmp_path, number):
     process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
+
+
+def test_at_a_terminal_the_command_itself_decides_what_ctrl_c_does():
+    answer = subprocess.run(
+        [sys.executable, "-c", AT_A_TERMINAL, STUBBORN],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (answer.returncode, answer.stderr) == (5, b"")
 
 
 def test_nothing_outlives_it_when_it_is_killed(run):
