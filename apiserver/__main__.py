@@ -20,7 +20,7 @@ from etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 
-COLLECT_AFTER = (100_000, 20, 100)
+COLLECT_AFTER = (100_000, 20, 20)
 """Python's own garbage: requests leave little of it behind, and to look for it after every 700 objects costs each a share."""
 
 
