@@ -25,8 +25,8 @@ from controller_manager.kinds import LEASES, NODES, PODS
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.engine import Context, Engine
 from controller_manager.runtime.resource import Key, Tree
-from controller_manager.runtime.wire import NoAnswer
 from controller_manager.runtime.together import together
+from controller_manager.runtime.wire import NoAnswer
 from controller_manager.runtime.worker import Loop
 
 LOG = logging.getLogger(__name__)
