@@ -30,6 +30,12 @@ def is_false(obj: Tree, condition_type: str) -> bool:
     return status(obj, condition_type) == "False"
 
 
+def says(obj: Tree, condition: Mapping[str, Any]) -> bool:
+    """The object has this condition already, with all that is given of it."""
+    present = get(obj, condition["type"])
+    return present is not None and all(present.get(field) == value for field, value in condition.items())
+
+
 _SAID = ("observedGeneration", "reason", "message")
 """What a condition says anew, or no longer says, each time it is set."""
 

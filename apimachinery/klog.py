@@ -2,10 +2,29 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import orjson
+
+from apimachinery.flags import Flag, choice, natural
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logging:
+    """Logging"""
+
+    v: Annotated[
+        int,
+        Flag(
+            "how much to log: 4 and more also what is for those who look for a fault (0)", natural, short="v"
+        ),
+    ] = 0
+    logging_format: Annotated[
+        str, Flag("text, as klog writes it, or json (text)", choice("text", "json"))
+    ] = "text"
+
 
 DEBUG_FROM = 4
 """The verbosity from which on what is for those who look for a fault is logged, too."""
@@ -18,12 +37,12 @@ _LETTERS: Mapping[int, str] = {
 }
 
 
-def attach(root: logging.Logger, *, verbosity: int, form: str, stream: TextIO | None = None) -> None:
+def attach(root: logging.Logger, settings: Logging, stream: TextIO | None = None) -> None:
     """Send all that a logger is told to a stream, or to stderr."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_FORMATTERS[form]())
+    handler.setFormatter(_FORMATTERS[settings.logging_format]())
     root.handlers[:] = [handler]
-    root.setLevel(logging.DEBUG if verbosity >= DEBUG_FROM else logging.INFO)
+    root.setLevel(logging.DEBUG if settings.v >= DEBUG_FROM else logging.INFO)
 
 
 class KlogFormatter(logging.Formatter):

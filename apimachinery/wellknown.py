@@ -39,6 +39,8 @@ LABEL_SERVICE_NAME: Final = "kubernetes.io/service-name"
 LABEL_HEADLESS_SERVICE: Final = "service.kubernetes.io/headless"
 LABEL_ENDPOINT_SLICE_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 LABEL_ENDPOINT_SLICE_SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
+LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
+"""Somebody wants this very pod to be deleted."""
 
 # --- annotations
 
@@ -56,6 +58,8 @@ ANNOTATION_POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cos
 ANNOTATION_MIRROR_POD: Final = "kubernetes.io/config.mirror"
 ANNOTATION_JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+ANNOTATION_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
+"""On Endpoints and ConfigMaps that are the lock of an old leader election."""
 ANNOTATION_LAST_CHANGE_TRIGGER_TIME: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 ANNOTATION_ENDPOINTS_OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 ANNOTATION_PV_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"

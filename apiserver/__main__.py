@@ -26,7 +26,7 @@ COLLECT_AFTER = (100_000, 20, 20)
 
 def main(arguments: Sequence[str]) -> int:
     config = parse(arguments, os.environ)
-    klog.attach(logging.getLogger(), verbosity=config.logging.v, form=config.logging.logging_format)
+    klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not built yet, and ignored", name)
     for setting in config.unhonoured():

@@ -23,7 +23,7 @@ COLLECT_AFTER = (50_000, 20, 100)
 
 def main(arguments: Sequence[str]) -> int:
     config = parse(arguments, os.environ, catalog.NAMES)
-    klog.attach(logging.getLogger(), verbosity=config.logging.v, form=config.logging.logging_format)
+    klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not built yet, and ignored", name)
     for name in missing(config.controllers.controllers, catalog.NAMES):

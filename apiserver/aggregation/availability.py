@@ -44,7 +44,7 @@ class Availability:
 
     async def _judge(self, tree: Tree) -> None:
         available = await self._available(tree)
-        if _says(tree, available):
+        if conditions.says(tree, available):
             return
         call = Call(
             verb="update",
@@ -75,11 +75,6 @@ class Availability:
 
 def _condition(status: str, reason: str, message: str) -> Tree:
     return {"type": "Available", "status": status, "reason": reason, "message": message}
-
-
-def _says(tree: Tree, available: Tree) -> bool:
-    found = conditions.get(tree, "Available") or {}
-    return all(found.get(field) == value for field, value in available.items())
 
 
 def _with(tree: Tree, available: Tree, clock: Clock) -> Tree:

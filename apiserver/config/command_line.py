@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apimachinery.flags import Sections
+from apimachinery.klog import Logging
 from apimachinery.packs.definitions import PACKS
 from apiserver.config import admission_plugins
 from apiserver.config.feature_gates import unhonoured
@@ -13,7 +14,6 @@ from apiserver.config.settings import (
     Authentication,
     Authorization,
     Features,
-    Logging,
     Services,
     Serving,
     Store,

@@ -8,7 +8,6 @@ from apimachinery.flags import (
     Flag,
     address,
     boolean,
-    choice,
     natural,
     network,
     port,
@@ -198,18 +197,3 @@ class Auditing:
     audit_policy_file: Annotated[
         Path | None, Flag("what is written down of which request (everything, without bodies)", Path)
     ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logging:
-    """Logging"""
-
-    v: Annotated[
-        int,
-        Flag(
-            "how much to log: 4 and more also what is for those who look for a fault (0)", natural, short="v"
-        ),
-    ] = 0
-    logging_format: Annotated[
-        str, Flag("text, as klog writes it, or json (text)", choice("text", "json"))
-    ] = "text"

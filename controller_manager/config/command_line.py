@@ -6,8 +6,9 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from apimachinery.flags import Sections
+from apimachinery.klog import Logging
 from controller_manager.config.selection import unknown
-from controller_manager.config.settings import Controllers, Leading, Logging, Server, Serving, Simulation
+from controller_manager.config.settings import Controllers, Leading, Server, Serving, Simulation
 from controller_manager.config.upstream import IGNORED
 from controller_manager.simulation.addresses import MOST_NODES
 from controller_manager.simulation.stages.errors import StageError

@@ -8,7 +8,6 @@ from apimachinery.flags import (
     Flag,
     address,
     boolean,
-    choice,
     natural,
     number_of,
     port,
@@ -167,18 +166,3 @@ class Simulation:
             boolean,
         ),
     ] = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logging:
-    """Logging"""
-
-    v: Annotated[
-        int,
-        Flag(
-            "how much to log: 4 and more also what is for those who look for a fault (0)", natural, short="v"
-        ),
-    ] = 0
-    logging_format: Annotated[
-        str, Flag("text, as klog writes it, or json (text)", choice("text", "json"))
-    ] = "text"

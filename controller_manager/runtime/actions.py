@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
+from apimachinery import meta
 from apimachinery.status import ApiError
 from controller_manager.runtime.resource import Key, Resource, Tree
 
@@ -38,6 +39,10 @@ class Victim:
 
     key: Key
     uid: str
+
+    @classmethod
+    def of(cls, obj: Tree) -> "Victim":
+        return cls(Key.of(obj), meta.uid(obj))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,7 +117,7 @@ class Client:
         return await self._say("POST", target, orjson.dumps(body))
 
     async def update(self, resource: AnyResource, body: Tree, *, subresource: str = "") -> Parsed:
-        key = Key(meta.namespace(body), meta.name(body))
+        key = Key.of(body)
         return await self._say("PUT", _target(resource, key, subresource), orjson.dumps(body))
 
     async def patch(

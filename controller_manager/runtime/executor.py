@@ -145,7 +145,7 @@ class Executor:
     async def _check_owner(self, action: Adopt) -> None:
         """The caches may not know yet that the owner is gone, and nobody would give up again what it adopts."""
         resource, owner = action.owner_resource, action.owner
-        found = await self._client.get(resource, Key(meta.namespace(owner), meta.name(owner)))
+        found = await self._client.get(resource, Key.of(owner))
         if meta.uid(found) != meta.uid(owner):
             raise not_found(resource.group_resource, meta.name(owner))
         if meta.is_deleting(found):

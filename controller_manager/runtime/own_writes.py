@@ -120,7 +120,7 @@ class OwnWrites:
         for view in lister.in_namespace(namespace) if namespace else lister.all():
             tree = resource.tree(view)
             if meta.uid(tree) not in there:
-                writes.victims[resource, Key(meta.namespace(tree), meta.name(tree))] = meta.uid(tree)
+                writes.victims[resource, Key.of(tree)] = meta.uid(tree)
 
     def _is_expired(self, writes: Writes) -> bool:
         return self._clock.monotonic() - writes.at >= EXPIRY_SECONDS

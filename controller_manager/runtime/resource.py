@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from apimachinery import meta
 from apimachinery.groups import GroupKind, GroupResource
 
 Tree = Mapping[str, Any]
@@ -21,6 +22,10 @@ class Key(NamedTuple):
 
     namespace: str
     name: str
+
+    @classmethod
+    def of(cls, obj: Tree) -> "Key":
+        return cls(meta.namespace(obj), meta.name(obj))
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name

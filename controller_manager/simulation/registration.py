@@ -57,4 +57,4 @@ class Registration:
         try:
             return await self._client.create(resource, body)
         except AlreadyExists:
-            return await self._client.get(resource, Key(meta.namespace(body), meta.name(body)))
+            return await self._client.get(resource, Key.of(body))

@@ -62,11 +62,7 @@ def settled(
 
 def victim(resource: Resource[T], view: T) -> Victim:
     obj = resource.tree(view)
-    return Victim(key_of(obj), meta.uid(obj))
-
-
-def key_of(obj: Tree) -> Key:
-    return Key(meta.namespace(obj), meta.name(obj))
+    return Victim.of(obj)
 
 
 # --- which owners a change concerns
@@ -85,7 +81,7 @@ def keys_of_owners(
     def _suitors(caches: Caches, orphan: Tree) -> Iterable[Key]:
         for owner in caches.of(owner_resource).in_namespace(meta.namespace(orphan)):
             if _selects(selector_of, owner, orphan):
-                yield key_of(owner)
+                yield Key.of(owner)
 
     return keys
 
@@ -96,7 +92,7 @@ def _owner(caches: Caches, owner_resource: Resource[Any], obj: Tree) -> Iterable
         return
     owner = caches.of(owner_resource).get(meta.namespace(obj), reference["name"])
     if owner is not None and meta.uid(owner) == reference["uid"]:
-        yield key_of(owner)
+        yield Key.of(owner)
 
 
 def _is_news(obj: Tree, seen: list[Tree]) -> bool:

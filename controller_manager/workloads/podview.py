@@ -45,7 +45,7 @@ class PodView:
         is_ready = ready is not None and ready["status"] == "True"
         return cls(
             object=pod,
-            key=Key(meta.namespace(pod), meta.name(pod)),
+            key=Key.of(pod),
             uid=meta.uid(pod),
             resource_version=meta.resource_version(pod),
             labels=meta.labels(pod),

@@ -95,7 +95,7 @@ def _ready_changed(pod: PodView) -> datetime | None:
 
 
 def of_service(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key(meta.namespace(change.latest), meta.name(change.latest)),)
+    return (Key.of(change.latest),)
 
 
 def of_pod(services: Resource[Tree], caches: Caches, change: Change) -> Iterator[Key]:

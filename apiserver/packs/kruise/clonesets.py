@@ -11,19 +11,12 @@ from apimachinery.intstr import IntOrString, IntOrStringError
 from apimachinery.paths import ROOT, Path
 from apiserver.packs.built_in import fill_templates
 from apiserver.packs.kruise.changes import changes_beyond
+from apiserver.packs.kruise.own_templates import check_own_template
 from apiserver.packs.kruise.priorities import check_priorities, check_scattering
 from apiserver.packs.kruise.template_changes import first_change_but
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
-from apiserver.validation.pods.leniency import STRICT
-from apiserver.validation.pods.template import check_pod_template, leniency_towards_template
 from apiserver.validation.rules import NOT_NEGATIVE
-from apiserver.validation.workloads.selected import (
-    check_matches,
-    check_required_selector,
-    check_restarts,
-    selector_of,
-)
 
 View: TypeAlias = Mapping[str, Any]
 
@@ -54,25 +47,12 @@ def check(backend: Backend, new: View, old: View | None) -> Iterator[FieldError]
     spec, before = new["spec"], old and old["spec"]
     if spec["replicas"] < 0:
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
-    yield from _check_template(spec, before)
+    yield from check_own_template(spec, before, _with_claims(spec), ("cloneset", "cloneset"))
     yield from _check_pods_to_delete(backend, new, old)
     yield from _check_strategy(spec["updateStrategy"], spec["replicas"], _SPEC.child("updateStrategy"))
 
 
 # --- what pods are made of
-
-
-def _check_template(spec: View, before: View | None) -> Iterator[FieldError]:
-    yield from check_required_selector(spec, _SPEC, "cloneset")
-    selector, template, path = selector_of(spec), spec["template"], _SPEC.child("template")
-    if selector is None:
-        yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
-    else:
-        if not selector.empty:
-            yield from check_matches(template, selector, path)
-        leniency = STRICT if before is None else leniency_towards_template(before["template"])
-        yield from check_pod_template(_with_claims(spec), path, leniency)
-    yield from check_restarts(template, path, "cloneset")
 
 
 def _with_claims(spec: View) -> View:

@@ -11,25 +11,21 @@ from apimachinery.paths import ROOT, Path
 from apiserver.packs.built_in import fill_templates
 from apiserver.packs.kruise.changes import changes_beyond
 from apiserver.packs.kruise.clonesets import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY, RECREATE
+from apiserver.packs.kruise.own_templates import check_own_template
 from apiserver.packs.kruise.priorities import check_priorities
 from apiserver.rest.backend import Backend
 from apiserver.storage.stored import Tree
-from apiserver.validation.pods.leniency import STRICT
-from apiserver.validation.pods.template import check_template_metadata, leniency_towards_template
+from apiserver.validation.pods.template import check_template_metadata
 from apiserver.validation.rules import NOT_NEGATIVE, every, field, non_negative, one_of
 from apiserver.validation.workloads.rolling import check_amount
-from apiserver.validation.workloads.selected import (
-    check_matches,
-    check_required_selector,
-    check_restarts,
-    selector_of,
-)
 
 View: TypeAlias = Mapping[str, Any]
 
 _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
 _ORDERED, _PARALLEL = "OrderedReady", "Parallel"
 _READY: Final = "InPlaceUpdateReady"
+_NAMES: Final = ("statefulset", "StatefulSet")
+"""What messages of its selector and of its pods call it."""
 _MAX_MIN_READY_SECONDS: Final = 300
 _SPEC: Final = ROOT.child("spec")
 _ROLLING: Final = {"partition": 0, "maxUnavailable": 1, "podUpdatePolicy": RECREATE, "minReadySeconds": 0}
@@ -64,7 +60,9 @@ def check(_backend: Backend, new: View, old: View | None) -> Iterator[FieldError
     )
     if spec["replicas"] < 0:
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
-    yield from _check_template(spec, old and old["spec"])
+    yield from check_own_template(
+        spec, old and old["spec"], spec["template"], _NAMES, check_template_metadata
+    )
     if old is not None and changes_beyond(spec, old["spec"], _CHANGEABLE):
         yield errors.forbidden(_SPEC, _UNCHANGEABLE)
 
@@ -163,22 +161,6 @@ _RETENTION: Final = every(
     field("whenDeleted", one_of("Retain", "Delete"), absent=""),
     field("whenScaled", one_of("Retain", "Delete"), absent=""),
 )
-
-
-# --- what pods are made of
-
-
-def _check_template(spec: View, before: View | None) -> Iterator[FieldError]:
-    yield from check_required_selector(spec, _SPEC, "statefulset")
-    selector, template, path = selector_of(spec), spec["template"], _SPEC.child("template")
-    if selector is None:
-        yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
-    else:
-        if not selector.empty:
-            yield from check_matches(template, selector, path)
-        leniency = STRICT if before is None else leniency_towards_template(before["template"])
-        yield from check_template_metadata(template, path, leniency)
-    yield from check_restarts(template, path, "StatefulSet")
 
 
 # --- what may change

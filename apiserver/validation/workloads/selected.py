@@ -1,6 +1,6 @@
 """A template of pods, and the selector by which their controller finds them again."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from apimachinery import errors
 from apimachinery.errors import FieldError
@@ -13,6 +13,7 @@ from apiserver.validation.pods.template import check_pod_template
 from apiserver.validation.rules import Tree
 
 ALWAYS = "Always"
+CheckTemplate = Callable[[Tree, Path, Leniency], Iterable[FieldError]]
 
 
 def selector_of(spec: Tree) -> Selector | None:
@@ -59,10 +60,16 @@ def check_restarts(template: Tree, path: Path, kind: str) -> Iterator[FieldError
 
 
 def check_selected_template(
-    template: Tree, selector: Selector, path: Path, *, kind: str, leniency: Leniency = STRICT
+    template: Tree,
+    selector: Selector,
+    path: Path,
+    *,
+    kind: str,
+    leniency: Leniency = STRICT,
+    check: CheckTemplate = check_pod_template,
 ) -> Iterator[FieldError]:
-    """A template of pods that are kept running."""
+    """A template of pods that are kept running; `check` says what else is looked at than those two."""
     if not selector.empty:
         yield from check_matches(template, selector, path)
-    yield from check_pod_template(template, path, leniency)
+    yield from check(template, path, leniency)
     yield from check_restarts(template, path, kind)

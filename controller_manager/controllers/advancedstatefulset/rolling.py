@@ -4,8 +4,8 @@ Those that somebody marked for deletion go by the same limit, and before.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
+from apimachinery.wellknown import LABEL_SPECIFIED_DELETE
 from controller_manager.controllers.advancedstatefulset import inplace
 from controller_manager.controllers.advancedstatefulset.inplace import Way
 from controller_manager.controllers.advancedstatefulset.strategy import Strategy
@@ -16,8 +16,6 @@ from controller_manager.workloads.stateful import effects, identity
 from controller_manager.workloads.stateful.reconciliation import Rolled
 from controller_manager.workloads.stateful.scene import Scene
 from controller_manager.workloads.update_order import by_priority
-
-LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
 
 
 class _Room:

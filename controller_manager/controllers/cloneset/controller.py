@@ -28,7 +28,7 @@ from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
 from controller_manager.workloads import revisions
-from controller_manager.workloads.claims import key_of, keys_of_owners, settled
+from controller_manager.workloads.claims import keys_of_owners, settled
 from controller_manager.workloads.podview import PodView
 from controller_manager.workloads.revisions import Settled, Wanted
 
@@ -157,7 +157,7 @@ def _deadline(scene: Scene) -> timedelta | None:
 
 
 def _of_set(_: Caches, change: Change) -> Iterable[Key]:
-    return (key_of(change.latest),)
+    return (Key.of(change.latest),)
 
 
 def _of_node(_caches: Caches, _change: Change) -> Iterable[Key]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from apimachinery import meta
 from apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
 from controller_manager.controllers.cloneset import identity, order, storage
 from controller_manager.controllers.cloneset.creation import creation
@@ -110,5 +109,5 @@ def _deletion(scene: Scene, pods: Sequence[PodView]) -> tuple[Delete, ...]:
         done=(REASON_SUCCESSFUL_DELETE, "succeed to delete pod {name}"),
         failed=(REASON_FAILED_DELETE, "failed to delete pod {name}: {error}"),
     )
-    victims = tuple(Victim(pod.key, meta.uid(pod.object)) for pod in pods)
+    victims = tuple(Victim(pod.key, pod.uid) for pod in pods)
     return (Delete(resource=PODS, victims=victims, saying=saying),)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apimachinery import meta
+from apimachinery.wellknown import LABEL_SPECIFIED_DELETE
 from controller_manager.controllers.cloneset import diffs, identity
 from controller_manager.controllers.cloneset.diffs import Diffs, Tally
-from controller_manager.controllers.cloneset.setview import LABEL_SPECIFIED_DELETE, SetView
+from controller_manager.controllers.cloneset.setview import SetView
 from controller_manager.runtime.resource import Tree
 from controller_manager.workloads.inplace import lifecycle
 from controller_manager.workloads.inplace.lifecycle import State

@@ -13,7 +13,6 @@ from controller_manager.workloads.partitions import kept_by
 UpdateType = Literal["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]
 
 LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
-LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
 
 _REVISION_HISTORY_LIMIT: Final = 10
 _MAX_UNAVAILABLE: Final = "20%"
@@ -67,7 +66,7 @@ class SetView:
         deadline = spec.get("progressDeadlineSeconds")
         return cls(
             object=tree,
-            key=Key(meta.namespace(tree), meta.name(tree)),
+            key=Key.of(tree),
             uid=meta.uid(tree),
             resource_version=meta.resource_version(tree),
             deleting=meta.is_deleting(tree),

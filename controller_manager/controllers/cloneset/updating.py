@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from apimachinery import meta
+from apimachinery.wellknown import LABEL_SPECIFIED_DELETE
 from controller_manager.controllers.cloneset import identity, order, storage
 from controller_manager.controllers.cloneset.decision import Decision, earliest, side_by_side
 from controller_manager.controllers.cloneset.diffs import Diffs
 from controller_manager.controllers.cloneset.scene import Scene, is_preparing_delete
-from controller_manager.controllers.cloneset.setview import LABEL_SPECIFIED_DELETE
 from controller_manager.kinds import PODS
 from controller_manager.runtime.actions import Patch, Saying
 from controller_manager.workloads.inplace import lifecycle, record, turn

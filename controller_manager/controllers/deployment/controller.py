@@ -16,7 +16,7 @@ from controller_manager.runtime.actions import NOTHING, Plan, Say
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads.claims import claims_of, key_of, keys_of_owners, settled
+from controller_manager.workloads.claims import claims_of, keys_of_owners, settled
 from controller_manager.workloads.podview import PodView
 
 
@@ -52,7 +52,7 @@ def _selecting_all(deployment: Tree) -> Plan:
 
 
 def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
-    return (key_of(change.latest),)
+    return (Key.of(change.latest),)
 
 
 def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
@@ -67,7 +67,7 @@ def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
     reference = meta.controller_of(replica_set)
     deployment = caches.of(DEPLOYMENTS).get(pod.key.namespace, reference["name"]) if reference else None
     if deployment is not None and not DeploymentView(deployment).rolls:
-        yield key_of(deployment)
+        yield Key.of(deployment)
 
 
 DEPLOYMENT: Final = Controller(

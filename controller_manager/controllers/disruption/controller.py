@@ -15,7 +15,6 @@ from controller_manager.runtime.actions import NOTHING, Action, Plan, Say, Updat
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads.claims import key_of
 from controller_manager.workloads.podview import PodView
 
 _UNMANAGED: Final = (
@@ -83,7 +82,7 @@ def _say(about: Tree, kind: Literal["Normal", "Warning"], reason: str, message: 
 
 
 def _of_budget(_: Caches, change: Change) -> Iterable[Key]:
-    return (key_of(change.latest),)
+    return (Key.of(change.latest),)
 
 
 def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
@@ -105,7 +104,7 @@ def _of_scaled(caches: Caches, change: Change) -> Iterable[Key]:
 def _selecting(caches: Caches, namespace: str, carried: Mapping[str, str]) -> Iterable[Key]:
     for budget in caches.of(POD_DISRUPTION_BUDGETS).in_namespace(namespace):
         if _selects(budget, carried):
-            yield key_of(budget)
+            yield Key.of(budget)
 
 
 def _selects(budget: Tree, carried: Mapping[str, str]) -> bool:

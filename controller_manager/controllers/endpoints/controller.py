@@ -6,7 +6,12 @@ from typing import Any, Final
 
 from apimachinery import meta
 from apimachinery.timestamps import format_time
-from apimachinery.wellknown import ANNOTATION_ENDPOINTS_OVER_CAPACITY, ANNOTATION_LAST_CHANGE_TRIGGER_TIME
+from apimachinery.wellknown import (
+    ANNOTATION_ENDPOINTS_OVER_CAPACITY,
+    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
+    ANNOTATION_LEADER,
+    LABEL_HEADLESS_SERVICE,
+)
 from controller_manager.controllers.endpoints.subsets import shortened, subsets_of
 from controller_manager.kinds import ENDPOINTS, PODS, SERVICES
 from controller_manager.runtime.actions import NOTHING, Create, Delete, Plan, Saying, Update, Victim
@@ -15,16 +20,12 @@ from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
 from controller_manager.workloads import services
 
-LABEL_HEADLESS: Final = "service.kubernetes.io/headless"
-_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
-"""Endpoints that are a lock of old leader elections belong to no service."""
-
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     service = caches.of(SERVICES).get(*key)
     present = caches.of(ENDPOINTS).get(*key)
     if service is None:
-        return _without_service(key, present)
+        return _without_service(present)
     if services.selector_of(service) is None:
         return NOTHING
     pods = [
@@ -39,10 +40,10 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return _write(service, meta.with_annotations(wanted, annotations), is_new=present is None)
 
 
-def _without_service(key: Key, present: Tree | None) -> Plan:
-    if present is None or _LEADER in meta.annotations(present):
+def _without_service(present: Tree | None) -> Plan:
+    if present is None or ANNOTATION_LEADER in meta.annotations(present):
         return NOTHING
-    return Plan(actions=(Delete(resource=ENDPOINTS, victims=(Victim(key, meta.uid(present)),)),))
+    return Plan(actions=(Delete(resource=ENDPOINTS, victims=(Victim.of(present),)),))
 
 
 def _wanted(service: Tree, present: Tree | None, subsets: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -53,7 +54,7 @@ def _wanted(service: Tree, present: Tree | None, subsets: list[dict[str, Any]]) 
         "kind": "Endpoints",
         "metadata": {"name": meta.name(service), "namespace": meta.namespace(service)},
     }
-    headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS: ""}
+    headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
     labels = {**meta.labels(service), **headless}
     capacity = {ANNOTATION_ENDPOINTS_OVER_CAPACITY: "truncated" if is_over else None}
     filled = {**meta.with_metadata(base, labels=labels), "subsets": kept}

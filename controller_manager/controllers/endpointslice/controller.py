@@ -9,10 +9,10 @@ from apimachinery import meta
 from apimachinery.timestamps import format_time
 from apimachinery.wellknown import (
     ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
-    LABEL_ENDPOINT_SLICE_MANAGED_BY,
-    LABEL_SERVICE_NAME,
+    LABEL_ZONE,
 )
 from controller_manager.controllers.endpointslice.desired import address_types, grouped, labels_of, slice_of
+from controller_manager.controllers.endpointslice.ownership import by_service, keys_of_services
 from controller_manager.controllers.endpointslice.slices import Changes, Shape, arrange
 from controller_manager.indexes import BY_NODE, node_of_pod
 from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
@@ -75,7 +75,7 @@ def _actions(service: Tree, changes: Changes, moment: str | None) -> Iterator[Ac
             saying=_failure(service, "Update", "update"),
         )
     if changes.delete:
-        victims = tuple(Victim(_key(one), meta.uid(one)) for one in changes.delete)
+        victims = tuple(Victim.of(one) for one in changes.delete)
         yield Delete(resource=ENDPOINT_SLICES, victims=victims, saying=_failure(service, "Delete", "delete"))
 
 
@@ -85,25 +85,8 @@ def _failure(service: Tree, name: str, verb: str) -> Saying:
     return Saying(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
 
 
-def _key(one: Tree) -> Key:
-    return Key(meta.namespace(one), meta.name(one))
-
-
 def _told(one: Tree) -> str:
     return meta.annotations(one).get(ANNOTATION_LAST_CHANGE_TRIGGER_TIME, "")
-
-
-def by_service(one: Tree) -> Iterable[str]:
-    labels = meta.labels(one)
-    if labels.get(LABEL_ENDPOINT_SLICE_MANAGED_BY) != MANAGER or not labels.get(LABEL_SERVICE_NAME):
-        return ()
-    return (str(Key(meta.namespace(one), labels[LABEL_SERVICE_NAME])),)
-
-
-def _of_slice(_: Caches, change: Change) -> Iterator[Key]:
-    for one in change:
-        for name in by_service(one) if one is not None else ():
-            yield Key(*name.split("/", 1))
 
 
 def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
@@ -115,8 +98,10 @@ def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
 
 
 def _zone(node: Tree) -> Any:
-    return meta.labels(node).get("topology.kubernetes.io/zone")
+    return meta.labels(node).get(LABEL_ZONE)
 
+
+by_own_service: Final = by_service(MANAGER)
 
 SERVICE_ENDPOINT_SLICES: Final = Controller(
     name="endpointslice-controller",
@@ -125,10 +110,10 @@ SERVICE_ENDPOINT_SLICES: Final = Controller(
     watches=(
         Watch(resource=SERVICES, keys=services.of_service),
         Watch(resource=PODS, keys=partial(services.of_pod, SERVICES)),
-        Watch(resource=ENDPOINT_SLICES, keys=_of_slice),
+        Watch(resource=ENDPOINT_SLICES, keys=keys_of_services(by_own_service)),
         Watch(resource=NODES, keys=_of_node),
     ),
     reconcile=partial(reconcile, MAX_ENDPOINTS),
     workers=5,
-    indexes={ENDPOINT_SLICES: {BY_SERVICE: by_service}, PODS: {BY_NODE: node_of_pod}},
+    indexes={ENDPOINT_SLICES: {BY_SERVICE: by_own_service}, PODS: {BY_NODE: node_of_pod}},
 )

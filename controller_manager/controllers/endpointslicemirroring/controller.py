@@ -7,16 +7,19 @@ from typing import Any, Final
 
 from apimachinery import meta
 from apimachinery.wellknown import (
+    ANNOTATION_LAST_APPLIED,
     ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
+    ANNOTATION_LEADER,
     LABEL_ENDPOINT_SLICE_MANAGED_BY,
     LABEL_ENDPOINT_SLICE_SKIP_MIRROR,
     LABEL_SERVICE_NAME,
 )
 from controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of, slice_of
+from controller_manager.controllers.endpointslice.ownership import by_service, keys_of_services
 from controller_manager.controllers.endpointslice.slices import Changes, Shape, arrange
 from controller_manager.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from controller_manager.runtime.actions import NOTHING, Action, Create, Delete, Plan, Update, Victim
-from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.caches import Caches
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
 from controller_manager.workloads import services
@@ -24,11 +27,7 @@ from controller_manager.workloads import services
 BY_MIRRORED: Final = "mirrored"
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
 _MOST: Final = 1000
-_LEADER: Final = "control-plane.alpha.kubernetes.io/leader"
-_NOT_MIRRORED: Final = (
-    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
-    "kubectl.kubernetes.io/last-applied-configuration",
-)
+_NOT_MIRRORED: Final = (ANNOTATION_LAST_CHANGE_TRIGGER_TIME, ANNOTATION_LAST_APPLIED)
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -56,12 +55,12 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 def _is_mirrored(endpoints: Tree, service: Tree) -> bool:
     """Nobody said otherwise, and nobody else makes slices for the service."""
     skipped = meta.labels(endpoints).get(LABEL_ENDPOINT_SLICE_SKIP_MIRROR) == "true"
-    is_lock = _LEADER in meta.annotations(endpoints)
+    is_lock = ANNOTATION_LEADER in meta.annotations(endpoints)
     return not skipped and not is_lock and service["spec"].get("selector") is None
 
 
 def _without(present: Iterable[Tree]) -> Plan:
-    victims = tuple(Victim(Key(meta.namespace(one), meta.name(one)), meta.uid(one)) for one in present)
+    victims = tuple(Victim.of(one) for one in present)
     return Plan(actions=(Delete(resource=ENDPOINT_SLICES, victims=victims),)) if victims else NOTHING
 
 
@@ -109,18 +108,7 @@ def _actions(changes: Changes) -> Iterator[Action]:
     yield from _without(changes.delete).actions
 
 
-def by_mirrored(one: Tree) -> Iterable[str]:
-    labels = meta.labels(one)
-    if labels.get(LABEL_ENDPOINT_SLICE_MANAGED_BY) != MANAGER or not labels.get(LABEL_SERVICE_NAME):
-        return ()
-    return (str(Key(meta.namespace(one), labels[LABEL_SERVICE_NAME])),)
-
-
-def _of_slice(_: Caches, change: Change) -> Iterator[Key]:
-    for one in change:
-        for name in by_mirrored(one) if one is not None else ():
-            yield Key(*name.split("/", 1))
-
+by_mirrored: Final = by_service(MANAGER)
 
 MIRRORED_ENDPOINT_SLICES: Final = Controller(
     name="endpointslice-mirroring-controller",
@@ -129,7 +117,7 @@ MIRRORED_ENDPOINT_SLICES: Final = Controller(
     watches=(
         Watch(resource=ENDPOINTS, keys=services.of_service),
         Watch(resource=SERVICES, keys=services.of_service),
-        Watch(resource=ENDPOINT_SLICES, keys=_of_slice),
+        Watch(resource=ENDPOINT_SLICES, keys=keys_of_services(by_mirrored)),
     ),
     reconcile=reconcile,
     workers=5,

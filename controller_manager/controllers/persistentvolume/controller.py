@@ -14,7 +14,6 @@ from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
 from controller_manager.storage.classes import class_name, says_its_class
-from controller_manager.workloads.claims import key_of
 from controller_manager.workloads.podview import PodView
 
 
@@ -32,26 +31,26 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 
 def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     claim: Tree = change.latest
-    yield key_of(claim)
-    yield from map(key_of, lookups.volumes_naming(caches, claim))
+    yield Key.of(claim)
+    yield from map(Key.of, lookups.volumes_naming(caches, claim))
 
 
 def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
     """Itself, the claims that it names or named, those that name it; a free one all that wait for one of its class."""
     for volume in (tree for tree in change if tree is not None):
-        yield key_of(volume)
+        yield Key.of(volume)
         ref = volume["spec"].get("claimRef")
         if ref is not None:
             yield Key(ref["namespace"], ref["name"])
     latest: Tree = change.latest
     if latest["spec"].get("claimRef") is None:
-        yield from map(key_of, lookups.unbound_claims(caches, class_name(latest)))
+        yield from map(Key.of, lookups.unbound_claims(caches, class_name(latest)))
 
 
 def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
     """The claims that wait for a volume of it, and those that would take the default."""
-    yield from map(key_of, lookups.unbound_claims(caches, meta.name(change.latest)))
-    yield from (key_of(claim) for claim in lookups.unbound_claims(caches, "") if not says_its_class(claim))
+    yield from map(Key.of, lookups.unbound_claims(caches, meta.name(change.latest)))
+    yield from (Key.of(claim) for claim in lookups.unbound_claims(caches, "") if not says_its_class(claim))
 
 
 def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
@@ -63,7 +62,7 @@ def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
         namespace, _, claim_name = name.partition("/")
         claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(namespace, claim_name)
         if claim is not None and not is_completed(claim):
-            yield key_of(claim)
+            yield Key.of(claim)
 
 
 PERSISTENT_VOLUME_BINDER: Final = Controller(

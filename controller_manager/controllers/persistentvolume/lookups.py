@@ -7,9 +7,8 @@ from controller_manager.controllers.persistentvolume.binding import is_completed
 from controller_manager.indexes import BY_CLAIM, claims_of_pod
 from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from controller_manager.runtime.caches import Caches, Indexer
-from controller_manager.runtime.resource import Resource, Tree
+from controller_manager.runtime.resource import Key, Resource, Tree
 from controller_manager.storage.classes import class_name
-from controller_manager.workloads.claims import key_of
 
 _NAMED: Final = "named"
 _FREE: Final = "free"
@@ -17,7 +16,7 @@ _UNBOUND: Final = "unbound"
 
 
 def volumes_naming(caches: Caches, claim: Tree) -> Iterable[Tree]:
-    return caches.of(PERSISTENT_VOLUMES).by_index(_NAMED, str(key_of(claim)))
+    return caches.of(PERSISTENT_VOLUMES).by_index(_NAMED, str(Key.of(claim)))
 
 
 def free_volumes(caches: Caches, name: str) -> Iterable[Tree]:
@@ -32,7 +31,7 @@ def unbound_claims(caches: Caches, name: str) -> Iterable[Tree]:
 
 def unscheduled_consumers(caches: Caches, claim: Tree) -> list[str]:
     """The names of the pods that wait for it, and have no node yet."""
-    pods = caches.of(PODS).by_index(BY_CLAIM, str(key_of(claim)))
+    pods = caches.of(PODS).by_index(BY_CLAIM, str(Key.of(claim)))
     return sorted(pod.key.name for pod in pods if not pod.node and not pod.is_terminal)
 
 

@@ -9,7 +9,7 @@ from controller_manager.controllers.persistentvolume import binding
 from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from controller_manager.runtime.actions import Action, Confirm, Delete, Plan, Say, Victim
 from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Key, Tree
+from controller_manager.runtime.resource import Tree
 from controller_manager.storage.names import PROVISIONED_BY
 
 _GONE: Final = ("Released", "Failed")
@@ -87,7 +87,7 @@ def _deleted(volume: Tree) -> tuple[Action, ...]:
     if not path.startswith(_DELETABLE):
         problem = f"host_path deleter only supports /tmp/.+ but received provided {path}"
         return _failed(volume, "VolumeFailedDelete", problem)
-    victim = Victim(Key("", meta.name(volume)), meta.uid(volume))
+    victim = Victim.of(volume)
     return (Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),)
 
 

@@ -21,7 +21,7 @@ from controller_manager.runtime.actions import NOTHING, Plan
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key
-from controller_manager.workloads.claims import key_of, keys_of_owners, settled
+from controller_manager.workloads.claims import keys_of_owners, settled
 
 
 def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -52,11 +52,11 @@ _PATIENCE: Final = timedelta(milliseconds=50)
 
 
 def _of_wish(_: Caches, change: Change) -> Iterable[Key]:
-    return () if _is_of_status(change) else (key_of(change.latest),)
+    return () if _is_of_status(change) else (Key.of(change.latest),)
 
 
 def _of_status(_: Caches, change: Change) -> Iterable[Key]:
-    return (key_of(change.latest),) if _is_of_status(change) else ()
+    return (Key.of(change.latest),) if _is_of_status(change) else ()
 
 
 def _is_of_status(change: Change) -> bool:

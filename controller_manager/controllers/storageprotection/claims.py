@@ -13,7 +13,6 @@ from controller_manager.runtime.actions import NOTHING, Confirm, Plan, Update
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads.claims import key_of
 from controller_manager.workloads.podview import PodView
 
 
@@ -46,7 +45,7 @@ def _is_unused(claim: Tree, pods: Sequence[PodView]) -> bool:
 
 
 def _uses(pod: PodView, claim: Tree) -> bool:
-    key = key_of(claim)
+    key = Key.of(claim)
     volumes = (pod.object.get("spec") or {}).get("volumes") or ()
     if key.name in {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in volumes}:
         return True
@@ -61,7 +60,7 @@ def _is_shut_down(pod: PodView) -> bool:
 
 
 def _of_claim(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (key_of(change.new),)
+    return () if change.new is None else (Key.of(change.new),)
 
 
 def _of_pod(_: Caches, change: Change) -> Iterable[Key]:

@@ -11,7 +11,6 @@ from controller_manager.runtime.actions import NOTHING, Plan, Update
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads.claims import key_of
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -31,7 +30,7 @@ def _write(body: Tree) -> Plan:
 
 
 def _of_volume(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (key_of(change.new),)
+    return () if change.new is None else (Key.of(change.new),)
 
 
 VOLUME_PROTECTION: Final = Controller(

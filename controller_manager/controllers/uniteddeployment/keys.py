@@ -11,11 +11,11 @@ from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS, U
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import ToKeys
 from controller_manager.runtime.resource import Key, Resource, Tree
-from controller_manager.workloads.claims import key_of, keys_of_owners
+from controller_manager.workloads.claims import keys_of_owners
 
 
 def of_united(_: Caches, change: Change) -> Iterable[Key]:
-    return (key_of(change.latest),)
+    return (Key.of(change.latest),)
 
 
 def of_owned(resource: Resource[Tree]) -> ToKeys:
@@ -48,7 +48,7 @@ def _above(caches: Caches, obj: Tree) -> Iterable[Key]:
     while found is not None and resource is not UNITED_DEPLOYMENTS:
         obj = found
         resource, found = _owner(caches, obj)
-    return (key_of(found),) if found is not None else ()
+    return (Key.of(found),) if found is not None else ()
 
 
 def _owner(caches: Caches, obj: Tree) -> tuple[Resource[Any] | None, Tree | None]:

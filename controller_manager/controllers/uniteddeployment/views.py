@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from apimachinery import labels, meta
+from apimachinery import labels
 from apimachinery.intstr import IntOrString
 from apimachinery.labels import Selector
 from controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
@@ -98,7 +98,7 @@ class UnitedView:
         limit = spec.get("revisionHistoryLimit")
         return cls(
             object=tree,
-            key=Key(meta.namespace(tree), meta.name(tree)),
+            key=Key.of(tree),
             selector=selector_of(tree),
             replicas=spec.get("replicas"),
             adapter=adapter,

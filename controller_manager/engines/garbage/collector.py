@@ -194,7 +194,7 @@ class Collector:
             # Of this version, whose owners have been looked at: a change in between is a conflict, and another try.
             await self._client.delete(
                 resource,
-                _key(latest),
+                Key.of(latest),
                 uid=meta.uid(latest),
                 resource_version=version,
                 propagation=verdict.propagation,
@@ -205,7 +205,7 @@ class Collector:
     async def _patch(self, resource: Resource[Tree], obj: Tree, patch: Tree) -> Tree | None:
         """None where the object is gone."""
         try:
-            return await self._client.patch(resource, _key(obj), patch)
+            return await self._client.patch(resource, Key.of(obj), patch)
         except NotFound:
             return None
 
@@ -230,10 +230,6 @@ class Collector:
         kept = [one for one in meta.owner_references(latest) if one.get("uid") != owner_uid]
         if len(kept) < len(meta.owner_references(latest)):
             await self._patch(resource, latest, with_owners_patch(latest, kept))
-
-
-def _key(obj: Tree) -> Key:
-    return Key(meta.namespace(obj), meta.name(obj))
 
 
 GARBAGE_COLLECTOR: Final = Engine(

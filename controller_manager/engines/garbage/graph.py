@@ -146,9 +146,7 @@ class Graph:
 
 
 def identity_of(resource: Resource[Tree], obj: Tree) -> Identity:
-    return Identity(
-        resource.api_version, resource.kind, Key(meta.namespace(obj), meta.name(obj)), meta.uid(obj)
-    )
+    return Identity(resource.api_version, resource.kind, Key.of(obj), meta.uid(obj))
 
 
 def _named(reference: OwnerReference, namespace: str) -> Identity:

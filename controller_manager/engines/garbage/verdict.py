@@ -74,7 +74,6 @@ def _asked_for(obj: Tree) -> Literal["Background", "Foreground", "Orphan"]:
 def unblocked_owners(obj: Tree) -> list[dict[str, Any]]:
     """Its owner references, none of which blocks its owner any more."""
     return [
-        {field: value for field, value in reference.items() if field != "blockOwnerDeletion"}
-        | ({"blockOwnerDeletion": False} if "blockOwnerDeletion" in reference else {})
+        {**reference, "blockOwnerDeletion": False} if "blockOwnerDeletion" in reference else dict(reference)
         for reference in meta.owner_references(obj)
     ]

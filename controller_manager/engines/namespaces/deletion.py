@@ -4,7 +4,7 @@ Pure: what was found and what failed goes in, the new conditions come out, in up
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -54,16 +54,13 @@ def _grace_left(pod: Tree, now: datetime) -> timedelta:
 
 def with_conditions(namespace: Tree, remains: Remains, now: datetime) -> dict[str, Any] | None:
     """The namespace with conditions that say what is left; None where they say it already."""
-    said = list(conditions.of(namespace))
-    told = said
-    for condition in _conditions(remains):
-        told = told if _says(told, condition) else conditions.updated(told, condition, now)
-    return None if told == said else meta.with_value(namespace, ("status", "conditions"), told)
-
-
-def _says(told: Sequence[Tree], condition: Mapping[str, str]) -> bool:
-    present = next((one for one in told if one.get("type") == condition["type"]), None)
-    return present is not None and all(present.get(name) == value for name, value in condition.items())
+    unsaid = [one for one in _conditions(remains) if not conditions.says(namespace, one)]
+    if not unsaid:
+        return None
+    changed = dict(namespace)
+    for condition in unsaid:
+        changed = conditions.with_condition(changed, condition, now)
+    return changed
 
 
 def _conditions(remains: Remains) -> list[dict[str, str]]:

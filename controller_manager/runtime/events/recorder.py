@@ -123,7 +123,7 @@ class EventWriter(Collector):
 async def _write(component: _Component, write: EventWrite) -> None:
     resource, body = component.resource, write.body
     if write.change is not None:
-        key = Key(meta.namespace(body), meta.name(body))
+        key = Key.of(body)
         try:
             await component.client.patch(resource, key, write.change, kind="strategic")
         except NotFound:

@@ -49,7 +49,7 @@ class Binder:
         """Say which volume a claim is to have, or where a new one is wanted: others do the rest."""
         claim, volume = binding
         if volume is None:
-            key = Key(meta.namespace(claim), meta.name(claim))
+            key = Key.of(claim)
             patch = {"metadata": {"uid": meta.uid(claim), "annotations": {SELECTED_NODE: node}}}
             await self._client.patch(PERSISTENT_VOLUME_CLAIMS, key, patch)
         else:

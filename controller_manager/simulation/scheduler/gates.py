@@ -37,12 +37,7 @@ def unschedulable_patch(pod: Tree, message: str, now: datetime, nominee: str | N
         "observedGeneration": meta.generation(pod),
     }
     told = conditions.updated(conditions.of(pod), condition, now)
-    changes: dict[str, Any] = {} if _says(pod, condition) else {"conditions": told}
+    changes: dict[str, Any] = {} if conditions.says(pod, condition) else {"conditions": told}
     if nominee is not None and nominee != nominated(pod):
         changes["nominatedNodeName"] = nominee or None
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None
-
-
-def _says(pod: Tree, condition: Mapping[str, Any]) -> bool:
-    present = conditions.get(pod, condition["type"])
-    return present is not None and all(present.get(name) == value for name, value in condition.items())

@@ -17,7 +17,6 @@ from controller_manager.runtime.resource import Key, Tree
 from controller_manager.storage.classes import class_name, waits_for_consumer
 from controller_manager.storage.matching import claim_reference
 from controller_manager.storage.names import MIGRATED, PROVISIONED_BY, SELECTED_NODE, STORAGE_PROVISIONER
-from controller_manager.workloads.claims import key_of
 
 SIMULATED: Final = "simulated.mockube.dev"
 """The provisioner of the class that the simulation offers."""
@@ -55,7 +54,7 @@ def _provision(caches: Caches, claim: Tree) -> Plan:
     volume = _volume(claim, storage_class)
     if caches.of(PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
         return NOTHING
-    quoted = gotext.quote(str(key_of(claim)))
+    quoted = gotext.quote(str(Key.of(claim)))
     begun = f"External provisioner is provisioning volume for claim {quoted}"
     done = ("ProvisioningSucceeded", "Successfully provisioned volume {name}")
     failed = ("ProvisioningFailed", "Error saving provisioned volume: {error}")
@@ -129,17 +128,17 @@ def _is_to_go(volume: Tree) -> bool:
 
 
 def _delete(volume: Tree) -> Plan:
-    victim = Victim(key_of(volume), meta.uid(volume))
+    victim = Victim.of(volume)
     return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),))
 
 
 def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None else (key_of(change.new),)
+    return () if change.new is None else (Key.of(change.new),)
 
 
 def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
     claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
-    return (key_of(claim) for claim in claims if class_name(claim) == meta.name(change.latest))
+    return (Key.of(claim) for claim in claims if class_name(claim) == meta.name(change.latest))
 
 
 PROVISIONER: Final = Controller(

@@ -8,7 +8,7 @@ from controller_manager.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLA
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import ToKeys, Watch
 from controller_manager.runtime.resource import Key, Resource, Tree
-from controller_manager.workloads.claims import key_of, keys_of_owners
+from controller_manager.workloads.claims import keys_of_owners
 from controller_manager.workloads.stateful import storage
 
 
@@ -23,7 +23,7 @@ def watches_of(resource: Resource[Tree]) -> tuple[Watch, ...]:
 
 
 def _of_set(_: Caches, change: Change) -> Iterable[Key]:
-    return (key_of(change.latest),)
+    return (Key.of(change.latest),)
 
 
 def _selector(owner: Tree) -> Selector:
@@ -37,6 +37,6 @@ def _of_claims(resource: Resource[Tree]) -> ToKeys:
         claim: Tree = change.latest
         for owner in caches.of(resource).in_namespace(meta.namespace(claim)):
             if storage.is_claim_of(owner, meta.name(claim)):
-                yield key_of(owner)
+                yield Key.of(owner)
 
     return keys

@@ -58,7 +58,7 @@ class SetView:
         return cls(
             resource=resource,
             object=tree,
-            key=Key(meta.namespace(tree), meta.name(tree)),
+            key=Key.of(tree),
             uid=meta.uid(tree),
             deleting=meta.is_deleting(tree),
             selector=labels.from_label_selector(spec.get("selector")),

@@ -20,7 +20,7 @@ def stream():
 
 
 def write(stream, form, *, verbosity=0):
-    klog.attach(logging.getLogger(), verbosity=verbosity, form=form, stream=stream)
+    klog.attach(logging.getLogger(), klog.Logging(v=verbosity, logging_format=form), stream)
     logger = logging.getLogger("tests")
     logger.debug("for few")
     logger.info("told %d", 1)

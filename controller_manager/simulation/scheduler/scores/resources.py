@@ -19,7 +19,7 @@ def least_allocated(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[f
 
 def _left(pod: PodInfo, node: NodeInfo) -> float:
     shares = [BEST * (1 - _used(pod, node, name)) for name in _WEIGHED if node.allocatable[name]]
-    return sum(map(max, shares, [0.0] * len(shares))) / len(shares) if shares else 0.0
+    return sum(max(share, 0.0) for share in shares) / len(shares) if shares else 0.0
 
 
 def _used(pod: PodInfo, node: NodeInfo, name: str) -> float:

@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from controller_manager.controllers.endpointslice.controller import BY_SERVICE, by_service, reconcile
+from controller_manager.controllers.endpointslice.controller import BY_SERVICE, by_own_service, reconcile
 from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
 from controller_manager.runtime.actions import Create, Delete, Update
 from controller_manager.runtime.resource import Key
@@ -22,7 +22,7 @@ LABELS = {
 
 def planned(svc, pods, slices=(), *, most=3, nodes=(NODE,)):
     objects = {SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}
-    caches = Cached(objects, {ENDPOINT_SLICES: {BY_SERVICE: by_service}})
+    caches = Cached(objects, {ENDPOINT_SLICES: {BY_SERVICE: by_own_service}})
     return partial(reconcile, most)(caches, KEY, NOW).actions
 
 
