@@ -2,6 +2,6 @@
 
 import sys
 
-from mockube.cli import main
+from mockube.cli.main import main
 
 sys.exit(main())

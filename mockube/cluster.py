@@ -15,8 +15,8 @@ from typing import Any, Self, TypeVar
 
 from controller_manager.runtime.client import Parsed
 from controller_manager.runtime.kubeconfig import read
-from mockube.launch import KRUISE, NODES, control_plane, throwaway
-from mockube.processes import NotReady
+from mockube.plane.launch import KRUISE, NODES, control_plane, throwaway
+from mockube.plane.processes import NotReady
 from mockube.reach import Condition, Reach, reaching
 
 TIMEOUT = 30.0

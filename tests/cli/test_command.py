@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from mockube.cli import NODES, READY, main
+from mockube.cli.main import NODES, READY, main
 from tests.architecture.source import ROOT, settings
 
 

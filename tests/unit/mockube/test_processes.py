@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from mockube.processes import SIGNALS, ControlPlane
+from mockube.plane.processes import SIGNALS, ControlPlane
 from tests.architecture.source import ROOT
 from tests.support.turns import PATIENCE
 
 SUPERVISOR = """
 import ast, asyncio, sys
-from mockube.processes import ControlPlane
+from mockube.plane.processes import ControlPlane
 server, manager = map(ast.literal_eval, sys.argv[1:])
 asyncio.run(ControlPlane(server=server, manager=manager).supervise(once_ready=lambda: None))
 """

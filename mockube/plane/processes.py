@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext, suppres
 from pathlib import Path
 from typing import Any
 
-from mockube.tie import tied
+from mockube.plane.tie import tied
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What says stop; the last is sent when the terminal is closed."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from apimachinery.clock import Clock
 from controller_manager.runtime.kubeconfig import read
-from mockube.launch import Launch, control_plane, throwaway
-from mockube.processes import ControlPlane, NotReady, first, shell_code
+from mockube.plane.launch import Launch, control_plane, throwaway
+from mockube.plane.processes import ControlPlane, NotReady, first, shell_code
 from mockube.reach import reaching
 
 START_TIMEOUT = 60.0

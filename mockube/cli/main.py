@@ -17,8 +17,8 @@ from pathlib import Path
 from apimachinery.clock import RealClock
 from apimachinery.packs.definitions import PACKS, definitions
 from mockube.demonstration import play
-from mockube.launch import KRUISE, NODES, Launch, control_plane, python
-from mockube.once import run_once
+from mockube.plane.launch import KRUISE, NODES, Launch, control_plane, python
+from mockube.plane.once import run_once
 
 KUBECONFIG = Path(".mockube", "kubeconfig")
 

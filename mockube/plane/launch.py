@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mockube.processes import ControlPlane
+from mockube.plane.processes import ControlPlane
 
 NODES = 3
 KRUISE = "kruise"
