@@ -3,6 +3,6 @@
 A module belongs here if a person calls it by name. It may use every other package; none may use it.
 """
 
-from mockube.cluster import AsyncCluster, Cluster
+from mockube.exports import __getattr__
 
-__all__ = ["AsyncCluster", "Cluster"]
+__all__ = ["AsyncCluster", "Cluster", "__getattr__"]

@@ -1,133 +1,145 @@
-"""The command `mockube`: arguments in, an exit code out.
+"""The command `mockube`: which command there is, and in what way all of them end.
 
-Answers go to stdout and errors to stderr. It ends with 0 where it did what was asked and with 2 where it was asked
-wrongly, which is argparse's choice.
+A command is a file beside this one, with its flags and what it does; it is imported when it is called. Results go to
+stdout, everything else to stderr.
 """
 
 import argparse
-import asyncio
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
 
-from apimachinery.clock import RealClock
-from apimachinery.packs.definitions import PACKS, definitions
-from mockube.demonstration import play
-from mockube.plane.launch import KRUISE, NODES, Launch, control_plane, python
-from mockube.plane.once import run_once
+from mockube.cli.codes import Code, code_of, signalled
+from mockube.cli.parsing import Parser, nearest
+from mockube.failure import Failure
 
-KUBECONFIG = Path(".mockube", "kubeconfig")
-
-NODES_HELP = f"how many nodes to simulate ({NODES})"
-PACKS_HELP = f"kinds to serve besides Kubernetes' own ({KRUISE})"
-
-READY = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes. In another shell:
-
-  export KUBECONFIG={kubeconfig}
-  kubectl get nodes
-  kubectl create deployment web --image=nginx --replicas=3
-  kubectl get pods -o wide
-
-It is gone when this ends, unless `--data-dir DIR` keeps it; `mockube up --help` says what else can be set.
-Ctrl+C ends it."""
+NAME_HELP = "which cluster, of several side by side (default)"
 
 
-def up(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="mockube up", add_help=False, allow_abbrev=False)
-    parser.add_argument("--simulate-nodes", type=int, default=NODES, metavar="N", help=NODES_HELP)
-    parser.add_argument("--packs", default=KRUISE, metavar="NAMES", help=PACKS_HELP)
-    options, rest = parser.parse_known_args(arguments)
-    if {"-h", "--help"} & {*rest}:
-        print(parser.format_help(), flush=True)
-        return subprocess.call(python("apiserver", "--help"))  # noqa: S603 - all of it stands here
-    kubeconfig = KUBECONFIG.absolute()
+class Runnable(Protocol):
+    """What the module of a command holds."""
 
-    def say() -> None:
-        print(
-            READY.format(version=version("mockube"), kubeconfig=kubeconfig, nodes=options.simulate_nodes),
-            flush=True,
-        )
+    def add_flags(self, parser: Parser) -> None: ...
 
-    plane = control_plane(
-        Launch(kubeconfig=kubeconfig, nodes=options.simulate_nodes, packs=options.packs, flags=rest)
-    )
-    return asyncio.run(plane.supervise(once_ready=say))
+    def run(self, options: argparse.Namespace) -> int:
+        """Answers with an exit code."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="mockube run", allow_abbrev=False)
-    parser.add_argument("--simulate-nodes", type=int, default=NODES, metavar="N", help=NODES_HELP)
-    parser.add_argument("--packs", default=KRUISE, metavar="NAMES", help=PACKS_HELP)
-    parser.add_argument("-v", action="store_true", help="say how long the start takes")
-    parser.add_argument("command", nargs="+", metavar="CMD", help="what to run, with KUBECONFIG set")
-    options = parser.parse_args(arguments)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    name: str
+    summary: str
+    module: str
 
-    def tell(what: str) -> None:
-        if options.v:
-            print(f"mockube: {what}", file=sys.stderr)
+    def imported(self) -> Runnable:
+        return cast("Runnable", import_module(f"mockube.cli.{self.module}"))
 
-    return asyncio.run(
-        run_once(
-            options.command, nodes=options.simulate_nodes, packs=options.packs, clock=RealClock(), tell=tell
-        )
-    )
-
-
-def demo(_arguments: Sequence[str]) -> int:
-    asyncio.run(play(sys.stdout))
-    return 0
-
-
-def show_definitions(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="mockube crds", allow_abbrev=False)
-    parser.add_argument("pack", choices=PACKS, help="whose kinds")
-    pack = parser.parse_args(arguments).pack
-    print(b"---\n".join(definitions(pack)).decode(), end="")
-    return 0
-
-
-def show_version(_arguments: Sequence[str]) -> int:
-    print(version("mockube"))
-    return 0
+    def fill(self, parser: Parser) -> None:
+        parser.description = f"{self.summary[0].upper()}{self.summary[1:]}."
+        self.imported().add_flags(parser)
 
 
 COMMANDS = {
-    "up": (up, "start a cluster, and say what to type next; takes the API server's flags"),
-    "run": (run, "run one command with a cluster of its own: mockube run -- CMD ..."),
-    "crds": (show_definitions, "print the definitions of a pack's kinds, for any API server"),
-    "demo": (demo, "show the store at work"),
-    "version": (show_version, "print the version"),
+    command.name: command
+    for command in (
+        Command(name="up", summary="start a cluster, and say what to type next", module="up"),
+        Command(name="run", summary="run one command with a cluster of its own", module="run"),
+        Command(
+            name="crds",
+            summary="print the definitions of a pack's kinds, for any API server",
+            module="crds",
+        ),
+        Command(name="demo", summary="show the store at work", module="demo"),
+        Command(name="version", summary="print the version", module="version"),
+    )
 }
 
 
-THEIR_OWN = frozenset({"crds", "run", "up"})
-"""Commands that read the rest of the command line themselves, --help included."""
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="mockube", description="A Kubernetes control plane in Python.")
-    commands = parser.add_subparsers(title="commands", dest="command", required=True)
-    for name, (_, summary) in COMMANDS.items():
-        description = f"{summary.capitalize()}."
-        commands.add_parser(name, help=summary, description=description, add_help=name not in THEIR_OWN)
-    return parser
+def parser() -> Parser:
+    """Every command with its flags, as one tree."""
+    return _tree([*COMMANDS])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = _parser()
-    parsed, rest = parser.parse_known_args(argv)
-    if rest and parsed.command not in THEIR_OWN:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    command, _ = COMMANDS[parsed.command]
+    arguments = [*(sys.argv[1:] if argv is None else argv)]
     try:
-        code = command(rest)
+        code = _dispatch(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except Failure as failure:
+        print(f"mockube: {failure}", file=sys.stderr)
+        return code_of(failure)
+    except OSError as error:
+        return _unable(error)
+    except KeyboardInterrupt:
+        return signalled(signal.SIGINT)
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    front = _front()
+    if not arguments:
+        front.print_help(sys.stderr)
+        return Code.USAGE
+    given = front.read(_meant(arguments), {})
+    if given.command not in COMMANDS:
+        front.error(f'there is no command "{given.command}"{nearest(given.command, COMMANDS)}')
+    command = COMMANDS[given.command]
+    own = Parser(prog=f"mockube {command.name}")
+    command.fill(own)
+    before = {"name": given.name} if "name" in given else {}
+    return command.imported().run(own.read(given.rest, os.environ, argparse.Namespace(**before)))
+
+
+def _meant(arguments: list[str]) -> list[str]:
+    match arguments:
+        case ["help", *words]:
+            return [*words[:1], "--help"]
+        case ["--version", *_]:
+            return ["version"]
+        case _:
+            return arguments
+
+
+class _Front(Parser):
+    """What stands before a command's own flags; its help is that of the whole tree."""
+
+    def format_help(self) -> str:
+        return _tree(()).format_help()
+
+
+def _front() -> Parser:
+    front = _Front(prog="mockube")
+    _add_own(front)
+    front.add_argument("command")
+    front.add_argument("rest", nargs=argparse.REMAINDER)
+    return front
+
+
+def _tree(filled: Collection[str]) -> Parser:
+    """The commands; those that are named have their flags, and were imported for it."""
+    tree = Parser(prog="mockube", description="A Kubernetes control plane in Python.")
+    _add_own(tree)
+    commands = tree.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS.values():
+        one = commands.add_parser(command.name, help=command.summary)
+        if command.name in filled:
+            command.fill(one)
+    return tree
+
+
+def _add_own(top: Parser) -> None:
+    top.add_argument("-n", "--name", default=argparse.SUPPRESS, help=NAME_HELP)
+
+
+def _unable(error: OSError) -> int:
+    if isinstance(error, BrokenPipeError):
         # The reader has gone, as in `mockube demo | head -n 1`. Python would flush, and fail, once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE  # as shells tell it
-    return code
+        return signalled(signal.SIGPIPE)
+    where = f"{error.filename}: " if error.filename else ""
+    print(f"mockube: {where}{error.strerror or error}", file=sys.stderr)
+    return Code.ERROR

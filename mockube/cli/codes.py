@@ -1,0 +1,35 @@
+"""With what the command ends: one table. A command that runs another one passes that one's code through."""
+
+import signal
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+from mockube.failure import Failure, Missing, Misused, TimedOut, Unhealthy
+
+
+class Code(IntEnum):
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    TIMEOUT = 4
+    UNHEALTHY = 5
+
+
+CODES: Final[Mapping[type[Failure], Code]] = {
+    Failure: Code.ERROR,
+    Misused: Code.USAGE,
+    Missing: Code.NOT_FOUND,
+    TimedOut: Code.TIMEOUT,
+    Unhealthy: Code.UNHEALTHY,
+}
+
+
+def code_of(failure: Failure) -> Code:
+    return next(CODES[kind] for kind in type(failure).__mro__ if kind in CODES)
+
+
+def signalled(number: signal.Signals) -> int:
+    """As shells tell that a signal has ended a command."""
+    return 128 + number

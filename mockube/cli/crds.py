@@ -1,0 +1,15 @@
+"""`mockube crds PACK`: definitions for any API server."""
+
+import argparse
+
+from apimachinery.packs.definitions import PACKS, definitions
+from mockube.cli.parsing import Parser
+
+
+def add_flags(parser: Parser) -> None:
+    parser.add_argument("pack", choices=[*PACKS], help="whose kinds")
+
+
+def run(options: argparse.Namespace) -> int:
+    print(b"---\n".join(definitions(options.pack)).decode(), end="")
+    return 0

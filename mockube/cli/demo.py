@@ -1,0 +1,18 @@
+"""`mockube demo`: the store at work."""
+
+import argparse
+import asyncio
+import sys
+
+from mockube.cli.parsing import Parser
+
+
+def add_flags(parser: Parser) -> None:
+    """There are none."""
+
+
+def run(_options: argparse.Namespace) -> int:
+    from mockube.demonstration import play  # noqa: PLC0415 - the store is for those who want to see it
+
+    asyncio.run(play(sys.stdout))
+    return 0

@@ -1,0 +1,117 @@
+"""The parser of every command: flags of the environment, and what is said when the command line makes no sense.
+
+Each flag can be set by a variable as well, `--data-dir` by `MOCKUBE_DATA_DIR`; the flag wins.
+"""
+
+import argparse
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Final, NoReturn
+
+from mockube.cli.codes import Code
+
+PREFIX: Final = "MOCKUBE_"
+YES, NO = frozenset({"1", "true", "yes"}), frozenset({"0", "false", "no"})
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors are one line; nothing is abbreviated."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def read(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        namespace: argparse.Namespace | None = None,
+    ) -> argparse.Namespace:
+        self.take(environment, given=set(_names(arguments)))
+        options, rest = self.parse_known_args([*_dashed(arguments)], namespace)
+        if rest:
+            self.error(_stranger(rest[0], [*self.flags()]))
+        return options
+
+    def flags(self) -> Iterator[str]:
+        """Of this command and of those below it, but for hidden ones."""
+        for action in self._actions:
+            if action.help != argparse.SUPPRESS:
+                yield from action.option_strings
+        for below in self._below():
+            yield from below.flags()
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(Code.USAGE, f"mockube: {message.removeprefix('argument ')} (see `{self.prog} --help`)\n")
+
+    def _below(self) -> Iterator["Parser"]:
+        for action in self._actions:
+            if isinstance(action.choices, Mapping):
+                yield from (one for one in action.choices.values() if isinstance(one, Parser))
+
+    def take(self, environment: Mapping[str, str], *, given: set[str]) -> None:
+        """What the environment says becomes the default of a flag that is not given."""
+        for action in self._actions:
+            text = environment.get(variable(action)) if action.option_strings else ""
+            if text and given.isdisjoint(action.option_strings):
+                action.default, action.required = self._value(action, text), False
+        for below in self._below():
+            below.take(environment, given=given)
+
+    def _value(self, action: argparse.Action, text: str) -> Any:
+        try:
+            return _read(action, text)
+        except (argparse.ArgumentTypeError, ValueError) as error:
+            self.error(f"{variable(action)}: {error}")
+
+
+def variable(action: argparse.Action) -> str:
+    """That sets a flag."""
+    name = max(action.option_strings, key=len)
+    return PREFIX + name.lstrip("-").replace("-", "_").upper()
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A question that may help who mistyped something; "" if nothing is like it."""
+    found = difflib.get_close_matches(word, [*known], n=1)
+    return f": did you mean {found[0]}?" if found else ""
+
+
+def _read(action: argparse.Action, text: str) -> Any:
+    if action.nargs == 0:
+        return _switch(text)
+    value = action.type(text) if callable(action.type) else text
+    if action.choices is not None and value not in action.choices:
+        raise ValueError(f'"{text}" is none of {", ".join(action.choices)}')
+    return [value] if isinstance(action.default, list) else value
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in YES | NO:
+        raise ValueError(f'"{text}" is neither true nor false')
+    return text.lower() in YES
+
+
+def _own(arguments: Sequence[str]) -> Iterator[str]:
+    """Those before `--`, which belong to no command that we run."""
+    return takewhile(lambda one: one != "--", arguments)
+
+
+def _names(arguments: Sequence[str]) -> Iterator[str]:
+    return (one.partition("=")[0].replace("_", "-") for one in _own(arguments))
+
+
+def _dashed(arguments: Sequence[str]) -> Iterator[str]:
+    """`--a_b` stands for `--a-b`, as in Kubernetes' programs."""
+    own = [*_own(arguments)]
+    for one in own:
+        name, equals, value = one.partition("=")
+        yield (name.replace("_", "-") if name.startswith("--") else name) + equals + value
+    yield from arguments[len(own) :]
+
+
+def _stranger(word: str, known: Sequence[str]) -> str:
+    name = word.partition("=")[0]
+    if name.startswith("-"):
+        return f"there is no flag {name}{nearest(name, known)}"
+    return f'"{word}" is one word too many'

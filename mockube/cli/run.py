@@ -1,0 +1,32 @@
+"""`mockube run -- CMD ...`: one command with a cluster of its own."""
+
+import argparse
+import asyncio
+import sys
+
+from apimachinery.clock import RealClock
+from mockube.cli.parsing import Parser
+from mockube.cli.shape import add_shape
+
+
+def add_flags(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
+    add_shape(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="say how long the start takes")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="CMD", help="what to run, with KUBECONFIG set"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from mockube.plane.once import run_once  # noqa: PLC0415 - it speaks HTTP
+
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+
+    def tell(what: str) -> None:
+        if options.verbose:
+            print(f"mockube: {what}", file=sys.stderr)
+
+    return asyncio.run(
+        run_once(command, nodes=options.simulate_nodes, packs=options.packs, clock=RealClock(), tell=tell)
+    )
