@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Raw, Struct
-from msgspec.json import decode
+from msgspec.json import Decoder, decode
 
 from apimachinery.schema.descriptions import Descriptions
 from apimachinery.schema.model import NO_FIELDS, Field, Shape, Type
@@ -48,6 +48,9 @@ class _Index(Struct, frozen=True):
     """By apiVersion and kind, the name of the struct."""
     structs: Mapping[str, Raw]
     """By name, the fields, not looked into yet."""
+
+
+_FIELDS = Decoder(list[_Field])
 
 
 class BuiltinSchemas:
@@ -93,7 +96,7 @@ class BuiltinSchemas:
     def _make_fields(self, struct: str) -> Mapping[str, Field]:
         if not struct:
             return NO_FIELDS
-        stored = decode(self._index.structs[struct], type=list[_Field])
+        stored = _FIELDS.decode(self._index.structs[struct])
         return MappingProxyType({field.name: self._make_field(struct, field) for field in stored})
 
     def _make_field(self, struct: str, field: _Field) -> Field:
@@ -110,8 +113,12 @@ class BuiltinSchemas:
         )
 
 
+@cache
 def load(release: str = "1.36") -> BuiltinSchemas:
-    """The built-in types of a minor release that there are facts about, else FileNotFoundError."""
+    """The built-in types of a minor release that there are facts about, else FileNotFoundError.
+
+    Once in a process: nothing about them changes, and they may be shared by all servers and threads in it.
+    """
     packed = get_data("apimachinery.schema", f"data/{release}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
     return BuiltinSchemas(decode(gzip.decompress(packed), type=_Index), Descriptions(release))

@@ -20,13 +20,25 @@ PIECE = 256 * 1024
 
 
 class Answer(web.StreamResponse):
-    """Headers are whole lines, and the body may come in as many parts as it likes."""
+    """Headers are whole lines, and the body may come in as many parts as it likes.
+
+    `retry_after` is after how many seconds the client may come again, if it is told.
+    """
 
     def __init__(
-        self, code: int, content_type: str, body: Sequence[bytes], headers: Sequence[bytes] = ()
+        self,
+        code: int,
+        content_type: str,
+        body: Sequence[bytes],
+        headers: Sequence[bytes] = (),
+        *,
+        retry_after: int = 0,
     ) -> None:
         super().__init__(status=code)
         self._lines = _usual_lines(code, content_type) + b"".join(headers)
+        if retry_after:
+            self._lines += b"Retry-After: %d\r\n" % retry_after
+        self.retry_after = retry_after
         self._parts = body
 
     @property

@@ -38,11 +38,9 @@ async def response(
 def error_response(error: Exception, warnings: Sequence[str] = ()) -> Answer:
     """An error as its Status object; one that nobody expected is logged, and told of in general words only."""
     known = _known(error)
-    headers = [*warning_headers(warnings)]
     seconds = known.details.retry_after_seconds if known.details else 0
-    if seconds:
-        headers.append(b"Retry-After: %d\r\n" % seconds)
-    return Answer(known.code, JSON, [orjson.dumps(known.status())], headers)
+    body = [orjson.dumps(known.status())]
+    return Answer(known.code, JSON, body, warning_headers(warnings), retry_after=seconds)
 
 
 def refusal(answer: web.StreamResponse) -> bytes:

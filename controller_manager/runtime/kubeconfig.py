@@ -78,7 +78,7 @@ def read(path: Path, *, master: str = "") -> Access:
 
 def _parse(path: Path) -> Mapping[str, Any]:
     try:
-        config = yaml.safe_load(path.read_bytes())
+        config = yaml.load(path.read_bytes(), yaml.CSafeLoader)
     except (OSError, yaml.YAMLError) as error:
         raise KubeconfigError(f"{path}: {error}") from error
     if not isinstance(config, dict):

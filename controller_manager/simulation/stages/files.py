@@ -3,7 +3,8 @@
 Reads files; what the documents mean stands in `document`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +20,16 @@ def load_stages(files: Iterable[Path]) -> tuple[Stage, ...]:
     """The stages of the files, and for a kind that has none there those that come with mockube, if it has some."""
     given = [stage for file in files for stage in _read(file)]
     told = {stage.kind for stage in given}
-    defaults = [stage for file in sorted(DEFAULTS.glob("*.yaml")) for stage in _read(file)]
-    return (*given, *(stage for stage in defaults if stage.kind not in told))
+    return (*given, *(stage for stage in _defaults() if stage.kind not in told))
 
 
 def of_kind(kind: str, stages: Iterable[Stage]) -> list[Stage]:
     return [stage for stage in stages if stage.kind == kind]
+
+
+@cache
+def _defaults() -> Sequence[Stage]:
+    return [stage for file in sorted(DEFAULTS.glob("*.yaml")) for stage in _read(file)]
 
 
 def _read(file: Path) -> list[Stage]:
@@ -43,7 +48,7 @@ def _read(file: Path) -> list[Stage]:
 def _documents(file: Path) -> list[Any]:
     """Every document of the file; those of a List are in its items."""
     documents: list[Any] = []
-    for tree in yaml.safe_load_all(file.read_text("utf-8")):
+    for tree in yaml.load_all(file.read_text("utf-8"), yaml.CSafeLoader):
         is_list = isinstance(tree, dict) and isinstance(tree.get("items"), list)
         documents += tree["items"] if is_list else [tree]
     return documents
