@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 from apimachinery import quantity
 from apimachinery.durations import DurationError, parse_duration
 from apimachinery.gotext import quote
+from apimachinery.names import check_dns1123_subdomain
 from apimachinery.quantity import QuantityError
 
 _TRUE, _FALSE = (
@@ -100,6 +101,19 @@ def address(text: str) -> str:
         return str(ip_address(text))
     except ValueError as error:
         raise ArgumentTypeError(f"{quote(text)} is not an IP address") from error
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """A list of names and addresses."""
+    return tuple(map(_host, words(text)))
+
+
+def _host(text: str) -> str:
+    if ":" in text:
+        return address(text)
+    if check_dns1123_subdomain(text):
+        raise ArgumentTypeError(f"{quote(text)} is neither a host's name nor an IP address")
+    return text
 
 
 def network(text: str) -> str:

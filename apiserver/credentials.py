@@ -37,10 +37,9 @@ class Credentials:
 
 def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Credentials:
     serving, authentication = config.serving, config.authentication
-    with _folder(config) as path:
-        hosts = [host for host in (serving.bind_address, address) if host]
-        server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
-        made = folder.prepare(path, server, now=now, chance=chance)
+    hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
+    server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
+    with _folder(config) as path, folder.prepared(path, server, now=now, chance=chance) as made:
         authority = made.certificate(folder.AUTHORITY)
         shown = serving.tls_cert_file or made.certificate(folder.SERVER)
         key = serving.tls_private_key_file or made.key(folder.SERVER)

@@ -8,6 +8,7 @@ from apimachinery.flags import (
     Flag,
     address,
     boolean,
+    hosts,
     natural,
     network,
     port,
@@ -45,6 +46,15 @@ class Serving:
         Path | None, Flag("the server's certificate, with its chain (generated)", Path)
     ] = None
     tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
+    tls_san: Annotated[
+        tuple[str, ...],
+        Flag(
+            "more names and addresses of the server, for its generated certificate",
+            hosts,
+            repeats=True,
+            metavar="HOSTS",
+        ),
+    ] = ()
     write_kubeconfig: Annotated[Path | None, Flag("write a kubeconfig for an administrator there", Path)] = (
         None
     )

@@ -57,8 +57,9 @@ def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
     return Subject(name="kube-apiserver", hosts=tuple(dict.fromkeys(hosts)))
 
 
-def prepare(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Folder:
-    """See to it that everything is there and good."""
+@contextmanager
+def prepared(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Iterator[Folder]:
+    """Everything is there and good, and no other server replaces it before it is read."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)
     with _locked(path):
@@ -69,7 +70,7 @@ def prepare(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Fo
                 _keep(folder, name, issuer.issue(subject))
         if not folder.key(ACCOUNTS).exists():
             write_private(folder.key(ACCOUNTS), make_key())
-    return folder
+        yield folder
 
 
 def write_private(path: Path, data: bytes) -> None:

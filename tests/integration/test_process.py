@@ -3,12 +3,14 @@
 import asyncio
 import shutil
 import signal
+import socket
 import subprocess
+from urllib.parse import urlsplit
 
 import orjson
 import pytest
 
-from tests.support.process import ApiServerProcess, client
+from tests.support.process import ApiServerProcess, client, tls
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +62,16 @@ def test_kubectl_finds_its_way(server):
     assert "kube-system" in namespaces.stdout
     services = subprocess.run([*asked, "apiservices"], capture_output=True, text=True, check=True)
     assert services.stdout.count("Local") == services.stdout.count("True") > 15
+
+
+def test_it_is_known_by_the_names_that_it_is_given(tmp_path):
+    with (
+        ApiServerProcess(tmp_path, "--tls-san=apiserver,192.0.2.7") as server,
+        socket.create_connection(("127.0.0.1", urlsplit(server.url).port)) as connection,
+        tls(server.kubeconfig).wrap_socket(connection, server_hostname="apiserver") as shown,
+    ):
+        names = shown.getpeercert()["subjectAltName"]
+    assert {("DNS", "apiserver"), ("IP Address", "192.0.2.7")} <= set(names)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -40,6 +40,13 @@ def test_without_flags_everything_is_safe_and_local():
             ("a", "b", "c"),
             id="repeated list",
         ),
+        pytest.param(
+            ["--tls-san=a.b,::1", "--tls-san=10.0.0.1"],
+            "serving",
+            "tls_san",
+            ("a.b", "::1", "10.0.0.1"),
+            id="hosts",
+        ),
         pytest.param(["--data-dir=x"], "store", "data_dir", Path("x"), id="path"),
         pytest.param(["--fsync=false"], "store", "fsync", False, id="false"),
         pytest.param(["--fsync"], "store", "fsync", True, id="a bare flag is true"),
@@ -66,6 +73,10 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(["--secure-port=x"], '--secure-port: "x" is not a whole number', id="no number"),
         pytest.param(["--secure-port=65536"], "--secure-port: 65536 is not a port", id="no port"),
         pytest.param(["--bind-address=here"], '--bind-address: "here" is not an IP address', id="no address"),
+        pytest.param(["--tls-san=a,B_"], '--tls-san: "B_" is neither a host', id="no name"),
+        pytest.param(
+            ["--tls-san=fe80:"], '--tls-san: "fe80:" is not an IP address', id="no address of the new kind"
+        ),
         pytest.param(["--request-timeout=5"], "--request-timeout: time: missing unit", id="no unit"),
         pytest.param(["--request-timeout=-5s"], "--request-timeout: -5s is less than nothing", id="negative"),
         pytest.param(["--fsync=maybe"], '--fsync: "maybe" is neither', id="neither true nor false"),

@@ -1,5 +1,6 @@
 """Certificates are made once, used as long as they are good, and kept from others' eyes."""
 
+import fcntl
 import ssl
 import stat
 from datetime import UTC, datetime, timedelta
@@ -8,7 +9,7 @@ import pytest
 from cryptography import x509
 
 from apimachinery.chance import SeededChance
-from apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepare, server_subject
+from apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepared, server_subject
 from apiserver.pki.issue import Subject
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -16,7 +17,8 @@ HOST = server_subject(["192.0.2.7"], "10.96.0.0/12")
 
 
 def make(path, *, now=NOW, subject=HOST):
-    return prepare(path, subject, now=now, chance=SeededChance())
+    with prepared(path, subject, now=now, chance=SeededChance()) as folder:
+        return folder
 
 
 def contents(path):
@@ -75,6 +77,15 @@ def test_what_is_no_longer_good_is_made_anew_by_the_same_authority(tmp_path, now
     before = contents(tmp_path)
     make(tmp_path, now=now, subject=subject)
     assert {name for name, data in contents(tmp_path).items() if data != before[name]} == anew
+
+
+def test_another_server_replaces_nothing_until_it_has_been_read(tmp_path):
+    with (
+        prepared(tmp_path, HOST, now=NOW, chance=SeededChance()),
+        (tmp_path / ".lock").open() as lock,
+        pytest.raises(BlockingIOError),
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_an_authority_that_has_expired_is_not_replaced_behind_anybodys_back(tmp_path):
