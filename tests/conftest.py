@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support import backends
 
-pytest_plugins = ["tests.support.etcd_fixtures"]
+pytest_plugins = ["tests.support.etcd_fixtures", "tests.support.page_summary"]
 
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, stateful_step_count=30, **PATIENT)

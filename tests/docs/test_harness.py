@@ -1,0 +1,126 @@
+"""What follows the pages would notice if one of them were wrong."""
+
+import pytest
+
+from tests.support.alike import alike
+from tests.support.pages import Command, File, Program, blocks, steps
+from tests.support.terminal import NotAsShown, Terminal
+
+PAGE = """# A page
+
+```yaml
+# shop/web.yaml
+kind: Pod
+```
+
+```console
+$ cat shop/web.yaml
+# shop/web.yaml
+kind: Pod
+$ echo 'one
+> two'
+one
+> two
+```
+
+```console
+$ echo whatever
+$ echo a \\
+  b
+```
+
+*Not run by the tests: it needs a
+submarine.*
+
+```console
+$ dive
+```
+
+```python
+print(1)
+```
+
+```text
+1
+```
+"""
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    opened = Terminal(tmp_path / "home")
+    yield opened
+    opened.close()
+
+
+def test_a_page_is_a_script():
+    assert list(steps(PAGE)) == [
+        File(name="shop/web.yaml", text="# shop/web.yaml\nkind: Pod\n"),
+        Command(line=9, text="cat shop/web.yaml", shown="# shop/web.yaml\nkind: Pod\n"),
+        Command(line=12, text="echo 'one\n> two'", shown="one\n> two\n"),
+        Command(line=19, text="echo whatever", shown=None),
+        Command(line=20, text="echo a \\\n  b", shown=None),
+        Program(line=31, text="print(1)\n", shown="1\n"),
+    ]
+    assert [block.not_run for block in blocks(PAGE) if block.not_run] == ["it needs a submarine"]
+
+
+def test_a_session_without_a_prompt_is_refused():
+    with pytest.raises(ValueError, match=r"^line 1: a session begins with"):
+        list(steps("```console\nmake up\n```\n"))
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        pytest.param("a   1s\n", "a     2m10s\n", id="ages and the columns that they widen"),
+        pytest.param("ready after 0.8 s", "ready after 12.25 s", id="measured times"),
+        pytest.param("web-7887448d46-cxx7n", "web-7887448d46-zzzz9", id="ends of generated names"),
+        pytest.param("10.244.3.1   node-3", "10.244.1.1   node-1", id="where a pod was placed"),
+        pytest.param("at https://127.0.0.1:6443", "at https://127.0.0.1:40123", id="ports"),
+        pytest.param("a\n...\nz", "a\nb\nc\nz", id="lines left out"),
+        pytest.param("a\n...\nz", "a\nz", id="no line left out"),
+        pytest.param("it ... z", "it is so, z", id="words left out"),
+    ],
+)
+def test_what_differs_from_run_to_run_is_allowed(shown, printed):
+    assert alike(shown, printed)
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        pytest.param("web   3/3", "web   2/3", id="a number"),
+        pytest.param("web-7887448d46-cxx7n", "web-7887448d47-cxx7n", id="the hash of a template"),
+        pytest.param("node-1   Ready", "node-2   Ready", id="a node"),
+        pytest.param("a\n", "a\nb\n", id="more lines"),
+        pytest.param("it ... z", "it is\nso, z", id="lines where words are left out"),
+        pytest.param("", "error", id="something instead of nothing"),
+    ],
+)
+def test_everything_else_is_not(shown, printed):
+    assert not alike(shown, printed)
+
+
+def test_commands_share_a_shell(terminal):
+    for command, shown in (
+        ("mkdir there && cd there && export COLOUR=blue", None),
+        ("basename $PWD; echo $COLOUR", "there\nblue"),
+        ("(echo no; exit 3)", "no"),
+        ("echo $?", "3"),
+    ):
+        terminal.type(command, shown)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        pytest.param("echo 2", "1", id="something else is printed"),
+        pytest.param("echo 1; echo oh >&2", "1", id="a complaint besides"),
+        pytest.param("false", None, id="it fails where nobody looks at what it prints"),
+        pytest.param("false", "", id="it fails and prints nothing"),
+    ],
+)
+def test_a_command_that_does_something_else_is_seen(terminal, command, shown):
+    with pytest.raises(NotAsShown):
+        terminal.type(command, shown)

@@ -1,0 +1,46 @@
+"""Whether something printed is what a page shows: the same to the letter, but for what differs from run to run.
+
+What may differ has a name here. `...` on a line of its own stands for any lines, within a line for any characters.
+"""
+
+import difflib
+import re
+from typing import Final
+
+ALLOWANCES: Final = (
+    ("measured times", r"\b\d+(?:\.\d+)? ?m?s\b", "TIME"),
+    ("ages", r"\b(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+[smhd]\b", "TIME"),
+    ("moments", r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "MOMENT"),
+    ("heads of lines in a log", r"^([IWE])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \w+\.py:\d+\]", r"\1LOG]"),
+    ("uids", r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
+    ("ends of generated names", r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
+    ("ports of this machine", r"(127\.0\.0\.1|localhost):\d+", r"\1:PORT"),
+    ("addresses in the cluster", r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
+    ("where a pod was placed", r"ADDRESS +node-\d+", "ADDRESS NODE"),
+    ("versions of a resource", r"(resourceVersion\W+)\d+", r"\1VERSION"),
+    ("ids of processes", r"\bpid \d+", "pid PID"),
+    ("the version of kubectl", r"(Client|Kustomize) Version: v\S+", r"\1 Version: VERSION"),
+    ("widths of columns", r"[ \t]+", " "),
+    ("blanks at the end", r" $", ""),
+)
+
+
+def alike(shown, printed):
+    return re.fullmatch("".join(map(_pattern, _lines(shown))), "".join(_lines(printed))) is not None
+
+
+def difference(shown, printed):
+    """For a person, without what may differ."""
+    return "".join(difflib.unified_diff(_lines(shown), _lines(printed), "shown\n", "printed\n"))
+
+
+def _lines(text):
+    for _, pattern, instead in ALLOWANCES:
+        text = re.sub(pattern, instead, text, flags=re.MULTILINE)
+    return [f"{line}\n" for line in text.strip("\n").split("\n")]
+
+
+def _pattern(line):
+    if line.strip() == "...":
+        return "(?:[^\n]*\n)*"
+    return "[^\n]*".join(map(re.escape, line.split("...")))

@@ -1,0 +1,15 @@
+"""A pytest plugin: the summary says how much of the documents was followed, and what was not, with its reasons."""
+
+from collections import Counter
+
+
+def pytest_terminal_summary(terminalreporter):
+    told = [item for report in terminalreporter.stats.get("passed", ()) for item in report.user_properties]
+    steps = Counter(what for name, what in told if name == "step")
+    not_run = Counter(reason for name, reason in told if name == "block not run")
+    if steps:
+        terminalreporter.write_line(
+            f"documents: {steps['Command']} commands and {steps['Program']} programs came out as they are shown"
+        )
+    for reason, count in sorted(not_run.items()):
+        terminalreporter.write_line(f"documents: {count} not run: {reason}")
