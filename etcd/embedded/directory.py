@@ -10,12 +10,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from etcd.embedded import snapshot as snapshots
 from etcd.embedded.disk import Disk, named, remove_unfinished
 from etcd.embedded.lock import DirectoryLock
 from etcd.embedded.mvcc import FIRST_REVISION
 from etcd.embedded.recovery import Recovery
-from etcd.embedded.segment import FIRST_SEGMENT, Opening, create_segment
+from etcd.embedded.segment import FIRST_SEGMENT, Opening, create_segment, segment_paths
+from etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
 from etcd.embedded.wal import Log
+from etcd.kv import Revision
 
 
 class DataDirectory(Struct, frozen=True, kw_only=True):
@@ -44,6 +47,29 @@ def open_directory(path: Path, disk: Disk, *, segment_bytes: int) -> DataDirecto
         lock.release()
         raise
     return DataDirectory(path=path, disk=disk, lock=lock, log=log, found=found)
+
+
+def is_new(path: Path) -> bool:
+    """Whether no store has been begun there."""
+    return not path.is_dir() or not (segment_paths(path) or snapshot_paths(path))
+
+
+def begin_after(path: Path, revision: Revision, disk: Disk) -> None:
+    """Begin a store in a new directory that counts on from a revision, as one does that forgot all before it."""
+    lock = take_directory(path)
+    try:
+        assert is_new(path), "its revisions are told already"
+        remove_unfinished(path)
+        openings, _ = _begin_log(path, disk)
+        snapshot = SnapshotWriter(disk, path, snapshots.Opening(revision, openings[0].number))
+        try:
+            snapshot.begin()
+            snapshot.finish((), {})
+        except BaseException:
+            snapshot.abandon()
+            raise
+    finally:
+        lock.release()
 
 
 def take_directory(path: Path) -> DirectoryLock:

@@ -32,6 +32,7 @@ from etcd.kv import (
     Target,
     Txn,
     TxnResult,
+    prefix_end,
 )
 
 FIRST_REVISION: Revision = 1
@@ -129,6 +130,15 @@ class Mvcc:
         """Everything that existed at a revision, in byte order, while the store goes on; sweeping must not pass it."""
         return self._versions.walk(revision)
 
+    def changes(
+        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
+    ) -> list[Put | Delete]:
+        """What makes the keys with a prefix the wanted ones and no others, but for those that are spared."""
+        staying = {put.key for put in wanted}
+        present = self._versions.keys(prefix, prefix_end(prefix))
+        gone = [key for key in present if key not in staying and not spared(key)]
+        return [*(Delete(key=key) for key in gone), *(put for put in wanted if not self._is_so(put))]
+
     def events(self, first: Revision, last: Revision) -> Sequence[Sequence[Event]]:
         """What each of the revisions first..last changed, with previous values; `first` is at least `first_watchable`."""
         return self._log[first - self._swept - 1 : last - self._swept]
@@ -138,6 +148,10 @@ class Mvcc:
         """The oldest revision a watch may start at."""
         nothing_lost = self._swept == FIRST_REVISION and self.compact_revision <= FIRST_REVISION
         return HEAD if nothing_lost else max(self.compact_revision, self._swept + 1)
+
+    def _is_so(self, put: Put) -> bool:
+        kv = self._versions.get(put.key)
+        return kv is not None and kv.value == put.value and kv.lease == put.lease
 
     def _readable(self, revision: Revision, head: Revision) -> Revision:
         if revision <= HEAD:

@@ -99,6 +99,19 @@ class EmbeddedStore:
         finally:
             await self._settle()
 
+    async def rewrite(
+        self, prefix: bytes, wanted: Sequence[Put], *, spared: Callable[[bytes], bool]
+    ) -> Revision:
+        """Make the keys with a prefix these and no others, but for those that are spared, in one revision of any size.
+
+        What is so already does not change. No other request comes in between, and none is answered meanwhile.
+        """
+        self._check_open()
+        try:
+            return self._core.txn(Txn(then=self._core.changes(prefix, wanted, spared))).revision
+        finally:
+            await self._settle()
+
     async def watch(self, request: WatchRequest) -> StoreWatch:
         self._check_open()
         watch = StoreWatch(self._hub, self._core, request)

@@ -1,0 +1,139 @@
+"""The file of a store's keys at one revision: gzip over lines of JSON, so that zcat, jq and diff can read it.
+
+    {"format":"mockube-snapshot","version":1,"prefix":"/registry/","revision":812,"taken":"2030-01-01T00:00:00Z"}
+    {"key":"/registry/namespaces/default","value":{"kind":"Namespace",…}}      keys in byte order
+    {"key":"/registry/events/default/a.1","value":{…},"ttl":3600}              ends by itself after so many seconds
+    {"count":2,"sha256":"…"}                                                   of all lines before, as they stand there
+
+A value that is not a JSON object on one line, such as protobuf, stands as "value_base64"; so does a key that is not
+UTF-8, as "key_base64". A value is given back byte for byte. Pure: knows no store and no file.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from etcd.kv import KeyValue
+
+FORMAT: Final = "mockube-snapshot"
+VERSION: Final = 1
+
+
+class Unreadable(Exception):
+    """A line is not as this format has it; the message says what is wrong."""
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    format: str
+    version: int
+    prefix: str
+    """What all keys begin with."""
+    revision: int
+    """Of the store when it was read."""
+    taken: str
+    """When that was; for people."""
+
+
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
+    key: bytes
+    value: bytes
+    ttl: int = 0
+    """Seconds after which the key ends by itself; 0: never."""
+
+
+class Closing(Struct, frozen=True, kw_only=True):
+    count: int
+    sha256: str
+
+
+class _Line(Struct, frozen=True, kw_only=True):
+    """An entry, or the closing: the one that has a count."""
+
+    key: str = ""
+    key_base64: str = ""
+    value: Raw = Raw()
+    value_base64: str = ""
+    ttl: int = 0
+    count: int | None = None
+    sha256: str = ""
+
+
+_encode = msgspec.json.Encoder().encode
+_lines = msgspec.json.Decoder(_Line)
+_openings = msgspec.json.Decoder(Opening)
+_raws = msgspec.json.Decoder(Raw)
+
+
+def opening_line(prefix: bytes, revision: int, taken: str) -> bytes:
+    opening = Opening(format=FORMAT, version=VERSION, prefix=prefix.decode(), revision=revision, taken=taken)
+    return _encode(opening) + b"\n"
+
+
+def entry_line(kv: KeyValue, ttl: int) -> bytes:
+    lasting = {"ttl": ttl} if ttl else {}
+    return _encode({**_key(kv.key), **_value(kv.value), **lasting}) + b"\n"
+
+
+def closing_line(count: int, sha256: str) -> bytes:
+    return _encode(Closing(count=count, sha256=sha256)) + b"\n"
+
+
+def read_opening(line: bytes) -> Opening:
+    try:
+        opening = _openings.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable("is no snapshot of mockube") from error
+    if opening.format != FORMAT:
+        raise Unreadable("is no snapshot of mockube")
+    if opening.version != VERSION:
+        raise Unreadable(f"is a snapshot of format {opening.version}; this mockube reads format {VERSION}")
+    return opening
+
+
+def read_line(line: bytes) -> Entry | Closing:
+    try:
+        found = _lines.decode(line)
+        if found.count is not None:
+            return Closing(count=found.count, sha256=found.sha256)
+        key = _from_base64(found.key_base64) if found.key_base64 else found.key.encode()
+        value = _from_base64(found.value_base64) if found.value_base64 else bytes(found.value)
+    except (msgspec.DecodeError, UnicodeError, binascii.Error) as error:
+        raise Unreadable("is damaged") from error
+    if not key:
+        raise Unreadable("is damaged")
+    return Entry(key=key, value=value, ttl=found.ttl)
+
+
+def _key(key: bytes) -> Mapping[str, str]:
+    try:
+        return {"key": key.decode()}
+    except UnicodeDecodeError:
+        return {"key_base64": _base64(key)}
+
+
+def _value(value: bytes) -> Mapping[str, Raw | str]:
+    return {"value": Raw(value)} if _is_one_line_object(value) else {"value_base64": _base64(value)}
+
+
+def _is_one_line_object(value: bytes) -> bool:
+    """Whether the value, put into a line as it stands, is what a reader of JSON finds there."""
+    if value[:1] != b"{" or value[-1:] != b"}" or b"\n" in value:
+        return False
+    try:
+        value.decode()
+        _raws.decode(value)
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return False
+    return True
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)

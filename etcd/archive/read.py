@@ -1,0 +1,87 @@
+"""Read a store's file: all of it is looked at before any of it is used."""
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Final
+
+from msgspec import Struct
+
+from etcd.archive.lines import Closing, Entry, Opening, Unreadable, read_line, read_opening
+
+LONGEST: Final = 1 << 24
+"""Bytes of a line: far more than any store takes for a key and its value. What has more is no such file."""
+
+
+class BadArchive(Exception):
+    """The file is not as it was written, or is another kind of file. The message names it."""
+
+
+class Archive(Struct, frozen=True, kw_only=True):
+    """A file that is whole."""
+
+    file: BinaryIO
+    name: str
+    """How people know the file."""
+    opening: Opening
+    count: int
+
+    @property
+    def root(self) -> bytes:
+        return self.opening.prefix.encode()
+
+    def entries(self) -> Iterator[Entry]:
+        """From the first to the last, read anew at each call."""
+        with _named(self.name), _lines(self.file) as lines:
+            next(lines)
+            for line in lines:
+                found = read_line(line)
+                if isinstance(found, Entry):
+                    yield found
+
+
+def check(file: BinaryIO, name: str) -> Archive:
+    """The archive in a file that can be read more than once; `BadArchive` unless every byte is as it was written."""
+    with _named(name), _lines(file) as lines:
+        return _check(file, name, lines)
+
+
+def _check(file: BinaryIO, name: str, lines: Iterator[bytes]) -> Archive:
+    first = next(lines, b"")
+    opening, digest = read_opening(first), hashlib.sha256(first)
+    root, last = opening.prefix.encode(), b""
+    for count, line in enumerate(lines):
+        found = read_line(line)
+        if isinstance(found, Closing):
+            if next(lines, b"") or (found.count, found.sha256) != (count, digest.hexdigest()):
+                raise Unreadable("is damaged")
+            return Archive(file=file, name=name, opening=opening, count=count)
+        if found.key <= last or not found.key.startswith(root):
+            raise Unreadable("is damaged: its keys are not in order, or not of the store that it names")
+        last = found.key
+        digest.update(line)
+    raise Unreadable("ends too early: it was cut off")
+
+
+@contextmanager
+def _lines(file: BinaryIO) -> Iterator[Iterator[bytes]]:
+    file.seek(0)
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        yield iter(lambda: unpacked.readline(LONGEST), b"")
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """What is wrong is told with the name of the file."""
+    try:
+        yield
+    except gzip.BadGzipFile as error:
+        raise BadArchive(f"{name} is no snapshot of mockube, or is damaged") from error
+    except EOFError as error:
+        raise BadArchive(f"{name} ends too early: it was cut off") from error
+    except zlib.error as error:
+        raise BadArchive(f"{name} is damaged") from error
+    except Unreadable as error:
+        raise BadArchive(f"{name} {error}") from error

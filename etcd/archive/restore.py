@@ -1,0 +1,135 @@
+"""Put what a file holds into a store, instead of what is there.
+
+A store of ours takes all of it in one revision, so nobody ever sees half of it. An etcd has to be told in many
+transactions: as long as they are under way a mark says so, and who finds the mark later knows that they never ended.
+
+What is restored is a change like any other: every key that is put gets a new revision, higher than any that was told
+before, and a watch that goes on from an old one is told all that happened. What is the same already is not put again
+where all is done at once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from etcd.archive.lines import Entry
+from etcd.archive.mark import mark_of
+from etcd.archive.read import Archive
+from etcd.embedded.store import EmbeddedStore
+from etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
+
+KEYS_OF_A_LEASE: Final = 1_000
+"""As upstream shares leases: one that ends deletes all of its keys in one revision."""
+OPERATIONS: Final = 100
+"""Of one transaction; etcd takes 128 at most."""
+BYTES: Final = 1 << 20
+"""Of keys and values in one transaction; etcd takes half as much again."""
+
+
+class NotEmpty(Exception):
+    """There are keys in the store that would be lost."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"the store holds {count} objects: say --replace to lose them for those of the snapshot"
+        )
+        self.count = count
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where in a store the keys go."""
+
+    root: bytes
+    """What they begin with there, whatever it was where they come from."""
+    spared: Sequence[bytes] = ()
+    """Folders below it that are left as they are: nothing is put there and nothing deleted."""
+
+    def of(self, archive: Archive, entry: Entry) -> bytes:
+        return self.root + entry.key.removeprefix(archive.root)
+
+    def intervals(self) -> Iterator[tuple[bytes, bytes]]:
+        """Of the keys that are not spared."""
+        start = self.root
+        for folder in sorted(self.root + folder for folder in self.spared):
+            yield start, folder
+            start = prefix_end(folder)
+        yield start, prefix_end(self.root)
+
+    def spares(self, key: bytes) -> bool:
+        return any(key.startswith(self.root + folder) for folder in self.spared)
+
+
+async def restore(kv: KV, archive: Archive, place: Place, *, replace: bool) -> Revision:
+    """Answers with the revision that all of it is at; `NotEmpty` if something is there and `replace` was not said."""
+    if not replace and (count := await _count(kv, place)):
+        raise NotEmpty(count)
+    if isinstance(kv, EmbeddedStore):
+        return await _at_once(kv, archive, place)
+    return await _bit_by_bit(kv, archive, place)
+
+
+async def _count(kv: KV, place: Place) -> int:
+    counted = [Range(key=key, range_end=end, count_only=True) for key, end in place.intervals()]
+    return sum([(await kv.range(one)).count for one in counted])
+
+
+async def _at_once(store: EmbeddedStore, archive: Archive, place: Place) -> Revision:
+    entries = await asyncio.to_thread(list, archive.entries())
+    puts = [put async for put in _puts(store, entries, archive, place)]
+    return await store.rewrite(place.root, puts, spared=place.spares)
+
+
+async def _bit_by_bit(kv: KV, archive: Archive, place: Place) -> Revision:
+    mark = mark_of(place.root)
+    await kv.put(Put(key=mark, value=archive.name.encode()))
+    for key, range_end in place.intervals():
+        await kv.delete(Delete(key=key, range_end=range_end))
+    puts = _puts(kv, archive.entries(), archive, place)
+    async for some in _portions(puts):
+        await kv.txn(Txn(then=some))
+    revision = (await kv.delete(Delete(key=mark))).revision
+    await kv.compact(revision)
+    return revision
+
+
+async def _puts(kv: KV, entries: Iterable[Entry], archive: Archive, place: Place) -> AsyncIterator[Put]:
+    leases = _Leases(kv)
+    for entry in entries:
+        key = place.of(archive, entry)
+        if not place.spares(key):
+            yield Put(key=key, value=entry.value, lease=await leases.of(entry.ttl))
+
+
+async def _portions(puts: AsyncIterator[Put]) -> AsyncIterator[Sequence[Put]]:
+    """As many in one as a transaction takes."""
+    portion: list[Put] = []
+    size = 0
+    async for put in puts:
+        weight = len(put.key) + len(put.value)
+        if portion and (len(portion) == OPERATIONS or size + weight > BYTES):
+            yield portion
+            portion, size = [], 0
+        portion.append(put)
+        size += weight
+    if portion:
+        yield portion
+
+
+class _Leases:
+    """Leases for what ends by itself: one for many keys that last equally long. Their time begins with the restoring."""
+
+    def __init__(self, kv: KV) -> None:
+        self._kv = kv
+        self._open: dict[int, tuple[LeaseId, int]] = {}
+        """The lease for the next key that lasts so long, and how many more it may hold."""
+
+    async def of(self, ttl: int) -> LeaseId:
+        if not ttl:
+            return NO_LEASE
+        lease, room = self._open.get(ttl, (NO_LEASE, 0))
+        if not room:
+            lease, room = (await self._kv.grant(ttl)).id, KEYS_OF_A_LEASE
+        self._open[ttl] = (lease, room - 1)
+        return lease

@@ -1,0 +1,37 @@
+"""Stores' files in tests: made, read as lines, and harmed."""
+
+import gzip
+import io
+
+from etcd.archive.read import check
+from etcd.archive.write import archive
+from etcd.kv import Put
+
+ROOT = b"/registry/"
+TAKEN = "2030-01-01T00:00:00Z"
+NAME = "saved.gz"
+
+
+async def saved(kv, root=ROOT):
+    """The file's bytes."""
+    return b"".join([piece async for piece in archive(kv, root, taken=TAKEN)])
+
+
+def opened(data):
+    return check(io.BytesIO(data), NAME)
+
+
+def lines(data):
+    """All of the file's lines."""
+    return gzip.decompress(data).splitlines(keepends=True)
+
+
+def entries(data):
+    """What of the file does not depend on the store's revision."""
+    return lines(data)[1:-1]
+
+
+async def fill(kv, content):
+    """`content` is values by keys, below the root."""
+    for key, value in content.items():
+        await kv.put(Put(key=ROOT + key, value=value))

@@ -1,0 +1,153 @@
+"""What is restored how: refused, all at once, or bit by bit with a mark; and what a watch is told of it."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from etcd.archive.mark import HalfRestored, mark_of
+from etcd.archive.restore import BYTES, NotEmpty, Place, restore
+from etcd.archive.write import archive
+from etcd.embedded.directory import begin_after, is_new
+from etcd.embedded.disk import Disk
+from etcd.embedded.durable import DurableStore
+from etcd.embedded.memory import MemoryStore
+from etcd.errors import Unavailable
+from etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
+from tests.support.archives import ROOT, TAKEN, entries, fill, opened, saved
+from tests.support.turns import turns
+
+PLACE = Place(root=ROOT)
+CONTENT = {b"pods/a": b'{"a":1}', b"pods/b": b'{"b":1}', b"leases/kube-system/x": b'{"l":1}'}
+
+
+async def data_of(content):
+    store = MemoryStore(clock=SteppedClock())
+    await fill(store, content)
+    return await saved(store)
+
+
+async def test_a_store_with_keys_is_replaced_only_when_that_is_said(store):
+    await fill(store, {b"pods/c": b"{}"})
+    data = await data_of(CONTENT)
+    with pytest.raises(NotEmpty, match="holds 1 objects"):
+        await restore(store, opened(data), PLACE, replace=False)
+    await restore(store, opened(data), PLACE, replace=True)
+    assert entries(await saved(store)) == entries(data)
+
+
+async def test_what_is_spared_is_no_reason_to_refuse_and_stays(store):
+    await fill(store, {b"leases/kube-system/x": b"mine"})
+    place = Place(root=ROOT, spared=(b"leases/kube-system/",))
+    await restore(store, opened(await data_of(CONTENT)), place, replace=False)
+    found = (await store.range(Range(key=ROOT, range_end=prefix_end(ROOT), keys_only=True))).kvs
+    assert [kv.key.removeprefix(ROOT) for kv in found][-2:] == [b"pods/a", b"pods/b"]
+    assert b"mine" in [kv.value for kv in (await store.range(Range(key=ROOT + b"leases/kube-system/x"))).kvs]
+
+
+async def test_a_watch_is_told_of_one_revision_in_which_only_what_differs_has_changed():
+    store = MemoryStore(clock=SteppedClock())
+    await fill(store, CONTENT)
+    data = await saved(store)
+    await fill(store, {b"pods/b": b'{"b":2}', b"pods/c": b"{}"})
+    before = (await store.status()).revision
+    async with await store.watch(WatchRequest(key=ROOT, range_end=prefix_end(ROOT))) as watch:
+        await restore(store, opened(data), PLACE, replace=True)
+        batch = await anext(watch)
+    assert batch.revision == before + 1
+    assert [(event.kind, event.kv.key) for event in batch.events] == [
+        (EventKind.DELETE, ROOT + b"pods/c"),
+        (EventKind.PUT, ROOT + b"pods/b"),
+    ]
+
+
+async def test_another_prefix_takes_what_was_saved_under_its_own(store):
+    await restore(store, opened(await data_of(CONTENT)), Place(root=b"/other/"), replace=True)
+    assert (await store.range(Range(key=b"/other/pods/a"))).kvs[0].value == CONTENT[b"pods/a"]
+
+
+async def test_more_than_one_transaction_takes(store):
+    large = {b"large/%d" % number: b"x" * (BYTES // 3) for number in range(5)}
+    many = {b"many/%04d" % number: b"{}" for number in range(250)}
+    data = await data_of(large | many)
+    await restore(store, opened(data), PLACE, replace=True)
+    assert entries(await saved(store)) == entries(data)
+
+
+async def test_what_lasts_a_while_ends_after_its_time_begun_anew():
+    clock = SteppedClock()
+    source, target = MemoryStore(clock=clock), MemoryStore(clock=clock)
+    lease = (await source.grant(60)).id
+    await source.put(Put(key=ROOT + b"events/e", value=b"{}", lease=lease))
+    clock.advance(50)
+    await restore(target, opened(await saved(source)), PLACE, replace=False)
+    clock.advance(59)
+    await turns(1)
+    assert (await target.range(Range(key=ROOT + b"events/e"))).count == 1
+    async with await target.watch(WatchRequest(key=ROOT + b"events/e")) as watch:
+        clock.advance(1)
+        assert (await anext(watch)).events[0].kind is EventKind.DELETE
+
+
+class Breaking:
+    """A store of another kind than ours, which fails at one of its transactions."""
+
+    def __init__(self, kv, last):
+        self._kv = kv
+        self._left = last
+
+    def __getattr__(self, name):
+        return getattr(self._kv, name)
+
+    async def txn(self, request):
+        self._left -= 1
+        if self._left < 0:
+            raise Unavailable("gone")
+        return await self._kv.txn(request)
+
+
+async def test_a_restoring_that_breaks_off_leaves_a_store_that_says_so():
+    store, data = (
+        MemoryStore(clock=SteppedClock()),
+        await data_of({b"pods/%03d" % n: b"{}" for n in range(250)}),
+    )
+    with pytest.raises(Unavailable):
+        await restore(Breaking(store, last=1), opened(data), PLACE, replace=False)
+    with pytest.raises(HalfRestored, match=r"from saved\.gz"):
+        await saved(store)
+    await restore(Breaking(store, last=10**6), opened(data), PLACE, replace=True)
+    assert entries(await saved(store)) == entries(data)
+    assert (await store.range(Range(key=mark_of(ROOT)))).count == 0
+
+
+async def test_a_new_directory_counts_on_from_a_revision(tmp_path):
+    path = tmp_path / "store"
+    assert is_new(path)
+    begin_after(path, 5_000, Disk(fsync=False))
+    assert not is_new(path)
+    for _ in range(2):
+        store = await DurableStore.open(path, clock=SteppedClock(), disk=Disk(fsync=False))
+        revision = (await store.status()).revision
+        await store.put(Put(key=b"/registry/a", value=b"{}"))
+        await store.close()
+    assert revision == 5_001
+
+
+async def test_what_was_restored_at_once_is_there_after_a_restart(tmp_path):
+    data, disk = await data_of(CONTENT), Disk(fsync=False)
+    store = await DurableStore.open(tmp_path, clock=SteppedClock(), disk=disk)
+    await fill(store, {b"pods/z": b"{}"})
+    await restore(store, opened(data), PLACE, replace=True)
+    await store.close()
+    again = await DurableStore.open(tmp_path, clock=SteppedClock(), disk=disk)
+    assert entries(await saved(again)) == entries(data)
+    await again.close()
+
+
+async def test_a_file_says_what_was_there_at_one_revision_while_the_store_goes_on(store, monkeypatch):
+    monkeypatch.setattr("etcd.archive.write.PAGE", 10)
+    await fill(store, {b"pods/%03d" % number: b'{"n":1}' for number in range(50)})
+    before = entries(await saved(store))
+    pieces = []
+    async for piece in archive(store, ROOT, taken=TAKEN):
+        pieces.append(piece)
+        await fill(store, {b"pods/%03d" % number: b'{"n":%d}' % len(pieces) for number in range(0, 60, 7)})
+    assert entries(b"".join(pieces)) == before
