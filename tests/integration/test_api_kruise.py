@@ -258,6 +258,7 @@ async def test_a_template_may_give_way_to_one_of_another_kind(client):
         pytest.param({"selector": {}}, "empty selector is invalid for cloneset", id="selector"),
         pytest.param({"template": pod_template(restartPolicy="Never")}, 'spec.template.spec.restartPolicy: Unsupported value: "Never"', id="restarts"),
         pytest.param({"template": pod_template(activeDeadlineSeconds=5)}, "activeDeadlineSeconds in cloneset is not Supported", id="deadline"),
+        pytest.param({"minReadySeconds": 9, "progressDeadlineSeconds": 9}, "spec.progressDeadlineSeconds: Invalid value: 9: must be greater than minReadySeconds", id="progress"),
         pytest.param({"scaleStrategy": {"podsToDelete": ["p", "p"]}}, "duplicated items [p]", id="a pod twice"),
         pytest.param({"scaleStrategy": {"podsToDelete": ["p"]}}, 'find pod p failed: Pod "p" not found', id="no pod"),
         pytest.param({"updateStrategy": {"type": "Foo"}}, "must be 'ReCreate', InPlaceIfPossible or 'InPlaceOnly'", id="type"),

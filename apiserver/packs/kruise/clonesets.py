@@ -23,6 +23,7 @@ View: TypeAlias = Mapping[str, Any]
 RECREATE, IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY = "ReCreate", "InPlaceIfPossible", "InPlaceOnly"
 MAX_UNAVAILABLE: Final = "20%"
 PODS: Final = GroupResource("", "pods")
+_NO_DEADLINE: Final = 2**31 - 1
 _SPEC: Final = ROOT.child("spec")
 
 
@@ -47,9 +48,18 @@ def check(backend: Backend, new: View, old: View | None) -> Iterator[FieldError]
     spec, before = new["spec"], old and old["spec"]
     if spec["replicas"] < 0:
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
+    yield from _check_deadline(spec, _SPEC.child("progressDeadlineSeconds"))
     yield from check_own_template(spec, before, _with_claims(spec), ("cloneset", "cloneset"))
     yield from _check_pods_to_delete(backend, new, old)
     yield from _check_strategy(spec["updateStrategy"], spec["replicas"], _SPEC.child("updateStrategy"))
+
+
+def _check_deadline(spec: View, path: Path) -> Iterable[FieldError]:
+    """No set makes progress before its pods can be available."""
+    seconds = spec.get("progressDeadlineSeconds")
+    if seconds in (None, _NO_DEADLINE) or seconds > spec.get("minReadySeconds", 0):
+        return ()
+    return (errors.invalid(path, seconds, "must be greater than minReadySeconds"),)
 
 
 # --- what pods are made of
