@@ -117,6 +117,27 @@ async def test_a_pod_that_is_held_goes_when_its_holder_lets_go(story):
     assert sorted(await story.pods()) == ["web-0"]
 
 
+async def test_a_pod_that_is_held_before_it_changes_is_out_of_service_where_the_hook_says_so(story):
+    held = template()
+    held["metadata"]["labels"]["held"] = "yes"
+    hook = {"inPlaceUpdate": {"labelsHandler": {"held": "yes"}, "markPodNotReady": True}}
+    await story.create(replicas=1, template=held, lifecycle=hook, updateStrategy=in_place())
+    await story.until(story.rolled_out)
+    await story.patch({"template": {"spec": {"containers": [{"name": "c", "image": "a:2"}]}}})
+    await story.manager.step(10)
+    assert (await ready_and_state(story, "web-0")) == ("False", "PreparingUpdate")
+    await story.server.patch(f"{NAMESPACE}/pods/web-0", {"metadata": {"labels": {"held": None}}})
+    await story.manager.step(10)
+    assert (await ready_and_state(story, "web-0")) == ("True", "Updated")
+    assert images(await story.pods()) == {"web-0": "a:2"}
+
+
+async def ready_and_state(story, name):
+    pod = (await story.pods())[name]
+    ready = {it["type"]: it["status"] for it in pod["status"]["conditions"]}["Ready"]
+    return ready, pod["metadata"]["labels"]["lifecycle.apps.kruise.io/state"]
+
+
 async def test_storage_goes_with_a_pod_whose_number_is_reserved(story):
     storage_class = {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"}
     await story.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)

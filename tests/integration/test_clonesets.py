@@ -208,6 +208,24 @@ async def test_a_hook_holds_a_pod(story):
     await story.until(story.rolled_out)
 
 
+async def test_a_pod_that_is_prepared_for_its_end_is_out_of_service_where_the_hook_says_so(story):
+    hook = {"preDelete": {"finalizersHandler": ["example.com/drain"], "markPodNotReady": True}}
+    held = {**template(), "metadata": {"labels": {"app": "web"}, "finalizers": ["example.com/drain"]}}
+    await story.create(replicas=2, lifecycle=hook, template=held)
+    await story.until(story.rolled_out)
+    await story.patch({"replicas": 1})
+    await story.manager.step(5)
+    assert sorted(await story.states()) == ["Normal", "PreparingDelete"]
+    (waiting,) = {*await story.pods()} - {*await story.serving()}
+    (gate,) = [
+        it for it in (await story.pods())[waiting]["status"]["conditions"] if it["type"] == "KruisePodReady"
+    ]
+    assert (gate["status"], gate["message"]) == ("False", '[{"userAgent":"Lifecycle","key":"preDeleteHook"}]')
+    await story.server.patch(f"{NAMESPACE}/pods/{waiting}", {"metadata": {"finalizers": None}})
+    await story.until(story.rolled_out)
+    assert waiting not in await story.pods()
+
+
 async def test_pods_that_are_named_go_and_then_their_names(story):
     await story.create(replicas=3)
     await story.until(story.rolled_out)

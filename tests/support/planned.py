@@ -101,6 +101,10 @@ class World:
         self._carry_out(plan.last(error))
         return self.done[before:], error
 
+    def begin(self, key, actions):
+        """Carry out only the first actions of one plan, as a manager does that is refused the next one, or dies."""
+        self._carry_out(self.plan(key).actions[:actions])
+
     def caches(self):
         trees = {resource: [*present.values()] for resource, present in self.objects.items()}
         return Cached(trees, self.controller.indexes)

@@ -9,9 +9,8 @@ from controller_manager.controllers.cloneset import storage
 from controller_manager.controllers.cloneset.setview import SetView
 from controller_manager.runtime.resource import Tree
 from controller_manager.workloads import templates
-from controller_manager.workloads.inplace import lifecycle
+from controller_manager.workloads.inplace import gates, lifecycle, readiness, update
 from controller_manager.workloads.inplace.lifecycle import State
-from controller_manager.workloads.inplace.update import with_gate
 from controller_manager.workloads.podview import PodView
 
 _REPLACE: Final = "$patch"
@@ -56,7 +55,7 @@ def pod_name(owner: SetView, instance: str) -> str:
     return f"{owner.key.name}-{instance}"
 
 
-def new_pod(owner: SetView, revision: Tree, instance: str, since: Mapping[str, str]) -> dict[str, Any]:
+def new_pod(owner: SetView, revision: Tree, instance: str, since: Mapping[str, str]) -> Tree:
     """`since` are the annotations that tell when its life began."""
     pod = templates.pod_of(template_of(revision), owner.object)
     labels = {
@@ -67,4 +66,5 @@ def new_pod(owner: SetView, revision: Tree, instance: str, since: Mapping[str, s
     named = meta.with_metadata(pod, name=pod_name(owner, instance))
     labelled = meta.with_annotations(meta.with_labels(named, labels), since)
     spec = {**pod["spec"], **storage.volumes(owner, instance, pod["spec"])}
-    return with_gate({**labelled, "spec": spec})
+    gated = gates.with_gate({**labelled, "spec": spec}, update.GATE)
+    return readiness.with_gate(gated, owner.lifecycle)

@@ -10,7 +10,7 @@ from controller_manager.controllers.cloneset.diffs import Diffs
 from controller_manager.controllers.cloneset.scene import Scene, is_preparing_delete
 from controller_manager.kinds import PODS
 from controller_manager.runtime.actions import Action, Delete, Say, Saying, Victim
-from controller_manager.workloads.inplace import lifecycle
+from controller_manager.workloads.inplace import moves
 from controller_manager.workloads.inplace.lifecycle import State
 from controller_manager.workloads.podview import PodView
 
@@ -43,7 +43,11 @@ def _regrets(scene: Scene) -> tuple[Action, ...]:
     planned = sum(is_preparing_delete(pod) or scene.is_specified(pod) for pod in scene.pods)
     missing = max(owner.limits.replicas - len(scene.pods) + planned, 0)
     wanted_again = [pod for pod in prepared if not scene.is_specified(pod)][:missing]
-    return side_by_side(lifecycle.move(pod, State.PREPARING_NORMAL, scene.now) for pod in wanted_again)
+    return side_by_side(
+        patch
+        for pod in wanted_again
+        for patch in moves.move(pod, State.PREPARING_NORMAL, owner.lifecycle, scene.now)
+    )
 
 
 def _limited(scene: Scene, wanted: Diffs) -> tuple[Say, ...]:
@@ -92,10 +96,10 @@ def _first(scene: Scene, pods: Sequence[PodView], count: int) -> list[PodView]:
 
 def _removal(scene: Scene, pods: Sequence[PodView]) -> tuple[Action, ...]:
     """Pods that a hook holds are only prepared for their end. The claims of the others go with them."""
-    hook = scene.owner.lifecycle.pre_delete
-    held = [pod for pod in pods if hook is not None and hook.holds(pod)]
+    hooks = scene.owner.lifecycle
+    held = [pod for pod in pods if hooks.pre_delete is not None and hooks.pre_delete.holds(pod)]
     prepared = side_by_side(
-        lifecycle.move(pod, State.PREPARING_DELETE, scene.now) for pod in held if not is_preparing_delete(pod)
+        patch for pod in held for patch in moves.move(pod, State.PREPARING_DELETE, hooks, scene.now)
     )
     free = [pod for pod in pods if pod not in held]
     return (*prepared, *_deletion(scene, free), *storage.deletion(scene.owner, free, scene.claims))

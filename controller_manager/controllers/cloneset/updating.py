@@ -1,7 +1,7 @@
 """Decide which pods of a CloneSet get the update revision now, and how: in place, or by being made anew."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from apimachinery import meta
 from apimachinery.wellknown import LABEL_SPECIFIED_DELETE
@@ -14,45 +14,43 @@ from controller_manager.runtime.actions import Patch, Saying
 from controller_manager.workloads.inplace import lifecycle, record, turn
 from controller_manager.workloads.inplace.change import Change, change_between
 from controller_manager.workloads.inplace.lifecycle import State
-from controller_manager.workloads.inplace.update import Order
+from controller_manager.workloads.inplace.update import Order, Step
 from controller_manager.workloads.podview import PodView
 from controller_manager.workloads.update_order import by_priority, scattered
 
 
+class _Begun(NamedTuple):
+    """Updates that begin, and why not all do that should."""
+
+    patches: tuple[Patch, ...] = ()
+    problem: str = ""
+
+
 def plan(scene: Scene) -> Decision:
     """What pods have come to by themselves is told first, be the update paused or not."""
-    refreshed = _refreshed(scene)
-    if refreshed.actions or scene.owner.paused:
-        return refreshed
-    wanted = scene.diffs()
-    if not wanted.update:
-        return refreshed
-    begun = _begun(scene, _limited(scene, wanted, _in_order(scene, _candidates(scene))))
+    steps = [_tended(scene, pod) for pod in scene.pods]
+    begun = _Begun() if scene.owner.paused else _begun(scene, _chosen(scene))
+    tended = turn.undisturbed((patch for step in steps for patch in step.patches), begun.patches)
+    patches = tended or begun.patches
     return Decision(
-        actions=begun.actions,
-        changes_pods=begun.changes_pods,
-        again_after=earliest(refreshed.again_after, begun.again_after),
-        problem=begun.problem,
+        actions=side_by_side(patches),
+        changes_pods=bool(patches),
+        again_after=earliest(*(step.again_after for step in steps)),
+        problem="" if tended else begun.problem,
     )
 
 
-def _refreshed(scene: Scene) -> Decision:
-    patches: list[Patch] = []
-    again_after = None
-    for pod in scene.pods:
-        step = turn.tended(
-            pod,
-            scene.owner.lifecycle,
-            scene.now,
-            revision=identity.revision_of(pod),
-            wanted=scene.update_name,
-        )
-        patches += step.patches
-        again_after = earliest(again_after, step.again_after)
-    return Decision(actions=side_by_side(patches), changes_pods=bool(patches), again_after=again_after)
+def _tended(scene: Scene, pod: PodView) -> Step:
+    hooks, revision = scene.owner.lifecycle, identity.revision_of(pod)
+    return turn.tended(pod, hooks, scene.now, revision=revision, wanted=scene.update_name)
 
 
 # --- which pods
+
+
+def _chosen(scene: Scene) -> list[PodView]:
+    wanted = scene.diffs()
+    return _limited(scene, wanted, _in_order(scene, _candidates(scene))) if wanted.update else []
 
 
 def _candidates(scene: Scene) -> list[PodView]:
@@ -91,15 +89,15 @@ def _limited(scene: Scene, wanted: Diffs, waiting: Sequence[PodView]) -> list[Po
 # --- how
 
 
-def _begun(scene: Scene, pods: Sequence[PodView]) -> Decision:
+def _begun(scene: Scene, pods: Sequence[PodView]) -> _Begun:
     patches: list[Patch] = []
     for pod in pods:
         update_of = _update(scene, pod)
         if update_of is None:
             problem = f"find Pod {pod.key.name} update strategy is InPlaceOnly but can not update in-place"
-            return Decision(actions=side_by_side(patches), changes_pods=bool(patches), problem=problem)
+            return _Begun(tuple(patches), problem)
         patches += update_of
-    return Decision(actions=side_by_side(patches), changes_pods=bool(patches))
+    return _Begun(tuple(patches))
 
 
 def _update(scene: Scene, pod: PodView) -> tuple[Patch, ...] | None:

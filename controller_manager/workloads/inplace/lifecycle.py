@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from apimachinery import meta
 from apimachinery.timestamps import format_time
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Patch
 from controller_manager.runtime.resource import Tree
 from controller_manager.workloads.podview import PodView
 
@@ -68,6 +66,11 @@ class Lifecycle:
             pre_delete=_hook(said.get("preDelete")),
         )
 
+    def holding_in(self, state: str) -> Hook | None:
+        """The hook that holds pods in a state."""
+        hooks = {State.PREPARING_UPDATE: self.in_place_update, State.PREPARING_DELETE: self.pre_delete}
+        return hooks.get(state)
+
     @property
     def marks_not_ready(self) -> bool:
         return any(
@@ -100,27 +103,6 @@ def labels_of(state: str) -> dict[str, str]:
 
 def annotations_of(now: datetime) -> dict[str, str]:
     return {ANNOTATION_SINCE: format_time(now)}
-
-
-def move(pod: PodView, state: str, now: datetime) -> Patch:
-    return Patch(
-        resource=PODS,
-        key=pod.key,
-        kind="strategic",
-        body={"metadata": {"uid": pod.uid, "labels": labels_of(state), "annotations": annotations_of(now)}},
-    )
-
-
-def held(pod: PodView, hook: Hook, state: str, now: datetime) -> Patch:
-    """Into a state, with all that holds it there put on again."""
-    metadata: dict[str, Any] = {
-        "uid": pod.uid,
-        "labels": {**labels_of(state), **hook.labels},
-        "annotations": annotations_of(now),
-    }
-    if hook.finalizers:
-        metadata["finalizers"] = [*hook.finalizers]
-    return Patch(resource=PODS, key=pod.key, kind="strategic", body={"metadata": metadata})
 
 
 def next_state(pod: PodView, lifecycle: Lifecycle, *, is_updated: bool, is_finished: bool) -> str | None:

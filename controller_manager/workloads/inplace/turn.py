@@ -1,9 +1,10 @@
 """One pod's next step in an update in place, with the hooks that may hold it."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from controller_manager.runtime.actions import Patch, Saying
-from controller_manager.workloads.inplace import lifecycle, update
+from controller_manager.workloads.inplace import lifecycle, moves, readiness, update
 from controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from controller_manager.workloads.inplace.update import Order, Step
 from controller_manager.workloads.podview import PodView
@@ -14,9 +15,9 @@ def tended(pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, want
     step = update.step(pod, now, revision=revision)
     finished = update.is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == wanted, is_finished=finished)
-    if state is None:
-        return step
-    return Step(patches=(*step.patches, lifecycle.move(pod, state, now)), again_after=step.again_after)
+    moved = () if state is None else moves.move(pod, state, hooks, now)
+    patches = (*step.patches, *readiness.opened(pod, now), *moved)
+    return Step(patches=patches, again_after=step.again_after)
 
 
 def changed(pod: PodView, hooks: Lifecycle, order: Order, now: datetime, saying: Saying) -> tuple[Patch, ...]:
@@ -24,9 +25,18 @@ def changed(pod: PodView, hooks: Lifecycle, order: Order, now: datetime, saying:
     hook, state = hooks.in_place_update, lifecycle.state_of(pod)
     if hook is not None:
         if state == State.UPDATED:
-            return (lifecycle.held(pod, hook, State.PREPARING_UPDATE, now),)
+            return moves.hold(pod, State.PREPARING_UPDATE, hooks, now)
         if state == State.PREPARING_UPDATE and hook.holds(pod):
             return ()
         if state != State.UPDATING and hook.holds(pod):
-            return (lifecycle.move(pod, State.PREPARING_UPDATE, now),)
+            return moves.move(pod, State.PREPARING_UPDATE, hooks, now)
     return update.begin(pod, order, now, saying)
+
+
+def undisturbed(tended: Iterable[Patch], begun: Iterable[Patch]) -> tuple[Patch, ...]:
+    """What pods have come to, but not the gates of those that begin to change.
+
+    One that was shut for a change that failed stays so: it would be shut again, and so on for ever.
+    """
+    changing = {patch.key for patch in begun}
+    return tuple(patch for patch in tended if not (patch.subresource and patch.key in changing))

@@ -6,15 +6,14 @@ A readiness gate keeps the pod out of service. It opens for every pod that is no
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from apimachinery import conditions, meta
-from apimachinery.timestamps import format_time
+from apimachinery import conditions
 from apimachinery.wellknown import CONDITION_READY
 from controller_manager.kinds import PODS
 from controller_manager.runtime.actions import Patch, Saying
 from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace import lifecycle, record
+from controller_manager.workloads.inplace import gates, lifecycle, record
 from controller_manager.workloads.inplace.change import Change
 from controller_manager.workloads.inplace.lifecycle import State
 from controller_manager.workloads.podview import RUNNING, PodView
@@ -82,18 +81,10 @@ def _tagged(image: str) -> str:
 # --- what is done
 
 
-def with_gate(pod: Tree) -> dict[str, Any]:
-    """A new pod with the gate, whether or not its template has it."""
-    gates = pod["spec"].get("readinessGates") or ()
-    if _has_gate(pod):
-        return dict(pod)
-    return meta.with_value(pod, ("spec", "readinessGates"), [*gates, {"conditionType": GATE}])
-
-
 def begin(pod: PodView, order: Order, now: datetime, saying: Saying | None = None) -> tuple[Patch, ...]:
     """Shut the gate first: nobody may be sent to a pod that is about to change."""
     is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
-    out = (_shut(pod, now),) if _has_gate(pod.object) and not is_out else ()
+    out = (_shut(pod, now),) if gates.has_gate(pod.object, GATE) and not is_out else ()
     change = order.change
     annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
     if order.grace_seconds > 0:
@@ -109,9 +100,10 @@ def step(pod: PodView, now: datetime, *, revision: str) -> Step:
     """What the time or the pod's containers have made possible; `revision` is the one that the pod is known by."""
     if record.is_waiting(pod):
         return _end_of_wait(pod, now, revision)
-    if not _runs_anew(pod) or not _has_gate(pod.object) or conditions.is_true(pod.object, GATE):
+    is_open = not gates.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
+    if is_open or not _runs_anew(pod):
         return NO_STEP
-    return Step(patches=(_status_patch(pod, _condition(pod, GATE, {"status": "True"}, now)),))
+    return Step(patches=(gates.told(pod, gates.condition(pod, GATE, {"status": "True"}, now)),))
 
 
 def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
@@ -153,32 +145,8 @@ def _patch(pod: PodView, metadata: Tree, rest: Tree, saying: Saying | None = Non
 # --- the gate
 
 
-def _has_gate(pod: Tree) -> bool:
-    return any(gate["conditionType"] == GATE for gate in pod["spec"].get("readinessGates") or ())
-
-
 def _shut(pod: PodView, now: datetime) -> Patch:
-    shut = [_condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
+    shut = [gates.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
     if pod.is_ready:  # to become ready again is the kubelet's to say
-        shut.append(_condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
-    return _status_patch(pod, *shut)
-
-
-def _condition(pod: PodView, name: str, said: Mapping[str, str], now: datetime) -> dict[str, Any]:
-    """What a condition is to say, with null for what it says no longer."""
-    old = conditions.get(pod.object, name) or {}
-    is_new = old.get("status") != said["status"]
-    since = format_time(now) if is_new else old.get("lastTransitionTime")
-    silent = {field: None for field in ("reason", "message") if field in old}
-    return {"type": name, **silent, **said, "lastTransitionTime": since}
-
-
-def _status_patch(pod: PodView, *changed: Tree) -> Patch:
-    """Whatever the kubelet has told since: nobody else writes this gate, and conditions are merged by their types."""
-    return Patch(
-        resource=PODS,
-        key=pod.key,
-        kind="strategic",
-        subresource="status",
-        body={"metadata": {"uid": pod.uid}, "status": {"conditions": [*changed]}},
-    )
+        shut.append(gates.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
+    return gates.told(pod, *shut)

@@ -12,6 +12,9 @@ class Customs(Protocol):
     def is_settled(self, pod: PodView, /) -> bool:
         """Nobody prepares anything with it, so that it is available once it is ready for long enough."""
 
+    def is_prepared(self, pod: PodView, /) -> bool:
+        """It is not available because it is about to be updated."""
+
     def born(self, pod: Tree, /) -> Tree:
         """A new pod as it is made."""
 
@@ -25,6 +28,9 @@ class Customs(Protocol):
 class NoCustoms:
     def is_settled(self, _: PodView) -> bool:
         return True
+
+    def is_prepared(self, _: PodView) -> bool:
+        return False
 
     def born(self, pod: Tree) -> Tree:
         return pod

@@ -17,6 +17,7 @@ from controller_manager.runtime.resource import Key, Resource, T, Tree
 from controller_manager.workloads import revisions
 from controller_manager.workloads.claims import Claims
 from controller_manager.workloads.claims import settled as claimed
+from controller_manager.workloads.inplace.turn import undisturbed
 from controller_manager.workloads.inplace.update import Step
 from controller_manager.workloads.podview import PodView
 from controller_manager.workloads.revisions import Settled, Wanted
@@ -93,15 +94,16 @@ def _planned(kind: Kind, scene: Scene, settled: Settled) -> Plan:
         account = Account(settled.collision_count)
         return NOTHING if settled.actions else Plan(last=partial(_last, kind, scene, settled, account))
     tended = [scene.customs.tended(pod) for pod in scene.pods if not pod.deleting]
+    patches = tuple(patch for one in tended for patch in one.patches)
     scaling = scaled(scene)
-    rolled = Rolled() if scaling.halted else kind.roll(scene)
-    # What begins to change is not brought to an end beside: a gate that was shut for it stays so.
-    taken = {action.key for action in rolled.actions if isinstance(action, Patch)}
-    patches = tuple(patch for one in tended for patch in one.patches if patch.key not in taken)
+    # Pods that come to another state of their lives are looked at again once they have.
+    is_moving = any(not patch.subresource for patch in patches)
+    rolled = Rolled() if scaling.halted or is_moving else kind.roll(scene)
+    begun = [action for action in rolled.actions if isinstance(action, Patch)]
     actions = (*scaling.actions, *rolled.actions)
     account = Account(settled.collision_count, actions, rolled.replaced)
     return Plan(
-        actions=(*settled.actions, *patches, *actions),
+        actions=(*settled.actions, *undisturbed(patches, begun), *actions),
         last=partial(_last, kind, scene, settled, account),
         again_after=_soonest(scene, tended),
     )

@@ -17,8 +17,10 @@ from controller_manager.workloads.stateful.scene import Scene, Slot
 
 class Scaled(NamedTuple):
     actions: tuple[Action, ...]
+    ended: bool
+    """No further pod comes or goes in this round,"""
     halted: bool
-    """The round ends here."""
+    """nor is one updated."""
 
 
 class _Step(NamedTuple):
@@ -31,31 +33,34 @@ class _Step(NamedTuple):
     gone: PodView | None = None
     blocks: bool = False
     """The round ends with it in parallel, too."""
+    updates: bool = False
+    """But pods may be updated, since that is what this one waits for."""
 
 
 def scaled(scene: Scene) -> Scaled:
     filled = _walked(scene, (_slot_step(scene, slot) for slot in scene.slots), scene.owner.scale_limit)
-    if filled.halted:
+    if filled.ended:
         return filled
     cleared = _walked(scene, _condemned_steps(scene), None)
-    return Scaled((*filled.actions, *cleared.actions), cleared.halted)
+    return cleared._replace(actions=(*filled.actions, *cleared.actions))
 
 
 def _walked(scene: Scene, steps: Iterable[_Step], room: int | None) -> Scaled:
     """The actions of the steps up to the first that ends the round, or until so many pods are not available."""
     taken: list[_Step] = []
-    halted = False
+    ended = halted = False
     for step in steps:
         taken.append(step)
-        halted = step.halts and (step.blocks or not scene.owner.parallel)
+        ended = step.halts and (step.blocks or not scene.owner.parallel)
+        halted = ended and not step.updates
         room = room - 1 if room is not None and step.halts else room
-        if halted or room == 0:
+        if ended or room == 0:
             break
     before = [action for step in taken for action in step.before]
     gone = [step.gone for step in taken if step.gone is not None]
     made = [step.made for step in taken if step.made is not None]
     actions = (*before, *effects.deletion(scene.owner, gone), *effects.creation(scene.owner, made))
-    return Scaled(actions, halted)
+    return Scaled(actions, ended, halted)
 
 
 def _going(scene: Scene, pod: PodView, *, blocks: bool = False) -> _Step:
@@ -80,7 +85,9 @@ def _slot_step(scene: Scene, slot: Slot) -> _Step:
     halts = scene.is_unavailable(pod)
     stored = _stored(scene, slot.ordinal, pod)
     waiting = pod.deleting or (halts and not scene.owner.parallel)
-    return _Step(halts, stored if waiting else (*stored, *_restoration(scene, slot.ordinal, pod)))
+    before = stored if waiting else (*stored, *_restoration(scene, slot.ordinal, pod))
+    updates = scene.is_outdated(pod) and scene.customs.is_prepared(pod)
+    return _Step(halts=halts, before=before, updates=updates)
 
 
 def _creation(scene: Scene, ordinal: int) -> _Step:

@@ -34,7 +34,8 @@ def strategies(draw):
 
 @st.composite
 def specs(draw):
-    hook = {"preDelete": {"labelsHandler": {"hold": "true"}}} if draw(st.booleans()) else {}
+    hold = {"labelsHandler": {"hold": "true"}, "markPodNotReady": draw(st.booleans())}
+    hook = {"preDelete": hold} if draw(st.booleans()) else {}
     return {
         "replicas": draw(st.integers(0, 5)),
         "updateStrategy": draw(strategies()),

@@ -1,10 +1,11 @@
 """Pods of an advanced set that somebody holds: before they serve, before they change, before they go."""
 
-from apimachinery import meta
+from apimachinery import conditions, meta
 from controller_manager.kinds import PODS
 from tests.support.advancedsets import SPECIFIED_DELETE, AdvancedSets, in_place, template
 
 LABEL = {"labelsHandler": {"held-by": "me"}}
+MARKING = {**LABEL, "markPodNotReady": True}
 FINALIZER = {"finalizersHandler": ["example.com/held"]}
 
 
@@ -81,6 +82,30 @@ def test_a_finalizer_of_a_hook_holds_a_pod_as_well():
     assert sets.pods == []
 
 
+def test_a_pod_that_is_held_is_out_of_service_where_the_hook_says_so():
+    sets = settled(2, preDelete=MARKING)
+    sets.scale(1)
+    sets.settle()
+    assert (sets.state(1), is_ready(sets, 1), is_ready(sets, 0)) == ("PreparingDelete", False, True)
+    let_go(sets, 1)
+    sets.settle()
+    assert sets.pods == ["web-0"]
+
+
+def test_a_pod_is_in_service_again_once_it_is_updated():
+    sets = settled(1, inPlaceUpdate=MARKING)
+    roll(sets, "a:2")
+    sets.settle()
+    assert (sets.state(0), is_ready(sets, 0)) == ("PreparingUpdate", False)
+    let_go(sets, 0)
+    sets.settle()
+    assert (sets.state(0), sets.image(0), is_ready(sets, 0)) == ("Updated", "a:2", True)
+
+
+def is_ready(sets, ordinal):
+    return conditions.is_true(sets.pod(ordinal), "Ready")
+
+
 def test_in_order_one_pod_is_told_at_a_time():
     sets = settled(3, policy="OrderedReady", preDelete=LABEL)
     sets.scale(1)
@@ -127,6 +152,31 @@ def test_a_pod_changes_when_its_holder_lets_go_and_is_normal_when_he_holds_it_ag
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["PreparingUpdate", "Normal"]
 
 
+def test_in_order_a_pod_that_is_let_go_changes_though_it_is_not_available():
+    sets = settled(2, policy="OrderedReady", inPlaceUpdate=MARKING)
+    roll(sets, "a:2")
+    sets.settle()
+    assert [sets.state(ordinal) for ordinal in (0, 1)] == ["Normal", "PreparingUpdate"]
+    let_go(sets, 1)
+    sets.settle()
+    assert (sets.image(1), sets.state(1), sets.state(0)) == ("a:2", "Updated", "Normal")
+    hold(sets, 1)
+    sets.settle()
+    assert [sets.state(ordinal) for ordinal in (0, 1)] == ["PreparingUpdate", "Normal"]
+
+
+def test_in_order_nothing_comes_or_goes_while_a_pod_is_held():
+    sets = settled(2, policy="OrderedReady", inPlaceUpdate=LABEL)
+    roll(sets, "a:2")
+    sets.settle()
+    sets.scale(3)
+    sets.settle()
+    assert sets.pods == ["web-0", "web-1"]
+    sets.scale(1)
+    sets.settle()
+    assert (sets.pods, sets.state(0)) == (["web-0"], "PreparingUpdate")
+
+
 def test_a_pod_that_was_updated_is_held_again_before_it_changes_once_more():
     sets = settled(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
@@ -139,6 +189,20 @@ def test_a_pod_that_was_updated_is_held_again_before_it_changes_once_more():
     let_go(sets, 0)
     sets.settle()
     assert sets.image(0) == "a:3"
+
+
+def test_a_pod_whose_update_has_just_ended_is_held_again_before_the_next():
+    sets = settled(1, inPlaceUpdate=LABEL)
+    roll(sets, "a:2")
+    sets.settle()
+    let_go(sets, 0)
+    sets.round()
+    roll(sets, "a:3")
+    sets.run(0)
+    sets.round()
+    assert (sets.image(0), sets.state(0)) == ("a:2", "Updated")
+    sets.settle()
+    assert (sets.image(0), sets.state(0)) == ("a:2", "PreparingUpdate")
 
 
 def test_what_is_rolled_back_while_it_is_held_need_not_change():

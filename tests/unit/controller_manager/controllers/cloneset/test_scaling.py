@@ -2,7 +2,7 @@
 
 import pytest
 
-from apimachinery import meta
+from apimachinery import conditions, meta
 from apimachinery.wellknown import FINALIZER_FOREGROUND
 from controller_manager.kinds import CLONE_SETS, PODS
 from tests.support.clonesets import Clones, template
@@ -226,9 +226,15 @@ def test_one_out_of_service_does_not():
     clones.settle()
     clones.scale(1)
     clones.settle()
+    (waiting,) = [it for it in clones.pods if "PreparingDelete" in meta.labels(it).values()]
+    assert not conditions.is_true(waiting, "Ready")
     clones.scale(2)
     clones.settle()
     assert clones.states == ["Normal", "PreparingDelete"]
+    clones.label(meta.name(waiting), hold="false")
+    clones.settle()
+    assert (clones.states, clones.status["readyReplicas"]) == (["Normal", "Normal"], 2)
+    assert meta.name(waiting) not in clones.pod_names
 
 
 def test_a_pod_that_waits_for_its_end_may_be_replaced():

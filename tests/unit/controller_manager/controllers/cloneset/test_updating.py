@@ -4,7 +4,7 @@ import pytest
 
 from apimachinery import conditions, meta
 from controller_manager.kinds import PODS
-from tests.support.clonesets import IN_PLACE, Clones, claim_template, template
+from tests.support.clonesets import IN_PLACE, WEB, Clones, claim_template, template
 
 HOOK = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}}}
 STATE = "apps.kruise.io/inplace-update-state"
@@ -126,6 +126,29 @@ def test_an_image_changes_in_place():
     assert {*clones.said("SuccessfulUpdatePodInPlace")} == {
         f"successfully update pod {it} in-place(revision {revision})" for it in before
     }
+
+
+def test_a_gate_that_was_shut_before_the_change_failed_stays_shut():
+    clones = settled(replicas=1, updateStrategy=IN_PLACE)
+    (name,) = clones.pod_names
+    clones.roll()
+    clones.begin(WEB, 2)
+    clones.run_all()
+    assert (gate(clones, name), clones.images) == (("False", "StartInPlaceUpdate"), ["a:1"])
+    assert clones.round() == [("patch", name)]
+    assert (gate(clones, name), clones.images) == (("False", "StartInPlaceUpdate"), ["a:2"])
+    clones.settle()
+    assert gate(clones, name) == ("True", None)
+
+
+def test_a_gate_that_was_shut_for_nothing_opens():
+    clones = settled(replicas=1, updateStrategy=IN_PLACE)
+    (name,) = clones.pod_names
+    clones.roll()
+    clones.begin(WEB, 2)
+    clones.strategy(**IN_PLACE, paused=True)
+    clones.settle()
+    assert (gate(clones, name), clones.images) == (("True", None), ["a:1"])
 
 
 def test_a_share_leaves_one_to_update():
@@ -262,6 +285,25 @@ def test_an_updated_pod_that_nobody_holds_yet_is_held_for_the_next():
     clones.settle()
     assert clones.states == ["PreparingUpdate"]
     assert meta.labels(clones.get(PODS, name))["hold"] == "true"
+
+
+def test_a_pod_that_is_held_is_out_of_service_where_the_hook_says_so():
+    hook = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}, "markPodNotReady": True}}
+    clones = settled(
+        replicas=1, updateStrategy=IN_PLACE, lifecycle=hook, template=template(labels={"hold": "true"})
+    )
+    (name,) = clones.pod_names
+    assert is_ready(clones, name)
+    clones.roll(labels={"hold": "true"})
+    clones.settle()
+    assert (clones.states, is_ready(clones, name)) == (["PreparingUpdate"], False)
+    clones.label(name, hold="no")
+    clones.settle()
+    assert (clones.images, clones.states, is_ready(clones, name)) == (["a:2"], ["Updated"], True)
+
+
+def is_ready(clones, name):
+    return conditions.is_true(clones.get(PODS, name), "Ready")
 
 
 # --- which pods, and how many

@@ -1,0 +1,81 @@
+"""The gate by which hooks take pods out of service: who shut it, and when it opens."""
+
+import orjson
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.workloads.inplace import readiness
+from controller_manager.workloads.inplace.lifecycle import Lifecycle
+from controller_manager.workloads.podview import PodView
+
+NOW = SteppedClock().now()
+MARKING = {"labelsHandler": {"held": "yes"}, "markPodNotReady": True}
+HOOKS = Lifecycle.of({"lifecycle": {"preDelete": MARKING, "inPlaceUpdate": MARKING}})
+NONE = Lifecycle.of({})
+PRE_DELETE = {"userAgent": "Lifecycle", "key": "preDeleteHook"}
+PRE_UPDATE = {"userAgent": "Lifecycle", "key": "preUpdateHook"}
+OTHER = {"userAgent": "ContainerRecreateRequest", "key": "restart"}
+
+
+def pod(*reasons, gate=True, message=None):
+    text = orjson.dumps(reasons).decode() if message is None else message
+    said = [{"type": readiness.GATE, "status": "False" if reasons else "True", "message": text}]
+    return PodView.of(
+        {
+            "metadata": {"name": "web-x", "namespace": "default", "uid": "u"},
+            "spec": {"readinessGates": [{"conditionType": readiness.GATE}] if gate else []},
+            "status": {"conditions": said},
+        }
+    )
+
+
+def said_by(patches):
+    """The status that is written, and the reasons; nothing, if nothing is."""
+    if not patches:
+        return None
+    ((condition,),) = [patch.body["status"]["conditions"] for patch in patches]
+    return condition["status"], orjson.loads(condition["message"])
+
+
+@pytest.mark.parametrize(
+    ("subject", "state", "expected"),
+    [
+        pytest.param(pod(), "PreparingDelete", ("False", [PRE_DELETE]), id="prepared for its end"),
+        pytest.param(pod(), "PreparingUpdate", ("False", [PRE_UPDATE]), id="prepared for an update"),
+        pytest.param(pod(PRE_DELETE), "PreparingDelete", None, id="shut already"),
+        pytest.param(pod(OTHER), "PreparingDelete", ("False", [OTHER, PRE_DELETE]), id="shut by another"),
+        pytest.param(pod(PRE_UPDATE), "PreparingDelete", ("False", [PRE_DELETE, PRE_UPDATE]), id="in order"),
+        pytest.param(pod(PRE_UPDATE), "Updated", ("True", []), id="updated"),
+        pytest.param(pod(PRE_UPDATE), "Normal", ("True", []), id="taken back"),
+        pytest.param(pod(PRE_UPDATE, OTHER), "Updated", ("False", [OTHER]), id="another is not done"),
+        pytest.param(pod(), "Normal", None, id="normal"),
+        pytest.param(pod(gate=False), "PreparingDelete", None, id="made without the gate"),
+        pytest.param(pod(message="{"), "PreparingDelete", ("False", [PRE_DELETE]), id="spoiled"),
+        pytest.param(pod(message="{}"), "Updated", None, id="spoiled, and open"),
+    ],
+)
+def test_what_a_state_makes_of_the_gate(subject, state, expected):
+    assert said_by(readiness.marked(subject, HOOKS, state, NOW)) == expected
+
+
+@pytest.mark.parametrize("state", ["PreparingDelete", "PreparingUpdate"])
+def test_a_hook_that_does_not_ask_for_it_shuts_nothing(state):
+    assert readiness.marked(pod(), NONE, state, NOW) == ()
+
+
+def test_a_gate_of_which_nothing_was_told_opens():
+    new = PodView.of(
+        {
+            "metadata": {"name": "web-x", "namespace": "default", "uid": "u"},
+            "spec": {"readinessGates": [{"conditionType": readiness.GATE}]},
+        }
+    )
+    (patch,) = readiness.opened(new, NOW)
+    assert patch.body["status"]["conditions"][0]["status"] == "True"
+    assert readiness.opened(pod(PRE_DELETE), NOW) == ()
+
+
+@pytest.mark.parametrize(("hooks", "expected"), [(HOOKS, ["KruisePodReady"]), (NONE, [])])
+def test_pods_have_the_gate_where_a_hook_may_shut_it(hooks, expected):
+    made = readiness.with_gate({"metadata": {}, "spec": {}}, hooks)
+    assert [gate["conditionType"] for gate in made["spec"].get("readinessGates", [])] == expected
