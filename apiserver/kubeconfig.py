@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from apiserver.pki.folder import write_private
 from apiserver.pki.issue import Pair
+from apiserver.pki.private import write_private
 
 NAME = "mockube"
 """Of the cluster and of the context."""

@@ -9,6 +9,7 @@ from apimachinery.packs.definitions import PACKS
 from apiserver.config import admission_plugins
 from apiserver.config.feature_gates import unhonoured
 from apiserver.config.settings import (
+    SECTIONS,
     Admission,
     Auditing,
     Authentication,
@@ -22,18 +23,6 @@ from apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED
 
 ENVIRONMENT = "MOCKUBE_APISERVER"
 BUILT_MODES = frozenset({"AlwaysAllow"})
-
-_SECTIONS = {
-    "serving": Serving,
-    "store": Store,
-    "authentication": Authentication,
-    "authorization": Authorization,
-    "admission": Admission,
-    "services": Services,
-    "auditing": Auditing,
-    "features": Features,
-    "logging": Logging,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +52,7 @@ class Config:
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
     sections = Sections(
-        _SECTIONS,
+        SECTIONS,
         ignored=IGNORED,
         prog="python -m apiserver",
         usage="python -m apiserver [FLAG ...]",

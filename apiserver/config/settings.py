@@ -1,8 +1,9 @@
 """What can be set, a record for each section of the help. Names and defaults are kube-apiserver's where it has them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from apimachinery.flags import (
     Flag,
@@ -16,6 +17,7 @@ from apimachinery.flags import (
     seconds,
     words,
 )
+from apimachinery.klog import Logging
 from apiserver.config.feature_gates import read_gates
 from apiserver.config.watch_cache import cache_sizes
 
@@ -207,3 +209,17 @@ class Auditing:
     audit_policy_file: Annotated[
         Path | None, Flag("what is written down of which request (everything, without bodies)", Path)
     ] = None
+
+
+SECTIONS: Final[Mapping[str, type[Any]]] = {
+    "serving": Serving,
+    "store": Store,
+    "authentication": Authentication,
+    "authorization": Authorization,
+    "admission": Admission,
+    "services": Services,
+    "auditing": Auditing,
+    "features": Features,
+    "logging": Logging,
+}
+"""By the name of each in the configuration, in the order of the help."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from apimachinery.chance import Chance
 from apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
+from apiserver.pki.private import write_private
 
 ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -71,15 +72,6 @@ def prepared(path: Path, server: Subject, *, now: datetime, chance: Chance) -> I
         if not folder.key(ACCOUNTS).exists():
             write_private(folder.key(ACCOUNTS), make_key())
         yield folder
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file for nobody else's eyes; a reader finds the old one or the new one, whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    temporary.replace(path)
 
 
 def _authority(folder: Folder, now: datetime, chance: Chance) -> Pair:

@@ -8,7 +8,7 @@ from pathlib import Path
 from apimachinery.flags import Sections
 from apimachinery.klog import Logging
 from controller_manager.config.selection import unknown
-from controller_manager.config.settings import Controllers, Leading, Server, Serving, Simulation
+from controller_manager.config.settings import SECTIONS, Controllers, Leading, Server, Serving, Simulation
 from controller_manager.config.upstream import IGNORED
 from controller_manager.simulation.addresses import MOST_NODES
 from controller_manager.simulation.stages.errors import StageError
@@ -17,15 +17,6 @@ from controller_manager.simulation.stages.files import load_stages
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2
 """How much longer than its period a wait for the next try may be, which the deadline has to leave room for."""
-
-_SECTIONS = {
-    "server": Server,
-    "controllers": Controllers,
-    "leading": Leading,
-    "serving": Serving,
-    "simulation": Simulation,
-    "logging": Logging,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +34,7 @@ class Config:
 def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Collection[str]) -> Config:
     """`known` are the names of the controllers that there are."""
     sections = Sections(
-        _SECTIONS,
+        SECTIONS,
         ignored=IGNORED,
         prog="python -m controller_manager",
         usage="python -m controller_manager [FLAG ...]",

@@ -1,8 +1,9 @@
 """What can be set, a record for each section of the help. Names and defaults are kube-controller-manager's where it has them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from apimachinery.flags import (
     Flag,
@@ -16,6 +17,7 @@ from apimachinery.flags import (
     seconds,
     words,
 )
+from apimachinery.klog import Logging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,3 +168,14 @@ class Simulation:
             boolean,
         ),
     ] = False
+
+
+SECTIONS: Final[Mapping[str, type[Any]]] = {
+    "server": Server,
+    "controllers": Controllers,
+    "leading": Leading,
+    "serving": Serving,
+    "simulation": Simulation,
+    "logging": Logging,
+}
+"""By the name of each in the configuration, in the order of the help."""
