@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -17,13 +17,15 @@ from apiserver.admission.plugin import name_of
 from apiserver.aggregation.availability import Availability
 from apiserver.allocation.services import SERVICES, ServiceAllocator
 from apiserver.authn.wiring import Trust, authenticators
-from apiserver.authz.chain import Authorization
+from apiserver.authz.chain import AlwaysAllow, Authorization
+from apiserver.authz.reserved import Reserved
 from apiserver.crd.catalog import Catalog, Name
 from apiserver.crd.establishing import Establishing
 from apiserver.crd.faces import AllDecoder, AllRules, AllSchemas
 from apiserver.crd.packs import packed
 from apiserver.defaults.defaulter import Defaulter
 from apiserver.discovery.openapi.documents import Documents
+from apiserver.http import snapshots
 from apiserver.http.health import Check, ping
 from apiserver.http.openapi import openapi_pages
 from apiserver.http.openid import openid_pages
@@ -137,6 +139,8 @@ class ApiServer:
         self.catalog = _catalog(settings, schemas)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
         self.backend = _backend(kv, self.catalog, schemas, settings, clock=clock, chance=chance)
+        self.on_restored: list[Callable[[], Awaitable[None]]] = []
+        """Awaited when a snapshot has taken the place of all that was stored."""
         self.stopping = False
         """Requests are still answered, but no new client should come."""
         self.audit = _audit(settings, clock, chance)
@@ -151,11 +155,13 @@ class ApiServer:
         self._mirroring: asyncio.Task[None] | None = None
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
-        backend, authorization, requests = self.backend, Authorization(), RequestMetrics()
+        backend, requests = self.backend, RequestMetrics()
+        authorization = Authorization((Reserved(), AlwaysAllow()))
         known = authenticators(trust, self._find_core, clock=backend.clock, chance=backend.chance)
         others = {
             **openid_pages(known.accounts, address=settings.address),
             "/metrics": metrics_page(self._metrics(requests)),
+            snapshots.PATH: snapshots.page(backend, self.on_restored),
         }
         pages = Renewed(lambda: with_index({**self._pages(settings.address), **others}))
         self.catalog.on_change.append(pages.outdate)
@@ -169,7 +175,7 @@ class ApiServer:
             routes,
             senders=Senders(known.chain, authorization),
             renderer=Renderer(self._printer, backend.clock),
-            budget=settings.budget,
+            settings=settings,
             observer=Observer(requests, self.audit, clock=backend.clock, resources=self._find_row),
         )
 

@@ -1,32 +1,20 @@
-"""One server's life: the store is opened, the first objects are made, doors open, and at a signal all ends in order."""
+"""A server as a process of its own: it runs until a signal says stop, and tells of itself."""
 
 import asyncio
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from ipaddress import ip_address, ip_network
+from collections.abc import Callable
+from ipaddress import ip_address
 
-from apimachinery import chance
 from apimachinery.chance import SystemChance
-from apimachinery.clock import Clock, RealClock
-from apimachinery.timestamps import format_time
+from apimachinery.clock import RealClock
 from apiserver import kubeconfig
-from apiserver.app import ApiServer
-from apiserver.bootstrap.cluster import Facts, cluster
-from apiserver.bootstrap.definitions import packed_definitions
-from apiserver.bootstrap.ensure import ensure
-from apiserver.bootstrap.identity import keep_alive, server_name
 from apiserver.config.command_line import Config
-from apiserver.config.feature_gates import is_on
 from apiserver.config.settings import Serving
 from apiserver.credentials import Credentials, gather
-from apiserver.http.budget import Budget
-from apiserver.http.listen import Door, bind, listening
-from apiserver.settings import Settings
-from apiserver.storage.compaction import Compactor
-from apiserver.store import opened
+from apiserver.http.listen import Door, bind
+from apiserver.running import Surroundings, running
 
 LOG = logging.getLogger(__name__)
 
@@ -41,32 +29,16 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     stopping = _signalled()
     serving, address = config.serving, _advertised(config.serving)
     credentials = gather(config, address, now=clock.now(), chance=luck)
-    async with AsyncExitStack() as stack:
-        doors = _bind(serving, credentials)
-        kv = await stack.enter_async_context(opened(config.store, clock))
-        status = await kv.status()
-        LOG.info("Store: %s %s at revision %d", status.backend, status.version, status.revision)
-        server = ApiServer(
-            kv,
-            trust=credentials.trust,
-            settings=_settings(config, f"{address or serving.bind_address}:{doors[0].port}"),
-            clock=clock,
-            chance=luck,
-        )
-        await stack.enter_async_context(server)
-        facts = _facts(config, credentials, address, doors[0].port, clock)
-        wanted = (*cluster(facts, server.catalog.groups), *packed_definitions(config.features.packs))
-        made = await ensure(server.backend, server.resources.__getitem__, wanted)
-        LOG.info("Objects of the system: %d made", made)
-        await stack.enter_async_context(_meanwhile(*_chores(config, server, doors[0].port)))
-        door = listening(
-            server.handler.server,
-            doors,
-            clock=clock,
-            drain_seconds=serving.request_timeout,
-            before_drain=server.handler.watching.end_all,
-        )
-        await stack.enter_async_context(door)
+    doors = _bind(serving, credentials)
+    surroundings = Surroundings(
+        doors=doors,
+        credentials=credentials,
+        address=address,
+        clock=clock,
+        chance=luck,
+        drain_seconds=serving.request_timeout,
+    )
+    async with running(config, surroundings) as server:
         _announce(serving, doors, credentials)
         once_ready()
         await stopping.wait()
@@ -74,36 +46,6 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
         server.stopping = True
         await clock.sleep(serving.shutdown_delay_duration)
     LOG.info("Stopped")
-
-
-def _chores(config: Config, server: ApiServer, port: int) -> Sequence[Coroutine[None, None, None]]:
-    """What goes on as long as the server runs."""
-    backend, host = server.backend, socket.gethostname()
-    name = server_name(host, port)
-    chores = [
-        Compactor(backend.kv, clock=backend.clock, interval=config.store.etcd_compaction_interval).run(),
-        keep_alive(
-            backend,
-            server.resources.__getitem__,
-            host=host,
-            name=name,
-            holder=f"{name}_{chance.uid(backend.chance)}",
-            clock=backend.clock,
-        ),
-    ]
-    if is_on("DetectCacheInconsistency", config.features.feature_gates):
-        chores.append(server.self_check.run())
-    return chores
-
-
-@asynccontextmanager
-async def _meanwhile(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Work that ends with the block; if some of it fails, so does the block."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one) for one in work]
-        yield
-        for task in tasks:
-            task.cancel()
 
 
 def _signalled() -> asyncio.Event:
@@ -146,38 +88,6 @@ def _advertised(serving: Serving) -> str:
             return ""
         found: str = probe.getsockname()[0]
     return found
-
-
-def _settings(config: Config, address: str) -> Settings:
-    serving, services = config.serving, config.services
-    return Settings(
-        prefix=config.store.etcd_prefix,
-        address=address,
-        service_cluster_ip_ranges=(ip_network(services.service_cluster_ip_range),),
-        service_node_ports=services.service_node_port_range,
-        budget=Budget(
-            reads=serving.max_requests_inflight,
-            writes=serving.max_mutating_requests_inflight,
-            seconds=serving.request_timeout,
-        ),
-        event_ttl=config.store.event_ttl,
-        disabled_plugins=config.admission.disable_admission_plugins,
-        allow_privileged=config.admission.allow_privileged,
-        packs=config.features.packs,
-        watch_list=is_on("WatchList", config.features.feature_gates),
-        audit_log=config.auditing.audit_log_path,
-        audit_policy=config.auditing.audit_policy_file,
-    )
-
-
-def _facts(config: Config, credentials: Credentials, address: str, port: int, clock: Clock) -> Facts:
-    return Facts(
-        address=address,
-        port=port,
-        service_range=config.services.service_cluster_ip_range,
-        client_ca=credentials.client_ca,
-        now=format_time(clock.now()),
-    )
 
 
 def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> None:

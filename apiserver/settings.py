@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from apiserver.allocation.addresses import Network
+from apiserver.http.around import Around
 from apiserver.http.budget import Budget
 
 
@@ -30,3 +31,5 @@ class Settings:
     """Whose kinds are served besides Kubernetes' own."""
     audit_log: Path | None = None
     audit_policy: Path | None = None
+    around: Around | None = None
+    """What every request is put through whose sender is known; it costs nothing where there is none."""

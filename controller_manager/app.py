@@ -24,12 +24,14 @@ from controller_manager.runtime.engine import Engine
 from controller_manager.runtime.events.recorder import Recorders
 from controller_manager.runtime.informer_metrics import InformerMetrics
 from controller_manager.runtime.informers import Settings as InformerSettings
+from controller_manager.runtime.kubeconfig import Access
 from controller_manager.runtime.leader import Candidate, Elector, LeaseLost, Timings
 from controller_manager.runtime.leading import lead, work_alone
 from controller_manager.runtime.metrics import LeaderMetrics, Metrics
 from controller_manager.runtime.resource import Key
 from controller_manager.runtime.serving import Check, Told
-from controller_manager.runtime.wire import NoAnswer
+from controller_manager.runtime.transport import AiohttpTransport
+from controller_manager.runtime.wire import NoAnswer, Transport
 from controller_manager.work import Outfit, Work
 
 LOG = logging.getLogger(__name__)
@@ -38,11 +40,21 @@ WAITING_SECONDS = 1.0
 
 
 class Manager:
-    def __init__(self, config: Config, *, clock: Clock, chance: Chance) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock,
+        chance: Chance,
+        access: Access | None = None,
+        transport: Callable[[Access], Transport] = AiohttpTransport,
+    ) -> None:
+        """`access` is as whom the server is asked, if not as the kubeconfig says, and `transport` the way there."""
         self._config = config
         self._clock = clock
         self._chance = chance
-        self._access = access_of(config.server)
+        self._access = access or access_of(config.server)
+        self._transport = transport
         self._metrics = Metrics(clock)
         self._client_metrics = ClientMetrics()
         self._informer_metrics = InformerMetrics()
@@ -85,6 +97,7 @@ class Manager:
             use_service_account_credentials=server.use_service_account_credentials,
             may_write=may_write,
             metrics=self._client_metrics,
+            transport=self._transport,
         )
 
     def _elector(self, client: Client) -> Elector:

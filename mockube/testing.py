@@ -5,11 +5,12 @@ settings says for whom a cluster is: each `function`, which is the default, or a
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mockube.cluster import Cluster
+if TYPE_CHECKING:
+    from mockube.cluster import Cluster
 
 SCOPE = "mockube_scope"
 
@@ -25,6 +26,9 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - p
 
 
 @pytest.fixture(scope=_scope)
-def mockube() -> Iterator[Cluster]:
+def mockube() -> "Iterator[Cluster]":
+    # Every run of pytest on the machine loads this file: what a cluster needs is imported by those who want one.
+    from mockube.cluster import Cluster  # noqa: PLC0415 - see above
+
     with Cluster() as cluster:
         yield cluster

@@ -122,7 +122,9 @@ class Field:
 
 
 class Schemas(Protocol):
-    """Every type that a server knows, by what it is called."""
+    """Every type that a server knows, by what it is called. May be the key of what is made of it once."""
+
+    def __hash__(self) -> int: ...
 
     def kind(self, api_version: str, kind: str) -> Type | None:
         """The type of a kind's objects, as ("apps/v1", "Deployment"), or None if there is no such kind."""

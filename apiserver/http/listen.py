@@ -12,6 +12,8 @@ from apimachinery.clock import Clock
 from apiserver.http.connections import Server
 
 BACKLOG = 1024
+FAREWELL_SECONDS = 0.02
+"""How long those are waited for who have not had their answer when all time for that is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ async def listening(
 
     `before_drain` ends what would not end by itself.
     """
-    runner = web.ServerRunner(server, access_log=None)
+    runner = web.ServerRunner(server, access_log=None, shutdown_timeout=FAREWELL_SECONDS)
     await runner.setup()
     try:
         for door in doors:

@@ -1,13 +1,14 @@
 """Requests in, responses out: the way of every request through the server, at one glance.
 
-    parse the URL → who asks → is there room and time → may he → find the resource → carry the verb out → render
+    parse the URL → who asks → (what is put around it) → is there room and time → may he → find the resource
+    → carry the verb out → render
 
 Errors anywhere on the way are raised as what they are and become responses here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -16,8 +17,9 @@ from aiohttp import hdrs, web
 from apimachinery import status
 from apimachinery.status import ApiError, Details, MethodNotSupported, NotFound
 from apiserver.http import respond
+from apiserver.http.around import Around, Proceed
 from apiserver.http.asked import Asked
-from apiserver.http.budget import Budget, InFlight, allotted, is_long_running
+from apiserver.http.budget import InFlight, allotted, is_long_running
 from apiserver.http.connections import Server
 from apiserver.http.deadlines import Deadlines
 from apiserver.http.headers import header
@@ -32,6 +34,7 @@ from apiserver.rest.backend import Backend
 from apiserver.rest.call import NO_BODY, Body, Call, ListAnswer
 from apiserver.rest.convert import shown
 from apiserver.rest.verbs import Verbs
+from apiserver.settings import Settings
 from apiserver.wire import negotiate
 from apiserver.wire.negotiate import FORMATS, Wanted
 
@@ -60,17 +63,19 @@ class Handler:
         *,
         senders: Senders,
         renderer: Renderer,
-        budget: Budget,
+        settings: Settings,
         observer: Observer,
     ) -> None:
         self._backend = backend
         self._routes = routes
         self._senders = senders
-        self._seconds = budget.seconds
-        self._in_flight = InFlight(budget)
+        self._seconds = settings.budget.seconds
+        self._in_flight = InFlight(settings.budget)
         self._deadlines = Deadlines(backend.clock)
         self._observer = observer
         self._renderer = renderer
+        around = settings.around
+        self._outcome: Proceed = self._end if around is None else partial(_through, around, self._end)
         self.watching = Watching(backend, renderer)
         self.server = Server(self._handle, access_log=None, **_LIMITS)
 
@@ -88,14 +93,18 @@ class Handler:
         noted = self._observer.begin(asked)
         code, refusal = 0, b""
         try:
-            response = await self._bounded(asked)
+            response = await self._outcome(asked)
             code, refusal = response.status, respond.refusal(response)
-        except Exception as error:  # noqa: BLE001 - as in _handle; here the request is known, and noted with its end
-            response = respond.error_response(error)
-            code, refusal = response.status, response.body
         finally:
             self._observer.end(noted, code, answer=refusal)
         return response
+
+    async def _end(self, asked: Asked) -> web.StreamResponse:
+        """What a request comes to."""
+        try:
+            return await self._bounded(asked)
+        except Exception as error:  # noqa: BLE001 - as in _handle; here the request is known, and noted with its end
+            return respond.error_response(error)
 
     async def _bounded(self, asked: Asked) -> web.StreamResponse:
         info, user = asked.info, asked.user
@@ -178,6 +187,10 @@ class Handler:
         if path.startswith("/apis/"):
             return "/".join(path.split("/", 3)[:3]) in self._routes.pages
         return path.startswith("/api/")
+
+
+async def _through(around: Around, proceed: Proceed, asked: Asked) -> web.StreamResponse:
+    return await around(asked, proceed)
 
 
 def _check_that_it_can_be_asked_for(resource: Resource, info: RequestInfo) -> None:

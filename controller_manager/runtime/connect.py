@@ -34,6 +34,7 @@ class Connection:
     use_service_account_credentials: bool = False
     may_write: Callable[[], bool] | None = None
     """Asked before each write, which is not sent if the answer is no; None is always yes."""
+    transport: Callable[[Access], Transport] = AiohttpTransport
     metrics: ClientMetrics = field(default_factory=ClientMetrics)
 
 
@@ -54,7 +55,7 @@ async def connected(connection: Connection) -> AsyncIterator[Client]:
 
 
 def _transport(connection: Connection, access: Access, stack: AsyncExitStack) -> Transport:
-    transport: Transport = AiohttpTransport(access)
+    transport = connection.transport(access)
     stack.push_async_callback(transport.close)
     if connection.may_write is not None:
         transport = Fenced(transport, connection.may_write)
