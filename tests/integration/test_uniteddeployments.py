@@ -2,8 +2,17 @@
 
 import pytest
 
+from controller_manager.controllers.uniteddeployment.names import LABEL_REVISION, LABEL_SUBSET_NAME
 from tests.support.united_stories import UNITED, Story, united_story
-from tests.support.uniteddeployments import KINDS, adaptive, pods_template, subset, template_of, united
+from tests.support.uniteddeployments import (
+    KINDS,
+    LABELS,
+    adaptive,
+    pods_template,
+    subset,
+    template_of,
+    united,
+)
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
 ZONES = ("x", "y", "z")
@@ -29,8 +38,15 @@ async def test_three_zones(story, kind):
     assert await story.sizes() == {"in-x": 1, "in-y": 1, "in-z": 1}
     assert await story.zones() == {"in-x": ["x"], "in-y": ["y"], "in-z": ["z"]}
     assert ("SuccessfulUpdateSubset", f"Create 3 Subset ({kind})") in await story.said()
-    names = [workload["metadata"]["name"] for workload in await story.workloads(kind)]
-    assert sorted(name[: len("foo-in-x-")] for name in names) == ["foo-in-x-", "foo-in-y-", "foo-in-z-"]
+    (revision,) = await story.revisions()
+    assert revision.startswith("foo-")
+    for workload in await story.workloads(kind):
+        own = {LABEL_SUBSET_NAME: story.subset_of(workload)}
+        assert workload["metadata"]["generateName"] == f"foo-{story.subset_of(workload)}-"
+        assert workload["metadata"]["labels"] == LABELS | own | {LABEL_REVISION: revision}
+        assert workload["spec"]["selector"] == {"matchLabels": LABELS | own}
+        template = workload["spec"]["template"]
+        assert template["metadata"]["labels"] == LABELS | own | {LABEL_REVISION: revision}
     assert await story.is_at_rest()
 
 

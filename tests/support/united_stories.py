@@ -95,6 +95,11 @@ class Story:
         answer = await self.server.patch(f"{UNITED}/foo", {"spec": spec})
         assert answer.status == 200, answer.body
 
+    async def scale(self, replicas):
+        """By the subresource, as `kubectl scale` does: nobody asks whether the subsets' shares fit."""
+        answer = await self.server.patch(f"{UNITED}/foo/scale", {"spec": {"replicas": replicas}})
+        assert answer.status == 200, answer.body
+
     async def replace(self, **spec):
         operations = [
             {"op": "replace", "path": f"/spec/{field}", "value": value} for field, value in spec.items()
