@@ -69,15 +69,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
 
 def _problem(config: Config) -> str:
     """What is wrong with flags that are each right on its own; "" if nothing is."""
-    serving, store = config.serving, config.store
+    serving = config.serving
     if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
         return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
-    if (store.etcd_certfile is None) != (store.etcd_keyfile is None):
-        return "--etcd-certfile and --etcd-keyfile go together: give both or neither"
-    if store.etcd_certfile is not None and store.etcd_cafile is None:
-        return "--etcd-certfile needs --etcd-cafile, to know etcd by"
-    if store.etcd_servers and store.data_dir is not None:
-        return "--etcd-servers and --data-dir exclude each other: what is stored is in etcd or here"
     if config.auditing.audit_policy_file is not None and config.auditing.audit_log_path is None:
         return "--audit-policy-file needs --audit-log-path, to write to"
     if (
@@ -89,9 +83,23 @@ def _problem(config: Config) -> str:
     if unknown:
         return f'--packs: "{unknown[0]}" is no pack: there is {", ".join(PACKS)}'
     admission = config.admission
-    return _mode_problem(config.authorization.authorization_mode) or admission_plugins.problem(
-        admission.enable_admission_plugins, admission.disable_admission_plugins
+    return (
+        store_problem(config.store)
+        or _mode_problem(config.authorization.authorization_mode)
+        or admission_plugins.problem(admission.enable_admission_plugins, admission.disable_admission_plugins)
     )
+
+
+def store_problem(store: Store) -> str:
+    if (store.etcd_certfile is None) != (store.etcd_keyfile is None):
+        return "--etcd-certfile and --etcd-keyfile go together: give both or neither"
+    if store.etcd_certfile is not None and store.etcd_cafile is None:
+        return "--etcd-certfile needs --etcd-cafile, to know etcd by"
+    if store.etcd_servers and store.data_dir is not None:
+        return "--etcd-servers and --data-dir exclude each other: what is stored is in etcd or here"
+    if store.etcd_servers and store.snapshot is not None:
+        return "--etcd-servers and --snapshot exclude each other: `mockube snapshot restore` fills an etcd"
+    return ""
 
 
 def _mode_problem(modes: Sequence[str]) -> str:

@@ -111,6 +111,14 @@ class Store:
     data_dir: Annotated[
         Path | None, Flag("keep the store in this process on disk there (memory only)", Path)
     ] = None
+    snapshot: Annotated[
+        Path | None,
+        Flag(
+            "begin with what `mockube snapshot save` wrote there; the store must be empty (none)",
+            Path,
+            metavar="FILE",
+        ),
+    ] = None
     fsync: Annotated[
         bool, Flag("with --data-dir: wait for the disk before a write is answered (true)", boolean)
     ] = True

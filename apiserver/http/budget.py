@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from apimachinery import status
 from apimachinery.durations import DurationError, parse_duration
 from apiserver.http.requestinfo import RequestInfo
-from apiserver.rest.call import User
+from apiserver.rest.call import MASTERS, User
 
 LONG_VERBS = frozenset({"watch", "proxy"})
+LONG_PATHS = frozenset({"/mockube/snapshot"})
 LONG_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 READS = frozenset({"get", "list", "watch"})
-MASTERS = "system:masters"
-"""Always get an answer, for they may be the ones who have to mend the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,9 @@ class Budget:
 
 
 def is_long_running(info: RequestInfo) -> bool:
-    return info.verb in LONG_VERBS or (info.is_resource and info.subresource in LONG_SUBRESOURCES)
+    if not info.is_resource:
+        return info.path in LONG_PATHS
+    return info.verb in LONG_VERBS or info.subresource in LONG_SUBRESOURCES
 
 
 class InFlight:
@@ -36,7 +37,10 @@ class InFlight:
         self._now = {True: 0, False: 0}
 
     def enter(self, verb: str, user: User) -> bool:
-        """Whether there is a place for a request; whoever got one must `leave`."""
+        """Whether there is a place for a request; whoever got one must `leave`.
+
+        Masters always get one, for they may be the ones who have to mend the server.
+        """
         reads = verb in READS
         most = self._most[reads]
         if most and self._now[reads] >= most and MASTERS not in user.groups:

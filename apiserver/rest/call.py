@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from apiserver.resources.spec import Resource, Subresource
 from apiserver.storage.stored import Stored, Tree
+
+MASTERS: Final = "system:masters"
+"""The group of those who may do everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

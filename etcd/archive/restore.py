@@ -33,7 +33,7 @@ class NotEmpty(Exception):
 
     def __init__(self, count: int) -> None:
         super().__init__(
-            f"the store holds {count} objects: say --replace to lose them for those of the snapshot"
+            f"the store holds {count} objects, which would be lost"
         )
         self.count = count
 

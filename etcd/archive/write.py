@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 from etcd.archive.lines import closing_line, entry_line, opening_line
@@ -21,7 +21,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 """Tells zlib to write gzip's header, without a time, and its checksum."""
 
 
-async def archive(kv: KV, root: bytes, *, taken: str) -> AsyncIterator[bytes]:
+async def archive(kv: KV, root: bytes, *, taken: str) -> AsyncGenerator[bytes, None]:
     """The file, in pieces, of all keys below `root`; `Compacted` if history is forgotten faster than it is read."""
     await refuse_half_restored(kv, root)
     page = await kv.range(Range(key=root, range_end=prefix_end(root), limit=PAGE))

@@ -1,0 +1,107 @@
+"""`/mockube/snapshot`: GET hands out all that is stored, at one revision; PUT puts all of a snapshot in its place.
+
+Clients see what is put as a change like any other, all of it at one revision.
+"""
+
+import io
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Final
+
+import orjson
+from aiohttp import hdrs, web
+
+from apimachinery.status import BadRequest, Conflict, MethodNotSupported, RequestEntityTooLarge
+from apimachinery.timestamps import format_time
+from apiserver.http.pages import Page
+from apiserver.rest.backend import Backend
+from apiserver.storage.snapshots import place
+from etcd.archive.read import BadArchive, check
+from etcd.archive.restore import NotEmpty, restore
+from etcd.archive.write import archive
+from etcd.embedded.store import EmbeddedStore
+from etcd.errors import KVError
+
+LOG = logging.getLogger(__name__)
+
+PATH: Final = "/mockube/snapshot"
+LARGEST: Final = 1 << 30
+"""Bytes of a snapshot that is put: compressed, so that some ten million objects fit."""
+_NOT_HERE: Final = (
+    "the store is an etcd, which others may be using: stop the API servers and the managers, and restore into it "
+    "with `mockube snapshot restore FILE --etcd-servers URL`"
+)
+
+
+def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
+    """`on_restored` make what a snapshot may lack, or say of another server."""
+
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        match request.method:
+            case hdrs.METH_GET:
+                return await _hand_out(request, backend)
+            case hdrs.METH_PUT:
+                answer = await _take(request, backend)
+                for follow in on_restored:
+                    await follow()
+                return answer
+            case method:
+                raise MethodNotSupported(f"{PATH} knows GET and PUT, not {method}")
+
+    return serve
+
+
+async def _hand_out(request: web.BaseRequest, backend: Backend) -> web.StreamResponse:
+    response = web.StreamResponse(
+        headers={hdrs.CONTENT_TYPE: "application/gzip", hdrs.CACHE_CONTROL: "no-store"}
+    )
+    pieces = archive(backend.kv, backend.layout.root, taken=format_time(backend.clock.now()))
+    async with aclosing(pieces):
+        first = await anext(pieces)  # what is refused is refused before the answer begins
+        await response.prepare(request)
+        await response.write(first)
+        await _write_rest(request, response, pieces)
+    return response
+
+
+async def _write_rest(
+    request: web.BaseRequest, response: web.StreamResponse, pieces: AsyncIterator[bytes]
+) -> None:
+    try:
+        async for piece in pieces:
+            await response.write(piece)
+    except KVError as error:
+        LOG.warning("a snapshot could not be read to its end: %s", error)
+        assert request.transport is not None
+        request.transport.abort()  # so that nobody takes it for whole
+        return
+    await response.write_eof()
+
+
+async def _take(request: web.BaseRequest, backend: Backend) -> web.StreamResponse:
+    if not isinstance(backend.kv, EmbeddedStore):
+        raise BadRequest(_NOT_HERE)
+    body = io.BytesIO(await _read(request))
+    replace = request.query.get("replace") == "true"
+    try:
+        found = check(body, request.query.get("name", "what was sent"))
+        revision = await restore(backend.kv, found, place(backend.layout.root), replace=replace)
+    except BadArchive as error:
+        raise BadRequest(str(error)) from error
+    except NotEmpty as error:
+        raise Conflict(str(error)) from error
+    await backend.mirror.reached(revision)
+    LOG.warning("%d objects of a snapshot were put in the place of all others", found.count)
+    return web.Response(
+        body=orjson.dumps({"objects": found.count, "revision": revision}), content_type="application/json"
+    )
+
+
+async def _read(request: web.BaseRequest) -> bytes:
+    data = bytearray()
+    async for chunk in request.content.iter_any():
+        data += chunk
+        if len(data) > LARGEST:
+            raise RequestEntityTooLarge(f"limit is {LARGEST}")
+    return bytes(data)
