@@ -1,0 +1,185 @@
+"""A running server hands out all that it stores, and takes a snapshot in its place: who may, what clients see of it."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from apiserver.bootstrap.wanted import Wanted
+from apiserver.http.snapshots import PATH
+from etcd.embedded.memory import MemoryStore
+from tests.support.apiserver import running
+from tests.support.archives import entries, opened, saved
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+@pytest.fixture
+async def client():
+    async with running(clock=SteppedClock()) as client:
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+        yield client
+
+
+def config_map(name, **data):
+    return {"metadata": {"name": name}, "data": data}
+
+
+async def save(client):
+    answer = await client.get(PATH)
+    assert answer.status == 200, answer.data
+    return answer.data
+
+
+async def restore(client, data, query="?replace=true"):
+    return await client.put(PATH + query, data)
+
+
+async def names(client, path=MAPS):
+    return [item["metadata"]["name"] for item in (await client.get(path)).body["items"]]
+
+
+async def test_what_is_handed_out_is_what_is_stored(client):
+    await client.post(MAPS, config_map("a", k="v"))
+    data = await save(client)
+    archive = opened(data)
+    assert (archive.opening.prefix, archive.opening.taken) == ("/registry/", "2030-01-01T00:00:00Z")
+    keys = [entry.key for entry in archive.entries()]
+    assert b"/registry/configmaps/default/a" in keys
+    assert entries(data) == entries(await saved(client.server.backend.kv))
+
+
+async def test_a_snapshot_takes_the_place_of_all_that_is_there(client):
+    await client.post(MAPS, config_map("stays", k="1"))
+    await client.post(MAPS, config_map("changes", k="1"))
+    data = await save(client)
+    before = (await client.get(f"{MAPS}/stays")).body
+    await client.post(MAPS, config_map("new"))
+    await client.put(f"{MAPS}/changes", config_map("changes", k="2"))
+    newest = int((await client.get(f"{MAPS}/changes")).body["metadata"]["resourceVersion"])
+    answer = await restore(client, data)
+    assert (answer.status, answer.body["objects"]) == (200, opened(data).count)
+    assert await names(client) == ["changes", "stays"]
+    changed = (await client.get(f"{MAPS}/changes")).body
+    assert changed["data"] == {"k": "1"}
+    assert int(changed["metadata"]["resourceVersion"]) > newest
+    assert (await client.get(f"{MAPS}/stays")).body == before
+
+
+async def test_a_watch_is_told_what_has_changed_at_one_resource_version(client):
+    await client.post(MAPS, config_map("a", k="1"))
+    data = await save(client)
+    await client.put(f"{MAPS}/a", config_map("a", k="2"))
+    await client.post(MAPS, config_map("b"))
+    version = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
+    async with client.watch(f"{MAPS}?watch=1&resourceVersion={version}") as events:
+        await restore(client, data)
+        seen = [await anext(events) for _ in range(2)]
+    assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in seen) == [
+        ("DELETED", "b"),
+        ("MODIFIED", "a"),
+    ]
+    assert len({event["object"]["metadata"]["resourceVersion"] for event in seen}) == 1
+
+
+async def test_a_writer_who_read_before_is_told_that_there_was_a_change(client):
+    await client.post(MAPS, config_map("a", k="1"))
+    data = await save(client)
+    await client.put(f"{MAPS}/a", config_map("a", k="2"))
+    read = (await client.get(f"{MAPS}/a")).body
+    await restore(client, data)
+    assert (await client.put(f"{MAPS}/a", read)).status == 409
+
+
+async def test_leases_of_processes_stay_as_they_are(client):
+    await client.post(LEASES, {"metadata": {"name": "gone"}})
+    data = await save(client)
+    await client.delete(f"{LEASES}/gone")
+    await client.post(LEASES, {"metadata": {"name": "leader"}, "spec": {"holderIdentity": "me"}})
+    await restore(client, data)
+    assert await names(client, LEASES) == ["leader"]
+
+
+async def test_definitions_that_come_are_served_and_those_that_go_are_not(client):
+    definition = {
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+    without = await save(client)
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await client.post(definitions, definition)
+    async with client.watch(f"{definitions}?watch=1") as events:
+        async for event in events:
+            if event["object"].get("status", {}).get("acceptedNames"):
+                break
+    made = await client.post(
+        "/apis/example.com/v1/widgets",
+        {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"name": "w"}},
+    )
+    assert made.status == 201
+    with_widgets = await save(client)
+    await restore(client, without)
+    assert await names(client, definitions) == []
+    await restore(client, with_widgets)
+    assert await names(client, "/apis/example.com/v1/widgets") == ["w"]
+
+
+async def test_without_replace_nothing_is_lost(client):
+    await client.post(MAPS, config_map("a"))
+    answer = await restore(client, await save(client), "")
+    assert answer.status == 409
+    assert "objects, which would be lost" in answer.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        pytest.param(lambda data: data[:-20], "a.gz ends too early: it was cut off", id="cut off"),
+        pytest.param(
+            lambda _: b"apiVersion: v1", "a.gz is no snapshot of mockube, or is damaged", id="another file"
+        ),
+        pytest.param(lambda _: b"", "a.gz is no snapshot of mockube", id="nothing"),
+    ],
+)
+async def test_what_is_not_whole_changes_nothing(client, harm, message):
+    await client.post(MAPS, config_map("a"))
+    data = await save(client)
+    await client.post(MAPS, config_map("b"))
+    answer = await restore(client, harm(data), "?replace=true&name=a.gz")
+    assert (answer.status, answer.body["message"]) == (400, message)
+    assert await names(client) == ["a", "b"]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+async def test_only_masters_may(client, method):
+    client.credentials = {"Authorization": "Bearer alice"}
+    answer = await client.send(method, PATH)
+    assert answer.status == 403
+    assert "only members of system:masters may" in answer.body["message"]
+
+
+async def test_another_method_is_refused(client):
+    assert (await client.post(PATH, {})).status == 405
+
+
+async def test_what_a_server_wants_to_be_there_is_made_again(client):
+    empty = MemoryStore(clock=SteppedClock())
+    wanted = []
+
+    async def furnish():
+        wanted.append(Wanted(resource=("", "v1", "namespaces"), name="default"))
+
+    client.server.on_restored.append(furnish)
+    assert (await restore(client, await saved(empty))).status == 200
+    assert len(wanted) == 1
