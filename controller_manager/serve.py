@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 from contextlib import suppress
+from ipaddress import ip_address
 
 from apimachinery.chance import Chance, SystemChance
 from apimachinery.clock import Clock, RealClock
@@ -14,6 +15,8 @@ from controller_manager.runtime import certificate
 from controller_manager.runtime.serving import Port, serving
 
 LOG = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
 
 
 async def serve(config: Config) -> None:
@@ -44,9 +47,12 @@ def _ports(settings: Serving, clock: Clock, chance: Chance) -> list[Port]:
             tls = certificate.context(settings.tls_cert_file, settings.tls_private_key_file)
         else:
             tls = certificate.self_signed(address, now=clock.now(), chance=chance)
+        if settings.client_ca_file is not None:
+            certificate.know_clients(tls, settings.client_ca_file)
         ports.append(Port(address=address, number=settings.secure_port, tls=tls))
     if settings.metrics_port is not None:
-        ports.append(Port(address=address, number=settings.metrics_port))
+        own = address if ip_address(address).is_loopback else LOOPBACK
+        ports.append(Port(address=own, number=settings.metrics_port))
     return ports
 
 

@@ -68,8 +68,8 @@ def _problem(config: Config, known: Collection[str]) -> str:
         return f"--leader-elect-renew-deadline must be longer than {JITTER} times --leader-elect-retry-period"
     if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
         return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
-    if not ip_address(serving.bind_address).is_loopback:
-        return "--bind-address: nobody is asked who he is, so only this machine's own addresses are possible"
+    if serving.client_ca_file is None and not ip_address(serving.bind_address).is_loopback:
+        return "--bind-address: others than this machine may ask only if --client-ca-file says whom to know"
     return ""
 
 

@@ -124,16 +124,26 @@ class Serving:
 
     bind_address: Annotated[
         str,
-        Flag("the address to serve health and metrics on: one of this machine's own (127.0.0.1)", address),
+        Flag(
+            "the address to serve health and metrics on; without --client-ca-file, one that only this machine has (127.0.0.1)",
+            address,
+        ),
     ] = "127.0.0.1"
     secure_port: Annotated[int, Flag("the port for HTTPS; 0: none (10257)", port)] = 10257
     metrics_port: Annotated[
-        int | None, Flag("a port for HTTP without encryption; 0 picks a free one (none)", port)
+        int | None,
+        Flag("a port for HTTP without encryption, for this machine only; 0 picks a free one (none)", port),
     ] = None
     tls_cert_file: Annotated[
         Path | None, Flag("the certificate, with its chain (one made for this run)", Path)
     ] = None
     tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
+    client_ca_file: Annotated[
+        Path | None,
+        Flag(
+            "who signs certificates of clients: nothing but health is told without one of them (nobody)", Path
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ _NAMES = """
     attach-detach-reconcile-sync-period authentication-kubeconfig authentication-skip-lookup
     authentication-token-webhook-cache-ttl authentication-tolerate-lookup-failure
     authorization-always-allow-paths authorization-kubeconfig authorization-webhook-cache-authorized-ttl
-    authorization-webhook-cache-unauthorized-ttl cert-dir cidr-allocator-type client-ca-file cloud-config
+    authorization-webhook-cache-unauthorized-ttl cert-dir cidr-allocator-type cloud-config
     cloud-provider cloud-provider-gce-lb-src-cidrs cluster-cidr cluster-name cluster-signing-cert-file
     cluster-signing-duration cluster-signing-key-file cluster-signing-kube-apiserver-client-cert-file
     cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file

@@ -1,4 +1,7 @@
-"""A certificate that the process makes for itself, where it was given none: encryption, but no proof of who it is."""
+"""What the process shows of itself, and whom it knows.
+
+Where it was given no certificate it makes one for itself: encryption, but no proof of who it is.
+"""
 
 import ssl
 import tempfile
@@ -24,6 +27,12 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     made.load_cert_chain(certificate, key)
     return made
+
+
+def know_clients(tls: ssl.SSLContext, authority: Path) -> None:
+    """A client may show a certificate; one that the authority has not signed is turned away at the door."""
+    tls.load_verify_locations(cadata=authority.read_text())
+    tls.verify_mode = ssl.CERT_OPTIONAL
 
 
 def self_signed(address: str, *, now: datetime, chance: Chance) -> ssl.SSLContext:

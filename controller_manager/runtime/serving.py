@@ -64,6 +64,8 @@ class _Pages:
             return web.Response(status=405)
         if first in ENDPOINTS:
             return self._one(name) if name else self._all(first, verbose="verbose" in request.query)
+        if _is_stranger(request):
+            return _text("Unauthorized\n", 401)
         if request.path == "/metrics":
             return web.Response(
                 body=generate_latest(self._told.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
@@ -90,6 +92,12 @@ class _Pages:
             return _text("404 page not found\n", 404)
         problem = check()
         return _text(f"internal server error: {problem}\n", 500) if problem else _text("ok")
+
+
+def _is_stranger(request: web.BaseRequest) -> bool:
+    """Where clients are known by their certificates, whoever shows none."""
+    tls = request.get_extra_info("ssl_object")
+    return tls is not None and tls.context.verify_mode != ssl.CERT_NONE and not tls.getpeercert()
 
 
 def _text(text: str, code: int = 200) -> web.Response:

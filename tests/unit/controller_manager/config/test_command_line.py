@@ -103,7 +103,7 @@ def test_every_controllers_workers_have_a_flag():
         pytest.param(["--kube-api-qps=fast"], "not a number above 0", id="no number"),
         pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="nobody to work"),
         pytest.param(["--controllers=*,-deploymentt"], "there is no deploymentt", id="a slip of the finger"),
-        pytest.param(["--bind-address=0.0.0.0"], "only this machine's own", id="for everybody"),
+        pytest.param(["--bind-address=0.0.0.0"], "--client-ca-file says whom", id="for everybody"),
         pytest.param(["--tls-cert-file=x"], "go together", id="half a pair"),
         pytest.param(["--simulate-nodes=9999"], "no more than 2303 have addresses", id="too many nodes"),
         pytest.param(["--stages=none.yaml"], "none.yaml: No such file", id="no stages"),

@@ -1,5 +1,6 @@
 """What the manager tells of itself over HTTP, asked by a plain client."""
 
+import ssl
 from datetime import UTC, datetime
 
 import aiohttp
@@ -7,7 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 
 from apimachinery.chance import SeededChance
-from controller_manager.runtime.certificate import self_signed
+from apimachinery.clock import RealClock
+from apiserver.pki.folder import prepared, server_subject
+from controller_manager.runtime.certificate import know_clients, self_signed
 from controller_manager.runtime.serving import Port, Told, serving
 
 
@@ -25,8 +28,8 @@ async def url(checks):
         yield url
 
 
-async def get(url, method="GET"):
-    async with aiohttp.ClientSession() as session, session.request(method, url, ssl=False) as answer:
+async def get(url, method="GET", tls=False):
+    async with aiohttp.ClientSession() as session, session.request(method, url, ssl=tls) as answer:
         return answer.status, await answer.text()
 
 
@@ -67,3 +70,20 @@ async def test_a_certificate_of_its_own():
     async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
         assert await get(f"{url}/healthz") == (200, "ok")
+
+
+async def test_where_clients_are_known_strangers_are_told_of_health_alone(tmp_path):
+    with prepared(
+        tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), chance=SeededChance()
+    ) as pki:
+        known = ssl.create_default_context()
+        known.check_hostname, known.verify_mode = False, ssl.CERT_NONE
+        known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
+    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
+    know_clients(tls, pki.certificate("ca"))
+    told = Told(checks={}, registry=CollectorRegistry(), settings={})
+    async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+        assert await get(f"{url}/healthz") == (200, "ok")
+        for path in ("/metrics", "/configz"):
+            assert (await get(url + path))[0] == 401
+            assert (await get(url + path, tls=known))[0] == 200
