@@ -28,7 +28,7 @@ async def url(checks):
         yield url
 
 
-async def get(url, method="GET", tls=False):
+async def get(url, method="GET", *, tls=False):
     async with aiohttp.ClientSession() as session, session.request(method, url, ssl=tls) as answer:
         return answer.status, await answer.text()
 
