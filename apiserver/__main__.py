@@ -17,7 +17,6 @@ from apiserver.notify import notify_ready
 from apiserver.pki.folder import BadFolder
 from apiserver.serve import serve
 from etcd.archive.read import BadArchive
-from etcd.archive.restore import NotEmpty
 from etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
     try:
         uvloop.run(serve(config, once_ready=ready))
-    except (OSError, KVError, BadArchive, NotEmpty, BadFolder, BadKey, BadTokenFile, NotOurs) as error:
+    except (OSError, KVError, BadArchive, BadFolder, BadKey, BadTokenFile, NotOurs) as error:
         LOG.critical("%s", error)
         return 1
     return 0

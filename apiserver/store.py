@@ -1,6 +1,7 @@
 """Opens the store that the command line asks for: in memory, on a disk, or an etcd."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from apiserver.config.settings import Store
 from apiserver.storage.keys import Layout
 from apiserver.storage.snapshots import first_revision, opened_snapshot, place
 from etcd.archive.mark import refuse_half_restored
-from etcd.archive.restore import restore
+from etcd.archive.restore import NotEmpty, restore
 from etcd.embedded.directory import begin_after, is_new
 from etcd.embedded.disk import Disk
 from etcd.embedded.durable import DurableStore
@@ -18,6 +19,8 @@ from etcd.embedded.memory import MemoryStore
 from etcd.embedded.mvcc import Mvcc
 from etcd.embedded.store import EmbeddedStore
 from etcd.kv import KV, Revision
+
+LOG = logging.getLogger(__name__)
 
 STORE_FOLDER = "etcd"
 """Below --data-dir, beside the folder of certificates."""
@@ -42,6 +45,8 @@ async def _open(settings: Store, clock: Clock) -> KV:
         kv = await _embedded(settings, clock, after=first_revision(archive))
         try:
             await restore(kv, archive, place(Layout(settings.etcd_prefix).root), replace=False)
+        except NotEmpty as error:  # as after a restart, with a store on disk
+            LOG.warning("%s is not used, for the store is not new: %s", settings.snapshot, error)
         except BaseException:
             await kv.close()
             raise

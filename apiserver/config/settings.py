@@ -114,7 +114,7 @@ class Store:
     snapshot: Annotated[
         Path | None,
         Flag(
-            "begin with what `mockube snapshot save` wrote there; the store must be empty (none)",
+            "begin with what `mockube snapshot save` wrote there, where the store is new (none)",
             Path,
             metavar="FILE",
         ),

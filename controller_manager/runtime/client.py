@@ -155,6 +155,17 @@ class Client:
         target = _target(resource, Key("", "")) + _query({"watch": "true", **query})
         headers = _reading(resource, _METADATA)
         request = Request(method="GET", target=target, headers=headers, timeout=within)
+        async with self._begun(request) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def download(self, path: str, *, within: float) -> AsyncIterator[Stream]:
+        """What is no resource, bit by bit. Who reads it sees by its content whether it came to its end."""
+        async with self._begun(Request(method="GET", target=path, headers={}, timeout=within)) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def _begun(self, request: Request) -> AsyncIterator[Stream]:
         async with self._sender.stream(request) as stream:
             if stream.status != 200:
                 raise _error(request, Answer(stream.status, None, await stream.read()))

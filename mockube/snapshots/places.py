@@ -1,0 +1,145 @@
+"""Where a snapshot can be taken from and put: a server that runs, a folder that none uses, an etcd."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from apimachinery.clock import Clock
+from apimachinery.status import Conflict, NotFound
+from apimachinery.timestamps import format_time
+from apiserver.config.settings import Store
+from apiserver.http.snapshots import PATH
+from apiserver.storage.keys import Layout
+from apiserver.storage.snapshots import first_revision, place
+from apiserver.store import STORE_FOLDER, connect, open_durable
+from controller_manager.runtime.client import Client
+from controller_manager.runtime.connect import Connection, connected
+from controller_manager.runtime.kubeconfig import Access
+from etcd.archive.read import Archive
+from etcd.archive.restore import NotEmpty, restore
+from etcd.archive.write import archive
+from etcd.embedded.directory import is_new
+from etcd.embedded.disk import Disk
+from etcd.errors import Locked
+from etcd.kv import KV, Revision
+from mockube.failure import Failure, Missing
+
+AGENT: Final = "mockube"
+SECONDS: Final = 600.0
+"""Within which a server must have sent or taken all of a snapshot."""
+
+
+NOT_OURS: Final = (
+    "the server is not mockube's, and hands out nothing of what it stores: --etcd-servers leads to its etcd"
+)
+
+
+class NeedsReplace(Failure):
+    """Something is there already."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}: --replace says that they may be")
+
+
+class SnapshotPlace(Protocol):
+    def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Of the file."""
+
+    async def put(self, found: Archive, *, replace: bool) -> None: ...
+
+
+class Running(Struct, frozen=True, kw_only=True):
+    """An API server of ours, whatever it stores in."""
+
+    access: Access
+    clock: Clock
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        async with self._connected() as client, client.download(PATH, within=SECONDS) as stream:
+            async for piece in stream.chunks():
+                yield piece
+
+    async def put(self, found: Archive, *, replace: bool) -> None:
+        found.file.seek(0)
+        query = f"?name={quote(found.name, safe='')}&replace={str(replace).lower()}"
+        async with self._connected() as client:
+            await client.with_timeout(SECONDS).raw("PUT", PATH + query, body=found.file.read())
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
+        async with connected(Connection(access=self.access, clock=self.clock, agent=AGENT)) as client:
+            try:
+                yield client
+            except Conflict as error:
+                raise NeedsReplace(error.message) from error
+            except NotFound as error:
+                raise Missing(NOT_OURS) from error
+
+
+class Folder(Struct, frozen=True, kw_only=True):
+    """What an API server was given as --data-dir, while none runs there."""
+
+    path: Path
+    prefix: str
+    clock: Clock
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        if is_new(self.path / STORE_FOLDER):
+            raise Missing(f"{self.path} holds no store: it is what `mockube up --data-dir` was given")
+        async with self._opened() as kv:
+            async for piece in _pieces(kv, self.prefix, self.clock):
+                yield piece
+
+    async def put(self, found: Archive, *, replace: bool) -> None:
+        async with self._opened(after=first_revision(found)) as kv:
+            await _put(kv, found, self.prefix, replace=replace)
+
+    @asynccontextmanager
+    async def _opened(self, *, after: Revision | None = None) -> AsyncIterator[KV]:
+        try:
+            kv = await open_durable(self.path, self.clock, disk=Disk(), after=after)
+        except Locked as error:
+            raise Failure(f"{error}: without --data-dir the cluster that runs there is asked") from error
+        try:
+            yield kv
+        finally:
+            await kv.close()
+
+
+class Etcd(Struct, frozen=True, kw_only=True):
+    """An etcd, with whatever API servers it has; while something is restored there should be none."""
+
+    settings: Store
+    clock: Clock
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        async with self._opened() as kv:
+            async for piece in _pieces(kv, self.settings.etcd_prefix, self.clock):
+                yield piece
+
+    async def put(self, found: Archive, *, replace: bool) -> None:
+        async with self._opened() as kv:
+            await _put(kv, found, self.settings.etcd_prefix, replace=replace)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[KV]:
+        kv = await connect(self.settings, self.clock)
+        try:
+            yield kv
+        finally:
+            await kv.close()
+
+
+def _pieces(kv: KV, prefix: str, clock: Clock) -> AsyncGenerator[bytes, None]:
+    return archive(kv, Layout(prefix).root, taken=format_time(clock.now()))
+
+
+async def _put(kv: KV, found: Archive, prefix: str, *, replace: bool) -> None:
+    try:
+        await restore(kv, found, place(Layout(prefix).root), replace=replace)
+    except NotEmpty as error:
+        raise NeedsReplace(str(error)) from error
