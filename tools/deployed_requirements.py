@@ -1,0 +1,59 @@
+"""Write deploy/requirements/: the parts of requirements.lock that an image needs, to build mockube and to run it.
+
+    python tools/deployed_requirements.py
+
+Their lines are the lock's own. What needs what is asked of the distributions that are installed here.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.metadata import requires
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "deploy" / "requirements"
+ENTRY = re.compile(r"^([a-z0-9.-]+)==(?:.*\\\n)+.*\n", re.MULTILINE)
+"""A distribution in the lock: its version, and a hash on each of the lines that follow."""
+
+
+def parts() -> Mapping[str, str]:
+    """What each file is to hold."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    roots = {"run": project["project"]["dependencies"], "build": project["dependency-groups"]["build"]}
+    lock = {found[1]: found[0] for found in ENTRY.finditer((ROOT / "requirements.lock").read_text())}
+    return {
+        f"{name}.txt": "".join(lock[needed] for needed in sorted(closure(asked)))
+        for name, asked in roots.items()
+    }
+
+
+def closure(asked: Iterable[str]) -> set[str]:
+    """Those that are asked for, and all that they need, by name."""
+    found: set[str] = set()
+    left = [Requirement(one) for one in asked]
+    while left:
+        requirement = left.pop()
+        name = canonicalize_name(requirement.name)
+        if name in found or not _applies(requirement):
+            continue
+        found.add(name)
+        left += map(Requirement, requires(name) or ())
+    return found
+
+
+def _applies(requirement: Requirement) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in parts().items():
+        (FOLDER / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
