@@ -1,0 +1,118 @@
+"""`mockube snapshot`: from a running server, a folder or an etcd into a file, and from there into any of them."""
+
+import asyncio
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mockube.cli.main import main
+from tests.support.process import ROOT, ApiServerProcess, client
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def snapshot(capsys):
+    """Runs the command: its exit code and what it printed."""
+
+    def run(*arguments):
+        code = main(["snapshot", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+async def sent(server, method, path, body=None):
+    async with client(server) as admin:
+        return (await admin.send(method, path, body)).body
+
+
+def entries(path):
+    """Every line but the first and the last, and what tells of processes."""
+    lines = gzip.decompress(path.read_bytes()).splitlines()[1:-1]
+    return [line for line in lines if b'"/registry/leases/kube-system/' not in line]
+
+
+@pytest.mark.slow
+def test_what_a_server_stores_goes_to_a_file_a_folder_an_etcd_and_a_new_server(tmp_path, snapshot, etcd_url):
+    first, second, third = (tmp_path / f"{name}.gz" for name in "abc")
+    etcd, folder = ("--etcd-servers", etcd_url), ("--data-dir", tmp_path / "data")
+    with ApiServerProcess(tmp_path) as server:
+        asyncio.run(sent(server, "POST", MAPS, {"metadata": {"name": "kept"}, "data": {"k": "v"}}))
+        code, out, _ = snapshot("save", first, "--kubeconfig", server.kubeconfig)
+        assert (code, bool(re.fullmatch(rf"{first}: \d+ objects at revision \d+\n", out))) == (0, True)
+        refused = snapshot("restore", first, "--kubeconfig", server.kubeconfig)
+        assert refused[0] == 1
+        assert "which would be lost: --replace says that they may be" in refused[2]
+        assert snapshot("restore", first, "--kubeconfig", server.kubeconfig, "--replace")[0] == 0
+    assert snapshot("restore", first, *folder)[0] == 0
+    assert snapshot("save", second, *folder)[0] == 0
+    assert snapshot("restore", second, *etcd)[0] == 0
+    assert snapshot("save", third, *etcd)[0] == 0
+    assert entries(first) == entries(second) == entries(third)
+    with ApiServerProcess(tmp_path, "--snapshot", third) as server:
+        found = asyncio.run(sent(server, "GET", f"{MAPS}/kept"))
+    assert found["data"] == {"k": "v"}
+    assert int(found["metadata"]["resourceVersion"]) > 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        pytest.param(["save", "{}/a.gz", "--data-dir", "{}/no"], 3, "no holds no store", id="no store"),
+        pytest.param(["save", "{}/a.gz", "--name", "none"], 3, 'there is no cluster "none"', id="no cluster"),
+        pytest.param(["save", "{}/a.gz", "--kubeconfig", "{}/no"], 1, "No such file", id="no kubeconfig"),
+        pytest.param(["restore", "{}/no", "--data-dir", "{}/d"], 1, "no: No such file", id="no file"),
+        pytest.param(
+            ["restore", "{}/text", "--data-dir", "{}/d"],
+            1,
+            "text is no snapshot of mockube, or is damaged",
+            id="another file",
+        ),
+        pytest.param(
+            ["save", "{}/a.gz", "--etcd-prefix", "/x"],
+            2,
+            "--etcd-prefix says nothing by itself",
+            id="no store that is meant",
+        ),
+        pytest.param(
+            ["save", "{}/a.gz", "--etcd-servers", "http://a", "--data-dir", "{}"],
+            2,
+            "--etcd-servers and --data-dir exclude each other",
+            id="two stores",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(snapshot, tmp_path, monkeypatch, arguments, code, message):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "text").write_text("apiVersion: v1")
+    ended, out, err = snapshot(*(one.format(tmp_path) for one in arguments))
+    assert (ended, out, err.count("\n")) == (code, "", 1)
+    assert message in err
+    assert not (tmp_path / "a.gz").exists()
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.slow
+def test_who_is_killed_while_he_saves_leaves_what_was_there(tmp_path):
+    target = tmp_path / "a.gz"
+    target.write_bytes(b"before")
+    with ApiServerProcess(tmp_path) as server:
+        server.signal(signal.SIGSTOP)  # nothing is answered
+        saving = subprocess.Popen(
+            [sys.executable, "-m", "mockube", "snapshot", "save", target, "--kubeconfig", server.kubeconfig],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        while not (tmp_path / "a.gz.tmp").exists():
+            assert saving.poll() is None
+        saving.kill()
+        saving.wait()
+        server.signal(signal.SIGCONT)
+    assert target.read_bytes() == b"before"
