@@ -13,10 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from apimachinery.clock import RealClock
 from controller_manager.runtime.client import Parsed
 from controller_manager.runtime.kubeconfig import read
-from mockube.plane.launch import KRUISE, NODES, control_plane, throwaway
-from mockube.plane.processes import NotReady
+from mockube.plane.control_plane import ControlPlane, NotReady
+from mockube.plane.last_words import last_words
+from mockube.plane.launch import SERVER, Launch, control_plane, throwaway
+from mockube.plane.sizes import KRUISE, NODES
 from mockube.reach import Condition, Reach, reaching
 
 TIMEOUT = 30.0
@@ -47,14 +50,18 @@ class AsyncCluster:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mockube-")))
             launch = throwaway(folder, nodes=self._nodes, packs=self._packs, flags=self._flags)
             try:
-                await stack.enter_async_context(control_plane(launch).running())
+                await stack.enter_async_context(self._plane(launch).running())
             except NotReady as error:
-                raise NotStarted((folder / "log").read_text()) from error
+                raise NotStarted(last_words(launch.log(SERVER))) from error
             access = read(launch.kubeconfig)
             self._reach = await stack.enter_async_context(reaching(access))
             self.kubeconfig, self.url = launch.kubeconfig, access.server
             await self._reach.wait_usable(self._nodes, seconds=TIMEOUT)
             self._stack = stack.pop_all()
+
+    @staticmethod
+    def _plane(launch: Launch) -> ControlPlane:
+        return control_plane(launch, clock=RealClock(), tell=lambda _: None)
 
     async def stop(self) -> None:
         await self._stack.aclose()

@@ -47,13 +47,30 @@ COMMANDS = {
     command.name: command
     for command in (
         Command(name="up", summary="start a cluster, and say what to type next", module="up"),
+        Command(name="down", summary="end a cluster", module="down"),
+        Command(name="status", summary="say whether a cluster runs, and is well", module="status"),
+        Command(name="list", summary="list all clusters of this machine", module="listing"),
+        Command(name="logs", summary="show what a cluster's processes log", module="logs"),
+        Command(
+            name="kubeconfig", summary="print the kubeconfig of a cluster, or merge it", module="kubeconfig"
+        ),
+        Command(name="reset", summary="empty the store of a cluster that runs", module="reset"),
         Command(name="run", summary="run one command with a cluster of its own", module="run"),
         Command(
             name="crds",
             summary="print the definitions of a pack's kinds, for any API server",
             module="crds",
         ),
+        Command(
+            name="snapshot",
+            summary="write all that a cluster stores into one file, or put it back",
+            module="snapshot",
+        ),
         Command(name="demo", summary="show the store at work", module="demo"),
+        Command(name="doctor", summary="say what is wrong on this machine", module="doctor"),
+        Command(
+            name="completion", summary="print what completes all this in your shell", module="completion"
+        ),
         Command(name="version", summary="print the version", module="version"),
     )
 }

@@ -2,11 +2,12 @@
 
 import argparse
 import asyncio
-import sys
 
 from apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
+from mockube.cli.progress import say
 from mockube.cli.shape import add_shape
+from mockube.failure import Misused
 
 
 def add_flags(parser: Parser) -> None:
@@ -19,14 +20,18 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from mockube.plane.once import run_once  # noqa: PLC0415 - it speaks HTTP
+    from mockube.plane.once import run_once  # noqa: PLC0415 - it starts processes
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
-
-    def tell(what: str) -> None:
-        if options.verbose:
-            print(f"mockube: {what}", file=sys.stderr)
-
+    if not command:
+        raise Misused("what shall be run? Say `mockube run -- CMD ...`")
     return asyncio.run(
-        run_once(command, nodes=options.simulate_nodes, packs=options.packs, clock=RealClock(), tell=tell)
+        run_once(
+            command,
+            nodes=options.simulate_nodes,
+            packs=options.packs,
+            clock=RealClock(),
+            tell=say,
+            note=say if options.verbose else lambda _: None,
+        )
     )

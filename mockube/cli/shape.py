@@ -1,8 +1,25 @@
-"""Flags that several commands share: what a cluster consists of, which one is meant, how an answer is printed."""
+"""Flags that several commands share: which cluster is meant, what one consists of, how an answer is printed."""
 
 from apimachinery.flags import natural
 from mockube.cli.parsing import Parser
-from mockube.plane.launch import KRUISE, NODES
+from mockube.clusters.places import DEFAULT
+from mockube.plane.sizes import KRUISE, NODES
+
+
+def add_name(parser: Parser) -> None:
+    parser.add_argument(
+        "-n", "--name", default=DEFAULT, help=f"which cluster, of several side by side ({DEFAULT})"
+    )
+
+
+def add_output(parser: Parser, *more: str) -> None:
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=["json", *more],
+        metavar="FORMAT",
+        help=f"{' or '.join(['json', *more])}, for programs",
+    )
 
 
 def add_shape(parser: Parser) -> None:

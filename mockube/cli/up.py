@@ -2,46 +2,142 @@
 
 import argparse
 import asyncio
+import os
+import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
+from apimachinery.clock import RealClock
+from apimachinery.flags import seconds
+from mockube.cli.codes import code_of
+from mockube.cli.detach import Reports, detached
+from mockube.cli.greeting import MEMORY, greeting
 from mockube.cli.parsing import Parser
-from mockube.cli.shape import add_shape
-from mockube.plane.launch import Launch, control_plane
+from mockube.cli.passing import SERVER, add_passed, passed
+from mockube.cli.progress import Progress, is_live
+from mockube.cli.shape import add_name, add_shape
+from mockube.clusters import record
+from mockube.clusters.found import State, look
+from mockube.clusters.lock import Held
+from mockube.clusters.logs import OURS
+from mockube.clusters.places import Place, place_of
+from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
+from mockube.clusters.record import Record
+from mockube.clusters.supervisor import Supervisor, Wanted
+from mockube.failure import Failure
 
-KUBECONFIG = Path(".mockube", "kubeconfig")
-
-READY = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes. In another shell:
-
-  export KUBECONFIG={kubeconfig}
-  kubectl get nodes
-  kubectl create deployment web --image=nginx --replicas=3
-  kubectl get pods -o wide
-
-It is gone when this ends, unless `--data-dir DIR` keeps it; `mockube up --help` says what else can be set.
-Ctrl+C ends it."""
+WAIT_SECONDS: Final = 60.0
 
 
 def add_flags(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [FLAG ...]"
+    add_name(parser)
     add_shape(parser)
-    parser.add_argument("--secure-port", default="6443", help="the port for HTTPS; 0 picks a free one (6443)")
+    parser.add_argument(
+        "-d", "--detach", action="store_true", help="return when it is ready, and leave it running"
+    )
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        nargs="?",
+        const=WAIT_SECONDS,
+        metavar="TIME",
+        help=f"end with code 4 if it is not ready in time (as long as it takes; {WAIT_SECONDS:g}s if no time is given)",
+    )
+    parser.add_argument(
+        "--exist-ok", action="store_true", help="if it runs already, leave it as it is and be content"
+    )
+    parser.add_argument(
+        "--write-kubeconfig", type=Path, metavar="FILE", help="write its kubeconfig there as well"
+    )
+    store = parser.add_argument_group("Store")
+    store.add_argument(
+        "--keep", action="store_true", help="keep what is stored, for the next time (memory only)"
+    )
+    store.add_argument("--data-dir", type=Path, metavar="DIR", help="the same, in a folder of your own")
+    add_passed(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    kubeconfig = KUBECONFIG.absolute()
+    place = place_of(options.name, os.environ)
+    found = look(place)
+    if found.state in {State.RUNNING, State.STARTING}:
+        return _there(place, found.record, content=options.exist_ok)
+    wanted = _wanted(options, place)
+    if not options.detach:
+        return _attached(place, wanted)
+    place.prepare()
+    code = detached(lambda reports: _reporting(place, wanted, reports), place.log(OURS))
+    running = record.read(place.record)
+    if code is None and running is not None:
+        print(greeting(place, running))
+    return code or 0
 
-    def say() -> None:
-        print(
-            READY.format(version=version("mockube"), kubeconfig=kubeconfig, nodes=options.simulate_nodes),
-            flush=True,
-        )
 
-    plane = control_plane(
-        Launch(
-            kubeconfig=kubeconfig,
-            nodes=options.simulate_nodes,
-            packs=options.packs,
-            flags=["--secure-port", options.secure_port],
+def _there(place: Place, running: Record | None, *, content: bool) -> int:
+    if running is None or not running.ready:
+        raise Held(f'"{place.name}" is being started already')
+    if not content:
+        raise Held(
+            f'"{place.name}" runs already, as process {running.pid} at {running.url}: end it with `mockube down`, '
+            "take it as it is with --exist-ok, or start another one with --name"
         )
+    print(greeting(place, running))
+    return 0
+
+
+def _attached(place: Place, wanted: Wanted) -> int:
+    clock = RealClock()
+    progress = Progress(sys.stderr, live=is_live(), clock=clock)
+
+    def ready(running: Record) -> None:
+        progress.done()
+        if running.resets:
+            progress.say("the cluster is ready again, and empty")
+        else:
+            print(greeting(place, running), flush=True)
+
+    supervisor = Supervisor(place, wanted, clock=clock, tell=progress.say, step=progress.step)
+    return asyncio.run(supervisor.run(once_ready=ready))
+
+
+def _reporting(place: Place, wanted: Wanted, reports: Reports) -> int:
+    supervisor = Supervisor(place, wanted, clock=RealClock(), tell=reports.say, step=reports.step)
+    try:
+        return asyncio.run(supervisor.run(once_ready=lambda _: reports.ready()))
+    except Failure as failure:
+        reports.say(str(failure))
+        return code_of(failure)
+
+
+def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
+    server, manager = passed(options)
+    given = vars(options)
+    port = given[f"{SERVER}.secure-port"] or [str(usual(place))]
+    address = given[f"{SERVER}.bind-address"] or [LOOPBACK]
+    refuse_taken(address[-1], int(port[-1]), os.environ)
+    etcd = given[f"{SERVER}.etcd-servers"]
+    folder = None if etcd else _folder(options, place)
+    return Wanted(
+        version=version("mockube"),
+        nodes=options.simulate_nodes,
+        packs=options.packs,
+        flags=(
+            *server,
+            f"--secure-port={port[-1]}",
+            *((f"--data-dir={folder}",) if folder else ()),
+        ),
+        manager_flags=tuple(manager),
+        store=",".join(etcd) or str(folder or MEMORY),
+        detached=options.detach,
+        copy_to=options.write_kubeconfig and options.write_kubeconfig.absolute(),
+        seconds=options.wait,
     )
-    return asyncio.run(plane.supervise(once_ready=say))
+
+
+def _folder(options: argparse.Namespace, place: Place) -> Path | None:
+    """Where the store is kept. What was kept once is not forgotten because a flag is left out the next time."""
+    if options.data_dir is not None:
+        return Path(options.data_dir).absolute()
+    return place.data if options.keep or place.data.exists() else None

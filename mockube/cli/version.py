@@ -1,15 +1,30 @@
 """`mockube version`."""
 
 import argparse
+import platform
 from importlib.metadata import version
 
+import msgspec
+
+from apiserver.discovery.version import DOCUMENT
 from mockube.cli.parsing import Parser
+from mockube.cli.shape import add_output
 
 
 def add_flags(parser: Parser) -> None:
-    """There are none."""
+    add_output(parser)
 
 
-def run(_options: argparse.Namespace) -> int:
-    print(version("mockube"))
+def run(options: argparse.Namespace) -> int:
+    mine = version("mockube")
+    if options.output == "json":
+        facts = {
+            "mockube": mine,
+            "kubernetes": DOCUMENT["gitVersion"],
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        }
+        print(msgspec.json.encode(facts).decode())
+    else:
+        print(mine)
     return 0

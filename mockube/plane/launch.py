@@ -4,36 +4,56 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from mockube.plane.processes import ControlPlane
+from apimachinery.clock import Clock
+from mockube.plane.control_plane import ControlPlane
+from mockube.plane.held import held
+from mockube.plane.kept import Tell
+from mockube.plane.processes import Program
+from mockube.plane.sizes import KRUISE, NODES
 
-NODES = 3
-KRUISE = "kruise"
+SERVER: Final = "apiserver"
+MANAGER: Final = "controller-manager"
+
+PYTHON: Final = (sys.executable, "-P")
+"""What lies in the folder where somebody types a command is none of ours to import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     kubeconfig: Path
-    """Written when the server is ready."""
+    """Written when the server is ready; the manager's way to it."""
+    logs: Path
+    """A folder, in which each of them writes a file."""
     nodes: int = NODES
     packs: str = KRUISE
     """Kinds to serve besides Kubernetes' own."""
     flags: Sequence[str] = ()
-    """More flags of the API server."""
-    log: Path | None = None
-    """Where both write what they log; on this process's stderr if nowhere else."""
+    """More flags of the API server. Of two that say different things the last is heard."""
+    manager_flags: Sequence[str] = ()
+
+    def log(self, component: str) -> Path:
+        return self.logs / f"{component}.log"
 
 
-def control_plane(launch: Launch) -> ControlPlane:
+def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
     kubeconfig = str(launch.kubeconfig)
+    server = [
+        *(*PYTHON, "-m", "apiserver"),
+        *("--write-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
+    ]
+    manager = [
+        *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
+        *("--secure-port", "0", "--metrics-port", "0", *launch.manager_flags),
+    ]
     return ControlPlane(
-        server=python("apiserver", "--write-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
-        manager=python(
-            "controller_manager",
-            *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
-            *("--secure-port", "0", "--metrics-port", "0"),
+        server=Program(name=SERVER, command=server, log=launch.log(SERVER)),
+        manager=Program(
+            name=MANAGER, command=held(PYTHON, "controller_manager", manager), log=launch.log(MANAGER)
         ),
-        log=launch.log,
+        clock=clock,
+        tell=tell,
     )
 
 
@@ -41,12 +61,8 @@ def throwaway(folder: Path, *, nodes: int = NODES, packs: str = KRUISE, flags: S
     """All that is written goes to the folder; the port is a free one."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
+        logs=folder,
         nodes=nodes,
         packs=packs,
         flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates"), *flags),
-        log=folder / "log",
     )
-
-
-def python(module: str, *arguments: str) -> Sequence[str]:
-    return [sys.executable, "-m", module, *arguments]

@@ -9,62 +9,56 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from apimachinery.clock import Clock
-from controller_manager.runtime.kubeconfig import read
+from mockube.failure import TimedOut
+from mockube.plane.control_plane import ControlPlane, NotReady
+from mockube.plane.kept import Tell
+from mockube.plane.last_words import last_words
 from mockube.plane.launch import Launch, control_plane, throwaway
-from mockube.plane.processes import ControlPlane, NotReady, first, shell_code
-from mockube.reach import reaching
+from mockube.plane.processes import first, shell_code
+from mockube.plane.usable import wait_usable
 
-START_TIMEOUT = 60.0
-
-Tell = Callable[[str], None]
+START_TIMEOUT: Final = 60.0
 
 
-async def run_once(command: Sequence[str], *, nodes: int, packs: str, clock: Clock, tell: Tell) -> int:
-    """The command's exit code, or 128 and the signal that has ended it; `tell` is told how long things took."""
+async def run_once(
+    command: Sequence[str], *, nodes: int, packs: str, clock: Clock, tell: Tell, note: Tell
+) -> int:
+    """The command's exit code, or 128 and the signal that has ended it; `note` is told how long things took."""
     began = clock.monotonic()
 
     def told(what: str) -> None:
-        tell(f"{what} after {clock.monotonic() - began:.2f} s")
+        note(f"{what} after {clock.monotonic() - began:.2f} s")
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
         launch = throwaway(Path(folder), nodes=nodes, packs=packs)
-        plane = control_plane(launch)
+        plane = control_plane(launch, clock=clock, tell=tell)
         plane.heed_signals()
         try:
             async with plane.running():
-                await first(_wait_usable(launch, told), plane.wait_over())
+                await first(wait_usable(launch, seconds=START_TIMEOUT, tell=told), plane.wait_over())
                 if not plane.is_over:
                     return await _run(command, plane, launch)
+        except TimeoutError:
+            raise TimedOut(f"the cluster was not usable within {START_TIMEOUT:g} s") from None
         except NotReady:
-            if not plane.stopped_by:
-                _show(launch.log)
+            pass
+        if plane.failed:
+            tell(f"the {plane.failed.name} has ended: {last_words(launch.log(plane.failed.name))}")
         return plane.code(stopped=128 + plane.stopped_by)
-
-
-async def _wait_usable(launch: Launch, told: Tell) -> None:
-    async with reaching(read(launch.kubeconfig)) as reach:
-        await reach.ask_version()
-        told("the first answer")
-        await reach.wait_usable(launch.nodes, seconds=START_TIMEOUT)
-        told(f"{launch.nodes} nodes ready")
 
 
 async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:
     if _shares_terminal():
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
-    async with plane.process(command, {"KUBECONFIG": str(launch.kubeconfig)}) as process:
-        await plane.wait_over()
+    async with plane.processes.start(command, {"KUBECONFIG": str(launch.kubeconfig)}) as process:
+        await first(process.wait(), plane.wait_over())
     assert process.returncode is not None
     return shell_code(process.returncode)
-
-
-def _show(log: Path | None) -> None:
-    if log is not None:
-        sys.stderr.write(log.read_text())
 
 
 def _shares_terminal() -> bool:

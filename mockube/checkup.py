@@ -1,0 +1,177 @@
+"""What a machine must have for clusters to run on it: looked at one thing after another, told in words.
+
+Wrong is what keeps a cluster from running; a note is what somebody may want to know who wonders.
+"""
+
+import os
+import platform
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from apimachinery.clock import Clock
+from apiserver.discovery.version import MINOR
+from mockube.clusters.found import State, look
+from mockube.clusters.places import home, places
+from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free
+
+FILES: Final = 1024
+"""Each client that watches holds a socket for each kind it watches."""
+DISK: Final = 200 << 20
+OLDEST_MOMENT: Final = datetime.fromisoformat("2026-01-01T00:00:00Z")
+SKEW: Final = 1
+"""How many minor versions kubectl may be away from its server, as Kubernetes promises it."""
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    verdict: Verdict
+    words: str
+
+
+Check: TypeAlias = Callable[[Mapping[str, str], Clock], Finding]
+
+
+def ok(words: str) -> Finding:
+    return Finding(verdict=Verdict.OK, words=words)
+
+
+def note(words: str) -> Finding:
+    return Finding(verdict=Verdict.NOTE, words=words)
+
+
+def wrong(words: str) -> Finding:
+    return Finding(verdict=Verdict.WRONG, words=words)
+
+
+def look_around(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[str, Finding]]:
+    """What is found of each thing, by its name."""
+    for name, check in CHECKS.items():
+        yield name, check(environment, clock)
+
+
+def _python(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+    found = f"{platform.python_version()} at {sys.executable}"
+    return ok(found) if sys.version_info >= (3, 11) else wrong(f"{found}: 3.11 is needed")
+
+
+def _system(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+    found = f"{platform.system()} {platform.release()}, {os.cpu_count()} cores"
+    if sys.platform == "linux":
+        return ok(found)
+    return note(f"{found}: if mockube is killed with SIGKILL, its processes may go on")
+
+
+def _files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit >= FILES:
+        return ok(f"{limit} may be open at a time")
+    return wrong(f"only {limit} may be open at a time: `ulimit -n {most}` raises that")
+
+
+def _folder(environment: Mapping[str, str], _clock: Clock) -> Finding:
+    return _writable(home(environment))
+
+
+def _temporary(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+    try:
+        return _writable(Path(tempfile.gettempdir()))
+    except FileNotFoundError as error:
+        return wrong(f"there is none that can be written to: {error}")
+
+
+def _writable(folder: Path) -> Finding:
+    """The folder, or the nearest one above it that there is."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        return wrong(f"{there} is a file, and has to be a folder: move it away, or set XDG_DATA_HOME")
+    if not os.access(there, os.W_OK | os.X_OK):
+        return wrong(f"{there} cannot be written to: `chmod u+rwx` it, or set XDG_DATA_HOME")
+    return ok(f"{folder} can be written to")
+
+
+def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
+    there = next(path for path in home(environment).parents if path.exists())
+    free = shutil.disk_usage(there).free
+    found = f"{free >> 20} MiB are free at {there}"
+    return ok(found) if free >= DISK else wrong(f"{found}: logs and kept data need {DISK >> 20}")
+
+
+def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
+    if is_free(LOOPBACK, UPSTREAM):
+        return ok(f"{UPSTREAM} is free")
+    return note(f"{UPSTREAM} is taken by {holder(UPSTREAM, environment)}: `mockube up` needs --secure-port=0")
+
+
+def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+    try:
+        with socket.create_server((LOOPBACK, 0)):
+            return ok(f"{LOOPBACK} can be listened on")
+    except OSError as error:
+        return wrong(f"{LOOPBACK} cannot be listened on: {error.strerror}")
+
+
+def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
+    found = shutil.which("kubectl")
+    if found is None:
+        return note("is not here: https://kubernetes.io/docs/tasks/tools says how to get it")
+    answer = subprocess.run(  # noqa: S603 - it was found by its name
+        [found, "version", "--client"], capture_output=True, text=True, check=False
+    )
+    version = re.search(r"v(\d+)\.(\d+)\S*", answer.stdout)
+    if version is None:
+        return wrong(f"{found} does not say its version: {(answer.stderr or answer.stdout).strip()}")
+    if abs(int(version[2]) - int(MINOR)) > SKEW:
+        return note(f"{version[0]} at {found}, which is far from 1.{MINOR}: some things may look different")
+    return ok(f"{version[0]} at {found}")
+
+
+def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
+    found = [look(place) for place in places(environment)]
+    dead = [one.place.name for one in found if one.state is State.DEAD]
+    if dead:
+        return wrong(f"{', '.join(dead)}: killed, and not ended: `mockube down --name {dead[0]}` tidies up")
+    live = [one.place.name for one in found if one.state is State.RUNNING]
+    return ok(f"{len(found)} there are, and {', '.join(live) or 'none'} of them running")
+
+
+def _time(environment: Mapping[str, str], clock: Clock) -> Finding:
+    now = clock.now()
+    if now < OLDEST_MOMENT:
+        return wrong(f"it is said to be {now:%Y-%m-%d}: certificates will not be valid")
+    for place in places(environment):
+        for certificate in place.pki.glob("*.crt"):
+            if certificate.stat().st_mtime > now.timestamp():
+                return wrong(f"{certificate} was made in the future: the clock has been set back")
+    return ok(f"it is {now:%Y-%m-%d %H:%M:%S} UTC")
+
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "Python": _python,
+    "system": _system,
+    "open files": _files,
+    "clusters' folder": _folder,
+    "temporary folder": _temporary,
+    "disk": _disk,
+    "address": _loopback,
+    "port": _port,
+    "kubectl": _kubectl,
+    "clusters": _clusters,
+    "clock": _time,
+}

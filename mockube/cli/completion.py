@@ -1,0 +1,30 @@
+"""`mockube completion SHELL`: what a shell must know to complete our command line."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Final
+
+from mockube.cli.parsing import Parser
+from mockube.failure import Misused
+
+SHELLS: Final = ("bash", "zsh", "fish", "tcsh", "powershell")
+
+
+def add_flags(parser: Parser) -> None:
+    parser.epilog = 'In bash: eval "$(mockube completion bash)"'
+    parser.add_argument(
+        "shell", nargs="?", choices=SHELLS, help=f"{', '.join(SHELLS)} (the one you use, by $SHELL)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    import shtab  # noqa: PLC0415 - few need it, and it takes its time
+
+    from mockube.cli.main import parser  # noqa: PLC0415 - it imports every command, this one among them
+
+    shell = options.shell or Path(os.environ.get("SHELL", "")).name
+    if shell not in SHELLS:
+        raise Misused(f"for which shell? Say one of {', '.join(SHELLS)}")
+    print(shtab.complete(parser(), shell))
+    return 0

@@ -1,0 +1,27 @@
+"""`mockube doctor`: what is wrong on this machine."""
+
+import argparse
+import os
+
+import msgspec
+
+from apimachinery.clock import RealClock
+from mockube.checkup import Verdict, look_around
+from mockube.cli.codes import Code
+from mockube.cli.parsing import Parser
+from mockube.cli.shape import add_output
+
+
+def add_flags(parser: Parser) -> None:
+    add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    found = [*look_around(os.environ, RealClock())]
+    if options.output == "json":
+        tree = [{"check": name, "verdict": one.verdict, "words": one.words} for name, one in found]
+        print(msgspec.json.encode(tree).decode())
+    else:
+        for name, one in found:
+            print(f"{one.verdict:5}  {name}: {one.words}")
+    return Code.UNHEALTHY if any(one.verdict is Verdict.WRONG for _, one in found) else Code.OK

@@ -1,0 +1,56 @@
+"""`mockube down`: end a cluster."""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+from contextlib import suppress
+from typing import Final
+
+from apimachinery.clock import RealClock
+from mockube.cli.parsing import Parser
+from mockube.cli.progress import say
+from mockube.cli.shape import add_name
+from mockube.clusters.found import Found, State, find
+from mockube.clusters.lock import is_held
+from mockube.clusters.waiting import until
+from mockube.failure import TimedOut
+
+SECONDS: Final = 90.0
+"""Longer than the server waits for requests that are being answered."""
+
+ORDERLY: Final = (signal.SIGTERM,)
+AT_ONCE: Final = (signal.SIGTERM, signal.SIGINT)
+"""At the second signal it kills; two of one kind could be taken for one."""
+
+
+def add_flags(parser: Parser) -> None:
+    add_name(parser)
+    parser.add_argument("--now", action="store_true", help="wait for no request that is being answered")
+    parser.add_argument(
+        "--delete", action="store_true", help="remove its folder too: certificates, logs, and what was kept"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    found = find(options.name, os.environ)
+    if found.state in {State.RUNNING, State.STARTING}:
+        _end(found, AT_ONCE if options.now else ORDERLY)
+        say(f'"{options.name}" has ended')
+    else:
+        found.place.record.unlink(missing_ok=True)
+        say(f'"{options.name}" was not running')
+    if options.delete:
+        shutil.rmtree(found.place.folder)
+    return 0
+
+
+def _end(found: Found, signals: tuple[signal.Signals, ...]) -> None:
+    if found.record is not None:
+        for number in signals:
+            with suppress(ProcessLookupError):  # it has just ended by itself
+                os.kill(found.record.pid, number)
+    clock, lock = RealClock(), found.place.lock
+    if not asyncio.run(until(lambda: not is_held(lock), clock, seconds=SECONDS)):
+        raise TimedOut(f'"{found.place.name}" has not ended within {SECONDS:g} s: --now waits for nobody')

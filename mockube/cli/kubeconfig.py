@@ -1,0 +1,45 @@
+"""`mockube kubeconfig`: print it, say where it is, or add it to the one that kubectl reads."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from mockube.cli.parsing import Parser
+from mockube.cli.progress import say
+from mockube.cli.shape import add_name
+from mockube.clusters import kubeconfigs
+from mockube.clusters.found import find
+from mockube.failure import Missing
+
+
+def add_flags(parser: Parser) -> None:
+    add_name(parser)
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--path", action="store_true", help="print where it is, not what it says")
+    ways.add_argument(
+        "--merge",
+        action="store_true",
+        help="add it to what kubectl reads, $KUBECONFIG or ~/.kube/config, and make it the current context",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    place = find(options.name, os.environ).place
+    if not place.kubeconfig.exists():
+        raise Missing(f'"{place.name}" was never ready, and has no kubeconfig')
+    if options.merge:
+        path = _kubectls(os.environ)
+        kubeconfigs.merge(place, path)
+        say(f"{path} leads to it: its current context is {place.context}")
+    elif options.path:
+        print(place.kubeconfig)
+    else:
+        print(place.kubeconfig.read_text(), end="")
+    return 0
+
+
+def _kubectls(environment: Mapping[str, str]) -> Path:
+    """The file that kubectl would change: of several the first."""
+    named = [path for path in environment.get("KUBECONFIG", "").split(os.pathsep) if path]
+    return Path(named[0]) if named else Path.home() / ".kube" / "config"

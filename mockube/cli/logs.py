@@ -1,0 +1,54 @@
+"""`mockube logs`: what the processes of a cluster have logged, and log."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+from apimachinery.clock import RealClock
+from apimachinery.flags import natural
+from mockube.cli.parsing import Parser
+from mockube.cli.shape import add_name
+from mockube.clusters.found import find
+from mockube.clusters.lock import is_held
+from mockube.clusters.logs import COMPONENTS, Tail, merged
+from mockube.clusters.places import Place
+from mockube.clusters.waiting import PAUSE
+from mockube.failure import Missing
+
+
+def add_flags(parser: Parser) -> None:
+    add_name(parser)
+    parser.add_argument(
+        "component", nargs="?", choices=COMPONENTS, help=f"{', '.join(COMPONENTS)} (all, by time)"
+    )
+    parser.add_argument("-f", "--follow", action="store_true", help="go on as long as the cluster runs")
+    parser.add_argument("--tail", type=natural, metavar="N", help="begin with the last so many lines (all)")
+
+
+def run(options: argparse.Namespace) -> int:
+    place = find(options.name, os.environ).place
+    wanted = [options.component] if options.component else COMPONENTS
+    files = {name: place.log(name) for name in wanted if place.log(name).exists()}
+    if not files:
+        raise Missing(f'"{place.name}" has no logs of {" and ".join(wanted)}')
+    tails = [Tail(path, name if len(files) > 1 else "") for name, path in files.items()]
+    lines = merged(tails)
+    _show(lines if options.tail is None else lines[max(0, len(lines) - options.tail) :])
+    if options.follow:
+        asyncio.run(_follow(place, tails))
+    return 0
+
+
+async def _follow(place: Place, tails: Sequence[Tail]) -> None:
+    clock = RealClock()
+    while is_held(place.lock):
+        await clock.sleep(PAUSE)
+        _show(merged(tails))
+    _show(merged(tails))
+
+
+def _show(lines: Sequence[str]) -> None:
+    sys.stdout.writelines(lines)
+    sys.stdout.flush()

@@ -1,0 +1,40 @@
+"""`mockube reset`: empty the store of a cluster that runs; its name, address and credentials stay."""
+
+import argparse
+import asyncio
+import os
+from typing import Final
+
+from apimachinery.clock import RealClock
+from mockube.cli.parsing import Parser
+from mockube.cli.progress import say
+from mockube.cli.shape import add_name
+from mockube.clusters.found import State, look, running
+from mockube.clusters.places import Place
+from mockube.clusters.supervisor import RESET, refuse_reset
+from mockube.clusters.waiting import until
+from mockube.failure import Failure, TimedOut
+
+SECONDS: Final = 120.0
+
+
+def add_flags(parser: Parser) -> None:
+    add_name(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    place, record = running(options.name, os.environ)
+    refuse_reset(record, place)
+    os.kill(record.pid, RESET)
+    clock = RealClock()
+    if not asyncio.run(until(lambda: _is_done(place, record.resets), clock, seconds=SECONDS)):
+        raise TimedOut(f'"{place.name}" was not ready again within {SECONDS:g} s: `mockube logs` may say why')
+    say(f'"{place.name}" is empty, and ready')
+    return 0
+
+
+def _is_done(place: Place, resets_before: int) -> bool:
+    found = look(place)
+    if found.state not in {State.RUNNING, State.STARTING}:
+        raise Failure(f'"{place.name}" has ended instead: `mockube logs` may say why')
+    return found.state is State.RUNNING and found.record is not None and found.record.resets > resets_before

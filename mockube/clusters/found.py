@@ -1,0 +1,60 @@
+"""A named cluster as it is found: does it run, and what is known of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mockube.clusters import record
+from mockube.clusters.lock import is_held
+from mockube.clusters.places import Place, place_of, places
+from mockube.clusters.record import Record
+from mockube.failure import Missing
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DEAD = "dead"
+    """Whatever ran it was killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    place: Place
+    state: State
+    record: Record | None = None
+    """Of the run that goes on, or of the one that was killed."""
+
+
+def look(place: Place) -> Found:
+    found = record.read(place.record)
+    return Found(place=place, state=_state(found, held=is_held(place.lock)), record=found)
+
+
+def find(name: str, environment: Mapping[str, str]) -> Found:
+    """One that exists, whether it runs or not."""
+    place = place_of(name, environment)
+    if not place.folder.is_dir():
+        others = ", ".join(one.name for one in places(environment))
+        there = f"there is {others}" if others else f"`mockube up{_flag(name)}` starts one"
+        raise Missing(f'there is no cluster "{name}": {there}')
+    return look(place)
+
+
+def running(name: str, environment: Mapping[str, str]) -> tuple[Place, Record]:
+    """One that runs, and is ready."""
+    found = find(name, environment)
+    if found.state is not State.RUNNING or found.record is None:
+        raise Missing(f'"{name}" is not running: `mockube up{_flag(name)}` starts it')
+    return found.place, found.record
+
+
+def _flag(name: str) -> str:
+    return "" if name == "default" else f" --name {name}"
+
+
+def _state(found: Record | None, *, held: bool) -> State:
+    if held:
+        return State.RUNNING if found and found.ready else State.STARTING
+    return State.DEAD if found else State.STOPPED

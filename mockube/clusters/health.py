@@ -1,0 +1,62 @@
+"""Is a cluster well? Asks its server, with nothing but Python's own HTTP, so that the answer comes quickly."""
+
+import http.client
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from apimachinery import conditions
+from controller_manager.runtime.kubeconfig import Access, read
+from mockube.clusters.found import Found, State
+
+SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    problems: tuple[str, ...] = ()
+    nodes: int = 0
+    nodes_ready: int = 0
+
+
+def examine(found: Found) -> Health:
+    """Of one that runs, or ought to."""
+    if found.record is None or found.state is State.DEAD:
+        return Health(problems=("the process that ran it was killed",))
+    if found.state is State.STARTING:
+        return Health(problems=("it is not ready yet",))
+    silent = [f"the {name} does not run" for name, one in found.record.components.items() if not one.pid]
+    try:
+        return _asked(found.place.kubeconfig, silent)
+    except (OSError, http.client.HTTPException) as error:
+        return Health(problems=(*silent, f"{found.record.url} does not answer: {error}"))
+
+
+def _asked(kubeconfig: Path, problems: list[str]) -> Health:
+    access = read(kubeconfig)
+    status, body = _get(access, "/readyz")
+    if status != http.client.OK:
+        return Health(problems=(*problems, f"the API server is not ready: {body.decode(errors='replace')}"))
+    status, body = _get(access, "/api/v1/nodes")
+    nodes: list[Mapping[str, Any]] = msgspec.json.decode(body).get("items") or []
+    ready = sum(conditions.is_true(node, "Ready") for node in nodes)
+    return Health(problems=tuple(problems), nodes=len(nodes), nodes_ready=ready)
+
+
+def _get(access: Access, path: str) -> tuple[int, bytes]:
+    context = ssl.create_default_context(cadata=access.authority.decode())
+    where = urlsplit(access.server)
+    connection = http.client.HTTPSConnection(
+        where.hostname or "", where.port, context=context, timeout=SECONDS
+    )
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()

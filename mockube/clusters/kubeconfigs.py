@@ -1,0 +1,86 @@
+"""Kubeconfigs that lead to a named cluster: its own, copies where somebody wants them, and the one that kubectl reads.
+
+The server writes one under its own name; those for people carry the cluster's, so that several fit into one file.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from apiserver.pki.private import write_private
+from mockube.clusters.places import Place
+from mockube.failure import Failure
+
+LISTS: Final = ("clusters", "users", "contexts")
+
+
+def publish(place: Place) -> str:
+    """Give the cluster its kubeconfig; answers with the server's address."""
+    tree = named(_read(place.admin), place.context)
+    _write(place.kubeconfig, tree)
+    return server_of(tree)
+
+
+def named(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The same for one cluster, all of whose entries are called so."""
+    (cluster,), (user,) = tree["clusters"], tree["users"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{**cluster, "name": name}],
+        "users": [{**user, "name": name}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+
+
+def server_of(tree: Mapping[str, Any]) -> str:
+    return str(tree["clusters"][0]["cluster"]["server"])
+
+
+def read_url(place: Place) -> str:
+    """Where the cluster was served last; "" if it never was."""
+    return server_of(_read(place.kubeconfig)) if place.kubeconfig.exists() else ""
+
+
+def copy(place: Place, path: Path) -> None:
+    """Other clusters' files are not overwritten."""
+    tree = _read(place.kubeconfig)
+    if path.exists():
+        there = {entry.get("name") for entry in _read(path).get("clusters") or ()}
+        if not there <= {place.context}:
+            raise Failure(
+                f"{path} leads to other clusters, and is not overwritten: `mockube kubeconfig --merge` adds to it"
+            )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, tree)
+
+
+def merge(place: Place, path: Path) -> None:
+    """Add the cluster to a file that may lead to others, and make it the current one."""
+    mine = _read(place.kubeconfig)
+    there: Mapping[str, Any] = _read(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}
+    merged = {name: _replaced(there.get(name) or [], mine[name]) for name in LISTS}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, {**there, **merged, "current-context": place.context})
+
+
+def _replaced(there: list[Any], mine: list[Any]) -> list[Any]:
+    names = {entry["name"] for entry in mine}
+    return [*(entry for entry in there if entry.get("name") not in names), *mine]
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        tree = yaml.safe_load(path.read_bytes())
+    except yaml.YAMLError as error:
+        raise Failure(f"{path} is no kubeconfig: {error}".replace("\n", " ")) from error
+    if not isinstance(tree, dict) and tree is not None:
+        raise Failure(f"{path} is no kubeconfig")
+    return tree or {}
+
+
+def _write(path: Path, tree: Mapping[str, Any]) -> None:
+    write_private(path.resolve(), yaml.safe_dump(tree, sort_keys=False).encode())

@@ -1,0 +1,43 @@
+"""The logs of a cluster: a file for each process, read as they grow, and put in the order of time."""
+
+import heapq
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from mockube.plane.launch import MANAGER, SERVER
+
+OURS: Final = "mockube"
+"""What is said by the process that runs a detached cluster."""
+COMPONENTS: Final = (SERVER, MANAGER, OURS)
+
+_MOMENT: Final = re.compile(r'[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+) |\{"ts":(\d+\.?\d*)')
+
+
+class Tail:
+    """One file, from where it was read to the last time."""
+
+    def __init__(self, path: Path, label: str) -> None:
+        self._path = path
+        self._label = f"{label}: " if label else ""
+        self._read = 0
+        self._moment = ""
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Whole lines, each with its moment: that of the line before, where it has none."""
+        with self._path.open("rb") as file:
+            if file.seek(0, 2) < self._read:
+                self._read = 0  # the cluster was started anew
+            file.seek(self._read)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._read += len(whole) + len(newline)
+        for line in whole.decode(errors="replace").splitlines():
+            if found := _MOMENT.match(line):
+                self._moment = found[1] or found[2]
+            yield self._moment, f"{self._label}{line}\n"
+
+
+def merged(tails: Sequence[Tail]) -> Sequence[str]:
+    """What is new in all of them."""
+    return [line for _, line in heapq.merge(*(tail.lines() for tail in tails), key=lambda one: one[0])]

@@ -1,0 +1,87 @@
+"""Where a named cluster lies: `$XDG_DATA_HOME/mockube/clusters/NAME`, with everything that is kept of it.
+
+Certificates and keys stay when it ends, so that its kubeconfig is good the next time; so does what `--keep` stores.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mockube.failure import Misused
+
+DEFAULT: Final = "default"
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    name: str
+    folder: Path
+
+    @property
+    def context(self) -> str:
+        """As the cluster, its user and its context are called in a kubeconfig."""
+        return "mockube" if self.name == DEFAULT else f"mockube-{self.name}"
+
+    def prepare(self) -> None:
+        """For nobody else's eyes: whoever can read it is the administrator."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self.folder, self.pki, self.logs):
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.folder / "kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        return self.folder / "pki"
+
+    @property
+    def admin(self) -> Path:
+        """The kubeconfig that the server writes, and the manager reads."""
+        return self.pki / "admin.kubeconfig"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    def log(self, component: str) -> Path:
+        return self.logs / f"{component}.log"
+
+    @property
+    def data(self) -> Path:
+        """What is stored, where it is kept."""
+        return self.folder / "data"
+
+    @property
+    def record(self) -> Path:
+        return self.folder / "running.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "lock"
+
+
+def place_of(name: str, environment: Mapping[str, str]) -> Place:
+    if not _NAME.fullmatch(name):
+        raise Misused(
+            f'"{name}" is no name for a cluster: lower case letters, digits and "-" between them, 40 at most'
+        )
+    return Place(name=name, folder=home(environment) / name)
+
+
+def places(environment: Mapping[str, str]) -> Sequence[Place]:
+    """Of every cluster that there is, by name."""
+    folder = home(environment)
+    found = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
+    return [Place(name=name, folder=folder / name) for name in found if _NAME.fullmatch(name)]
+
+
+def home(environment: Mapping[str, str]) -> Path:
+    """The folder of all clusters. What is not absolute is ignored, as the XDG specification wants it."""
+    said = Path(environment.get("XDG_DATA_HOME", ""))
+    data = said if said.is_absolute() else Path.home() / ".local" / "share"
+    return data / "mockube" / "clusters"

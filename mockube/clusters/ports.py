@@ -1,0 +1,81 @@
+"""The port of a cluster: which one it takes, and who sits on it if it is taken.
+
+A cluster is served where it was served before, so that its kubeconfig is good the next time: the default one on
+upstream's port, others on the one that was free when they first began.
+"""
+
+import errno
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from mockube.clusters.found import State, look
+from mockube.clusters.kubeconfigs import read_url
+from mockube.clusters.places import DEFAULT, Place, places
+from mockube.failure import Failure
+
+UPSTREAM: Final = 6443
+LOOPBACK: Final = "127.0.0.1"
+ANY: Final = 0
+_LISTENING: Final = "0A"
+_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+
+
+def usual(place: Place) -> int:
+    """That is taken if nobody says which."""
+    if place.name == DEFAULT:
+        return UPSTREAM
+    before = port_of(read_url(place))
+    return before if before and is_free(LOOPBACK, before) else ANY
+
+
+def port_of(url: str) -> int:
+    return urlsplit(url).port or ANY
+
+
+def is_free(address: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+    return True
+
+
+def refuse_taken(address: str, port: int, environment: Mapping[str, str]) -> None:
+    if port != ANY and not is_free(address, port):
+        raise Failure(
+            f"port {port} is taken by {holder(port, environment)}: end that, or give --secure-port=0 for a free one"
+        )
+
+
+def holder(port: int, environment: Mapping[str, str]) -> str:
+    for place in places(environment):
+        found = look(place)
+        if found.record and found.state is not State.DEAD and port_of(found.record.url) == port:
+            return f'the cluster "{place.name}" (`mockube down --name {place.name}` ends it)'
+    with suppress(OSError):  # another system, or another user's processes
+        return next(_processes(port), "another process")
+    return "another process"
+
+
+def _processes(port: int) -> Iterator[str]:
+    """Those that listen there, as far as they are shown to us."""
+    sockets = {f"socket:[{inode}]" for inode in _inodes(port)}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if any(str(one.readlink()) in sockets for one in (process / "fd").iterdir()):
+                yield f"{(process / 'comm').read_text().strip()} (process {process.name})"
+
+
+def _inodes(port: int) -> Iterator[str]:
+    for table in _TABLES:
+        for line in table.read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == _LISTENING and int(local.rpartition(":")[2], 16) == port:
+                yield inode

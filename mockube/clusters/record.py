@@ -1,0 +1,49 @@
+"""What is written down of a cluster that runs, for whoever asks from another terminal.
+
+The process that runs it writes it, and removes it at the end: where one lies and nobody holds the cluster, that process
+was killed.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from apiserver.pki.private import write_private
+from mockube.clusters.places import Place
+
+
+class Component(msgspec.Struct, frozen=True, kw_only=True):
+    pid: int
+    """0 while it does not run."""
+    restarts: int = 0
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    pid: int
+    version: str
+    started: str
+    detached: bool
+    nodes: int
+    packs: str
+    store: str
+    """`memory`, the folder, or the addresses of the etcd."""
+    flags: tuple[str, ...] = ()
+    """Those that were given for the two processes."""
+    ready: bool = False
+    url: str = ""
+    """Once it is ready."""
+    resets: int = 0
+    components: Mapping[str, Component] = {}
+
+
+def write(place: Place, record: Record) -> None:
+    write_private(place.record, msgspec.json.encode(record))
+
+
+def read(path: Path) -> Record | None:
+    """None if there is none, or none that makes sense."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Record)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None

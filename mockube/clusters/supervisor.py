@@ -1,0 +1,181 @@
+"""One run of a named cluster: held, written down, kept running, reset when it is asked for, and gone at the end."""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from apimachinery.clock import Clock
+from apimachinery.timestamps import format_time
+from mockube.clusters import kubeconfigs, record
+from mockube.clusters.lock import holding
+from mockube.clusters.places import Place
+from mockube.clusters.ports import port_of
+from mockube.clusters.record import Component, Record
+from mockube.failure import Failure, TimedOut
+from mockube.plane.control_plane import ControlPlane, NotReady
+from mockube.plane.kept import Tell
+from mockube.plane.last_words import last_words
+from mockube.plane.launch import MANAGER, SERVER, Launch, control_plane
+from mockube.plane.processes import first
+from mockube.plane.usable import wait_usable
+
+RESET: Final = signal.SIGUSR1
+"""Asks the process that runs a cluster to empty its store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a cluster shall be."""
+
+    version: str
+    nodes: int
+    packs: str
+    flags: Sequence[str]
+    """Of the API server, its port among them."""
+    manager_flags: Sequence[str]
+    store: str
+    """As in the record."""
+    detached: bool = False
+    copy_to: Path | None = None
+    """Where a kubeconfig is wanted besides the cluster's own."""
+    seconds: float | None = None
+    """How long to wait until it is ready; as long as it takes, if nothing is said."""
+
+
+class Supervisor:
+    def __init__(self, place: Place, wanted: Wanted, *, clock: Clock, tell: Tell, step: Tell) -> None:
+        self._place = place
+        self._wanted = wanted
+        self._clock = clock
+        self._tell = tell
+        self._step = step
+        self._resetting = False
+        self._late = False
+        self._record = Record(
+            pid=os.getpid(),
+            version=wanted.version,
+            started=format_time(clock.now()),
+            detached=wanted.detached,
+            nodes=wanted.nodes,
+            packs=wanted.packs,
+            store=wanted.store,
+            flags=(*wanted.flags, *wanted.manager_flags),
+        )
+
+    async def run(self, *, once_ready: Callable[[Record], None]) -> int:
+        """Until a signal says stop, or the server ends; answers with an exit code."""
+        async with holding(self._place, self._clock):
+            with self._written_down():
+                while True:
+                    code = await self._round(once_ready)
+                    if not self._resetting:
+                        return code
+                    self._tell("emptying the store, as was asked for")
+                    shutil.rmtree(self._place.data, ignore_errors=True)
+
+    @contextmanager
+    def _written_down(self) -> Iterator[None]:
+        place = self._place
+        for component in (SERVER, MANAGER):
+            self._launch().log(component).write_bytes(b"")
+        record.write(place, self._record)
+        try:
+            yield
+        finally:
+            place.record.unlink(missing_ok=True)
+
+    async def _round(self, once_ready: Callable[[Record], None]) -> int:
+        """From one emptying of the store to the next."""
+        self._resetting = False
+        plane = control_plane(self._launch(), clock=self._clock, tell=self._tell)
+        plane.manager.changed = lambda: self._note(plane)
+        plane.heed_signals()
+        asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
+        self._step("starting the API server and the controller manager")
+        with suppress(NotReady), self._limit(plane):
+            async with plane.running():
+                await self._make_ready(plane)
+                if not plane.is_over:
+                    once_ready(self._record)
+                    await plane.wait_over()
+        self._resetting = self._resetting and not plane.stopped_by
+        if plane.failed is not None:
+            self._tell(_obituary(plane.failed.name, self._launch()))
+        if self._late:
+            raise TimedOut(f"it was not ready within {self._wanted.seconds:g} s, and has been ended")
+        return plane.code(stopped=0)
+
+    async def _make_ready(self, plane: ControlPlane) -> None:
+        url = kubeconfigs.publish(self._place)
+        if self._wanted.copy_to is not None:
+            kubeconfigs.copy(self._place, self._wanted.copy_to)
+        self._step(f"waiting for {self._wanted.nodes} nodes")
+        await first(wait_usable(self._launch(), tell=lambda _: None), plane.wait_over())
+        self._record = msgspec.structs.replace(self._record, ready=True, url=url)
+        self._note(plane)
+
+    @contextmanager
+    def _limit(self, plane: ControlPlane) -> Iterator[None]:
+        """Of the time that may pass until it is ready."""
+
+        def expire() -> None:
+            self._late = not self._record.ready
+            if self._late:
+                plane.stop()
+
+        seconds = self._wanted.seconds
+        timer = None if seconds is None else self._clock.call_later(seconds, expire)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _launch(self) -> Launch:
+        place, wanted = self._place, self._wanted
+        same_port = port_of(self._record.url)
+        return Launch(
+            kubeconfig=place.admin,
+            logs=place.logs,
+            nodes=wanted.nodes,
+            packs=wanted.packs,
+            flags=(
+                *("--cert-dir", str(place.pki), *wanted.flags),
+                *(("--secure-port", str(same_port)) if same_port else ()),
+            ),
+            manager_flags=wanted.manager_flags,
+        )
+
+    def _note(self, plane: ControlPlane) -> None:
+        components = {
+            SERVER: Component(pid=plane.server_pid),
+            MANAGER: Component(pid=plane.manager.pid, restarts=plane.manager.restarts),
+        }
+        self._record = msgspec.structs.replace(self._record, components=components)
+        record.write(self._place, self._record)
+
+    def _reset(self, plane: ControlPlane) -> None:
+        self._resetting = True
+        self._record = msgspec.structs.replace(self._record, ready=False, resets=self._record.resets + 1)
+        plane.stop()
+
+
+def _obituary(component: str, launch: Launch) -> str:
+    said = last_words(launch.log(component))
+    return f"the {component} has ended: {said}" if said else f"the {component} has ended without a word"
+
+
+def refuse_reset(found: Record, place: Place) -> None:
+    """What is stored elsewhere is not ours to remove."""
+    if found.store not in {"memory", str(place.data)}:
+        raise Failure(
+            f"what is stored lies in {found.store}, which is not this cluster's own: empty it there"
+        )

@@ -1,0 +1,18 @@
+"""Wait for what another process does to a cluster: files tell nobody when they change, so they are looked at again."""
+
+from collections.abc import Callable
+from typing import Final
+
+from apimachinery.clock import Clock
+
+PAUSE: Final = 0.05
+
+
+async def until(met: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:
+    """Whether it came about in time."""
+    deadline = clock.monotonic() + seconds
+    while not met():
+        if clock.monotonic() >= deadline:
+            return False
+        await clock.sleep(PAUSE)
+    return True

@@ -1,0 +1,30 @@
+"""Hear of a process that it is ready, as systemd does."""
+
+import asyncio
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def readiness() -> Iterator[tuple[asyncio.Event, Mapping[str, str]]]:
+    """Set once the process has said that it is; and the environment that tells it where to say so."""
+    said, loop = asyncio.Event(), asyncio.get_running_loop()
+    with (
+        tempfile.TemporaryDirectory(prefix="mockube-") as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver,
+    ):
+        address = str(Path(folder, "ready"))
+        receiver.bind(address)
+
+        def hear() -> None:
+            receiver.recv(4096)
+            said.set()
+
+        loop.add_reader(receiver, hear)
+        try:
+            yield said, {"NOTIFY_SOCKET": address}
+        finally:
+            loop.remove_reader(receiver)

@@ -1,0 +1,7 @@
+"""What a cluster consists of where nobody says otherwise."""
+
+from typing import Final
+
+NODES: Final = 3
+KRUISE: Final = "kruise"
+"""Kinds that are served besides Kubernetes' own."""
