@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from apimachinery.clock import RealClock
-from mockube.cli.progress import Progress, is_live, say
+from mockube.cli.progress import Progress, is_live
 
 STEP, SAY, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)
@@ -29,11 +29,9 @@ class Reports:
 
     def step(self, what: str) -> None:
         self._report(STEP, what)
-        say(what)
 
     def say(self, what: str) -> None:
         self._report(SAY, what)
-        say(what)
 
     def ready(self) -> None:
         """The last report."""
@@ -42,6 +40,7 @@ class Reports:
             self._pipe.close()
 
     def _report(self, kind: str, what: str) -> None:
+        print(what or kind, file=sys.stderr, flush=True)
         if not self._pipe.closed:
             with suppress(BrokenPipeError):  # whoever waited was killed
                 self._pipe.write(f"{kind}\t{what}\n")

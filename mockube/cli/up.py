@@ -25,7 +25,7 @@ from mockube.clusters.places import Place, place_of
 from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
 from mockube.clusters.record import Record
 from mockube.clusters.supervisor import Supervisor, Wanted
-from mockube.failure import Failure
+from mockube.failure import Failure, Misused
 
 WAIT_SECONDS: Final = 60.0
 
@@ -52,10 +52,11 @@ def add_flags(parser: Parser) -> None:
         "--write-kubeconfig", type=Path, metavar="FILE", help="write its kubeconfig there as well"
     )
     store = parser.add_argument_group("Store")
-    store.add_argument(
+    kept = store.add_mutually_exclusive_group()
+    kept.add_argument(
         "--keep", action="store_true", help="keep what is stored, for the next time (memory only)"
     )
-    store.add_argument("--data-dir", type=Path, metavar="DIR", help="the same, in a folder of your own")
+    kept.add_argument("--data-dir", type=Path, metavar="DIR", help="the same, in a folder of your own")
     add_passed(parser)
 
 
@@ -118,6 +119,10 @@ def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
     address = given[f"{SERVER}.bind-address"] or [LOOPBACK]
     refuse_taken(address[-1], int(port[-1]), os.environ)
     etcd = given[f"{SERVER}.etcd-servers"]
+    if etcd and (options.keep or options.data_dir):
+        raise Misused(
+            "--etcd-servers, and --keep or --data-dir, exclude each other: what is stored is in etcd or here"
+        )
     folder = None if etcd else _folder(options, place)
     return Wanted(
         version=version("mockube"),

@@ -22,10 +22,10 @@ from mockube.clusters.record import Component, Record
 from mockube.failure import Failure, TimedOut
 from mockube.plane.control_plane import ControlPlane, NotReady
 from mockube.plane.kept import Tell
-from mockube.plane.last_words import last_words
+from mockube.plane.last_words import obituary
 from mockube.plane.launch import MANAGER, SERVER, Launch, control_plane
 from mockube.plane.processes import first
-from mockube.plane.usable import wait_usable
+from mockube.plane.usable import importing, wait_usable
 
 RESET: Final = signal.SIGUSR1
 """Asks the process that runs a cluster to empty its store."""
@@ -99,26 +99,30 @@ class Supervisor:
         plane.manager.changed = lambda: self._note(plane)
         plane.heed_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
+        imported = importing()
         self._step("starting the API server and the controller manager")
         with suppress(NotReady), self._limit(plane):
             async with plane.running():
+                await imported
                 await self._make_ready(plane)
                 if not plane.is_over:
                     once_ready(self._record)
                     await plane.wait_over()
         self._resetting = self._resetting and not plane.stopped_by
+        code = plane.code(stopped=0 if self._record.ready else 128 + plane.stopped_by)
         if plane.failed is not None:
-            self._tell(_obituary(plane.failed.name, self._launch()))
+            self._tell(obituary(plane.failed.name, code, self._launch().log(plane.failed.name)))
         if self._late:
             raise TimedOut(f"it was not ready within {self._wanted.seconds:g} s, and has been ended")
-        return plane.code(stopped=0)
+        return code
 
     async def _make_ready(self, plane: ControlPlane) -> None:
         url = kubeconfigs.publish(self._place)
         if self._wanted.copy_to is not None:
             kubeconfigs.copy(self._place, self._wanted.copy_to)
         self._step(f"waiting for {self._wanted.nodes} nodes")
-        await first(wait_usable(self._launch(), tell=lambda _: None), plane.wait_over())
+        usable = wait_usable(self._launch(), clock=self._clock, tell=lambda _: None)
+        await first(usable, plane.wait_over())
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)
         self._note(plane)
 
@@ -166,11 +170,6 @@ class Supervisor:
         self._resetting = True
         self._record = msgspec.structs.replace(self._record, ready=False, resets=self._record.resets + 1)
         plane.stop()
-
-
-def _obituary(component: str, launch: Launch) -> str:
-    said = last_words(launch.log(component))
-    return f"the {component} has ended: {said}" if said else f"the {component} has ended without a word"
 
 
 def refuse_reset(found: Record, place: Place) -> None:

@@ -17,10 +17,10 @@ from apimachinery.clock import Clock
 from mockube.failure import TimedOut
 from mockube.plane.control_plane import ControlPlane, NotReady
 from mockube.plane.kept import Tell
-from mockube.plane.last_words import last_words
+from mockube.plane.last_words import obituary
 from mockube.plane.launch import Launch, control_plane, throwaway
 from mockube.plane.processes import first, shell_code
-from mockube.plane.usable import wait_usable
+from mockube.plane.usable import importing, wait_usable
 
 START_TIMEOUT: Final = 60.0
 
@@ -38,18 +38,23 @@ async def run_once(
         launch = throwaway(Path(folder), nodes=nodes, packs=packs)
         plane = control_plane(launch, clock=clock, tell=tell)
         plane.heed_signals()
+        imported = importing()
         try:
             async with plane.running():
-                await first(wait_usable(launch, seconds=START_TIMEOUT, tell=told), plane.wait_over())
+                await imported
+                await first(
+                    wait_usable(launch, clock=clock, tell=told, seconds=START_TIMEOUT), plane.wait_over()
+                )
                 if not plane.is_over:
                     return await _run(command, plane, launch)
         except TimeoutError:
             raise TimedOut(f"the cluster was not usable within {START_TIMEOUT:g} s") from None
         except NotReady:
             pass
+        code = plane.code(stopped=128 + plane.stopped_by)
         if plane.failed:
-            tell(f"the {plane.failed.name} has ended: {last_words(launch.log(plane.failed.name))}")
-        return plane.code(stopped=128 + plane.stopped_by)
+            tell(obituary(plane.failed.name, code, launch.log(plane.failed.name)))
+        return code
 
 
 async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:
