@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support import kubectls
+from tests.support import gopher, helms, kubectls
 from tests.support.pages import SHELLS, Command, File, Program, blocks, steps
 from tests.support.terminal import NotAsShown, Terminal
 
@@ -16,7 +16,14 @@ PAGES = sorted(
 )
 """Whoever writes a page has it followed here."""
 
+EXAMPLES = ROOT / "examples"
+
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory):
+    return helms.helm(tmp_path_factory.mktemp("helm"))
 
 
 @pytest.fixture
@@ -26,33 +33,48 @@ def terminal(tmp_path):
     opened.close()
 
 
+@pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
 @each_page
-def test_what_a_page_shows_is_so(page, terminal, record_property, tmp_path):
+def test_what_a_page_shows_is_so(page, terminal, record_property, request):
     text = page.read_text()
+    lay_out(page, terminal.folder)
     for reason in (block.not_run for block in blocks(text) if block.not_run):
         record_property("block not run", reason)
     for step in steps(text):
+        if isinstance(step, Command):
+            _see_to_tools(step.text, terminal, request)
         try:
-            _take(step, terminal, tmp_path)
+            _take(step, terminal)
         except NotAsShown as error:
             error.add_note(f"{page}:{step.line}")
             raise
         record_property("step", type(step).__name__)
 
 
-def _take(step, terminal, folder):
+def lay_out(page, folder):
+    """An example is tried out where it lies; every other page is read at the top of a checkout."""
+    if page.is_relative_to(EXAMPLES):
+        shutil.copytree(page.parent, folder, dirs_exist_ok=True)
+    else:
+        shutil.copytree(EXAMPLES, folder / "examples")
+
+
+def _see_to_tools(command, terminal, request):
+    if "kubectl" in command:
+        kubectls.present(shutil.which("kubectl"))
+    if "helm" in command.split():
+        terminal.have(request.getfixturevalue("helm"))
+
+
+def _take(step, terminal):
     match step:
         case File(name=name, text=text):
-            (terminal.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (terminal.folder / name).write_text(text)
+            terminal.write(name, text)
         case Command(text=text, shown=shown):
-            if "kubectl" in text:
-                kubectls.present(shutil.which("kubectl"))
             terminal.type(text, shown)
         case Program(line=line, text=text, shown=shown):
-            program = folder / f"line_{line}.py"
-            program.write_text(text)
-            terminal.type(f"python {program}", shown)
+            terminal.write(f"line_{line}.py", text)
+            terminal.type(f"python line_{line}.py", shown)
 
 
 @each_page

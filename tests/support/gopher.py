@@ -16,13 +16,24 @@ BUILD_SECONDS = 900
 """The first build compiles the libraries too; Go's own cache keeps them for the next."""
 
 
-def build(source, target):
-    """Build the program of a folder; where that cannot be tried at all the test is skipped by name."""
+def build(source, target, package="."):
+    """Build a program that the module of a folder has or names."""
+    return _go(source, target, "build", package)
+
+
+def build_test(source, target):
+    """Build the tests of a folder into a program."""
+    return _go(source, target, "test", "-c")
+
+
+def _go(source, target, *what):
+    """Where it cannot be tried at all the test is skipped by name."""
     go = shutil.which("go") or shutil.which(USUAL_PLACE)
     if go is None:
         pytest.skip(NO_GO)
+    command, *rest = what
     built = subprocess.run(
-        [go, "build", "-mod=readonly", "-ldflags=-s -w", "-o", target, "."],
+        [go, command, "-mod=readonly", "-ldflags=-s -w", "-o", target, *rest],
         cwd=source,
         capture_output=True,
         text=True,

@@ -90,6 +90,18 @@ class Terminal:
                 raise NotAsShown(f"$ {command}\n{answer.differs_from(shown)}")
             answer = self._run(command)
 
+    def write(self, name, text):
+        """A file in the folder that the page is read in."""
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def have(self, program):
+        """It can be called by its name."""
+        place = self._tools / program.name
+        if not place.exists():
+            place.symlink_to(program)
+
     def close(self):
         for process in self._background:
             process.interrupt()
@@ -122,6 +134,7 @@ class Terminal:
             "HOME": str(home),
             "COLUMNS": "100",
             "NO_COLOR": "1",
+            "PYTEST_ADDOPTS": "-p no:asyncio -p no:aiohttp -p no:randomly",  # ours, that few readers have
             "MOCKUBE_APISERVER_SECURE_PORT": "0",
             "MOCKUBE_CONTROLLER_MANAGER_SECURE_PORT": "0",
         }

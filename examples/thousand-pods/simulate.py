@@ -1,0 +1,74 @@
+"""Make, roll and delete many pods, and print how long the control plane took."""
+
+import argparse
+import time
+from contextlib import contextmanager
+
+from kubernetes import client, config, watch
+
+from mockube import Cluster
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web}}
+spec:
+  replicas: {pods}
+  selector: {{matchLabels: {{app: web}}}}
+  strategy: {{rollingUpdate: {{maxSurge: 25%, maxUnavailable: 25%}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec: {{containers: [{{name: web, image: "nginx:{tag}"}}]}}
+"""
+
+
+@contextmanager
+def timed(what):
+    began = time.perf_counter()
+    yield
+    print(f"{what:<28}{time.perf_counter() - began:6.1f} s", flush=True)
+
+
+def rolled_out(pods):
+    def is_so(deployment):
+        status = deployment.get("status", {})
+        counts = [status.get(name) for name in ("replicas", "updatedReplicas", "availableReplicas")]
+        return (
+            status.get("observedGeneration") == deployment["metadata"]["generation"] and counts == [pods] * 3
+        )
+
+    return is_so
+
+
+def delete_and_wait():
+    core = client.CoreV1Api()
+    before = core.list_namespaced_pod("default")
+    left = {pod.metadata.name for pod in before.items}
+    client.AppsV1Api().delete_namespaced_deployment("web", "default")
+    since, changes = before.metadata.resource_version, watch.Watch()
+    for event in changes.stream(
+        core.list_namespaced_pod, "default", resource_version=since, timeout_seconds=300
+    ):
+        if event["type"] == "DELETED":
+            left.discard(event["object"].metadata.name)
+        if not left:
+            changes.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pods", type=int, default=1000)
+    parser.add_argument("--nodes", type=int, default=10)
+    options = parser.parse_args()
+    with Cluster(nodes=options.nodes) as cluster:
+        config.load_kube_config(str(cluster.kubeconfig))
+        for what, tag in (("all pods ready", "1.28"), ("all pods of a new version", "1.29")):
+            with timed(what):
+                cluster.apply(DEPLOYMENT.format(pods=options.pods, tag=tag))
+                cluster.wait("Deployment", "web", rolled_out(options.pods), timeout=300)
+        with timed("all pods deleted"):
+            delete_and_wait()
+
+
+if __name__ == "__main__":
+    main()

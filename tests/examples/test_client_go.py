@@ -1,0 +1,26 @@
+"""The client-go example, as `go test` would run it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.source import ROOT
+from tests.support import gopher
+
+EXAMPLE = ROOT / "examples/client-go"
+
+
+@pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+def test_it_passes(tmp_path):
+    program = gopher.build_test(EXAMPLE, tmp_path / "heal.test")
+    done = subprocess.run(
+        [sys.executable, "-m", "mockube", "run", "--", program, "-test.v"],
+        cwd=EXAMPLE,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--- PASS: TestFailedPodsAreDeletedAndOthersAreNot" in done.stdout

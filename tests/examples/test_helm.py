@@ -1,0 +1,22 @@
+"""The chart's manifests that are committed are the chart's. How they come up is told by the example's own page."""
+
+import subprocess
+
+import pytest
+
+from tests.architecture.source import ROOT
+from tests.support import gopher, helms
+
+EXAMPLE = ROOT / "examples/helm"
+
+
+@pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+def test_what_is_committed_is_what_helm_renders(tmp_path):
+    rendered = subprocess.run(
+        [helms.helm(tmp_path), "template", "shop", "chart"],
+        cwd=EXAMPLE,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert rendered.stdout == (EXAMPLE / "rendered.yaml").read_text()

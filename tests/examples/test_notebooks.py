@@ -1,0 +1,29 @@
+"""Every notebook, its cells run in order in one namespace, prints what is stored in it."""
+
+import contextlib
+import io
+
+import orjson
+import pytest
+
+from tests.architecture.source import ROOT
+from tests.support.alike import alike, difference
+
+NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
+
+
+def cells(notebook):
+    """The code of each cell, and what it has printed."""
+    for cell in orjson.loads(notebook.read_bytes())["cells"]:
+        if cell["cell_type"] == "code":
+            yield "".join(cell["source"]), "".join(line for out in cell["outputs"] for line in out["text"])
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_prints_what_it_shows(notebook):
+    names = {"__name__": "__main__"}
+    for number, (code, shown) in enumerate(cells(notebook), start=1):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, f"{notebook.name}[{number}]", "exec"), names)
+        assert alike(shown, printed.getvalue()), difference(shown, printed.getvalue())
