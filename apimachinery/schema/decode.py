@@ -32,13 +32,18 @@ class Decoder:
     def __init__(self) -> None:
         self._normaliser = Normaliser()
 
-    def decode(self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True) -> Decoded:
-        """Never changes `tree`. `text` is the JSON that it was read from, if it was, and makes messages exact."""
+    def decode(
+        self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
+    ) -> Decoded:
+        """Never changes `tree`. `text` is the JSON that it was read from, if it was, and makes messages exact.
+
+        `before` is what was decoded once, if `tree` was made from that: what they share is not decoded again.
+        """
         if strict and text and has_duplicates(text, tree):
             return self._decode_duplicates(of, document.parse(text))
         pruned: list[str] = []
         try:
-            normal = self._normaliser.normalise(of, tree, pruned)
+            normal = self._normaliser.normalise(of, tree, pruned, before)
         except (WrongKind, ValueError) as refusal:
             error = faults.find(of, document.parse(text) if text else tree).error
             assert error, f"{of.go} was refused for no reason"

@@ -16,8 +16,12 @@ from apimachinery.schema.zero import OMITTED, absent, anew, drops_empty, zero
 Pruned: TypeAlias = list[str]
 """Takes the name of each field that was not known, so that one can see whether there were any."""
 
-Read: TypeAlias = Callable[[Any, Pruned], Any]
-"""What Go would write of a value that is not null."""
+Read: TypeAlias = Callable[[Any, Any, Pruned], Any]
+"""What Go would write of a value that is not null, beside what was there before: the parts that are that very object
+are in this form already, and not read again.
+"""
+
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 _TAKEN_AS_IT_IS: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
 """Values of these need no reading if they are of that class."""
@@ -40,22 +44,25 @@ class Normaliser:
         self._structs: dict[str, Read] = {}
         self._nested = {Shape.STRUCT: self._struct, Shape.LIST: self._list, Shape.MAP: self._map}
 
-    def normalise(self, struct: Type, tree: Any, pruned: Pruned) -> Any:
-        """A new tree, which may share parts with `tree`; or `WrongKind` or ValueError. Null is an empty object."""
-        return self._struct(struct)({} if tree is None else tree, pruned)
+    def normalise(self, struct: Type, tree: Any, pruned: Pruned, before: Any = None) -> Any:
+        """A new tree, which may share parts with `tree`; or `WrongKind` or ValueError. Null is an empty object.
+
+        `before` is a tree in this form from which `tree` was made, if there is one.
+        """
+        return self._struct(struct)({} if tree is None else tree, before, pruned)
 
     def _reader(self, of: Type) -> Read:
         compile_nested = self._either if either.is_either(of) else self._nested.get(of.shape)
         if compile_nested is not None:
             return compile_nested(of)
         read = scalars.reader(of)
-        return lambda value, _: read(value)
+        return lambda value, _before, _pruned: read(value)
 
     def _struct(self, struct: Type) -> Read:
         name = struct.name
         if name not in self._structs:
             # A struct may contain itself: until it is compiled, this stands for what it will be.
-            self._structs[name] = lambda value, pruned: self._structs[name](value, pruned)  # noqa: PLW0108 - bound late
+            self._structs[name] = lambda *value: self._structs[name](*value)  # noqa: PLW0108 - bound late
             rows = {field.name: self._row(place, field) for place, field in enumerate(struct.fields.values())}
             self._structs[name] = _read_struct(rows)
         return self._structs[name]
@@ -72,11 +79,16 @@ class Normaliser:
     def _list(self, of: Type) -> Read:
         read, plain, null = self._element(of)
 
-        def read_list(value: Any, pruned: Pruned) -> list[Any]:
+        def read_list(value: Any, before: Any, pruned: Pruned) -> list[Any]:
             if value.__class__ is not list:
                 raise WrongKind
+            known = {*map(id, before)} if before.__class__ is list else ()
             return [
-                item if item.__class__ is plain else anew(null) if item is None else read(item, pruned)
+                item
+                if item.__class__ is plain or id(item) in known
+                else anew(null)
+                if item is None
+                else read(item, None, pruned)
                 for item in value
             ]
 
@@ -85,12 +97,16 @@ class Normaliser:
     def _map(self, of: Type) -> Read:
         read, plain, null = self._element(of)
 
-        def read_map(value: Any, pruned: Pruned) -> dict[str, Any]:
+        def read_map(value: Any, _: Any, pruned: Pruned) -> dict[str, Any]:
             if value.__class__ is not dict:
                 raise WrongKind
             # Go writes a map in the order of its keys.
             return {
-                key: item if item.__class__ is plain else anew(null) if item is None else read(item, pruned)
+                key: item
+                if item.__class__ is plain
+                else anew(null)
+                if item is None
+                else read(item, None, pruned)
                 for key, item in sorted(value.items())
             }
 
@@ -103,11 +119,11 @@ class Normaliser:
         choice = either.either(of)
         readers = {json: self._reader(chosen) for json, chosen in choice.types.items()}
 
-        def read_either(value: Any, _: Pruned) -> Any:
+        def read_either(value: Any, _before: Any, _pruned: Pruned) -> Any:
             read = readers.get(value.__class__)
             if read is not None:
                 # Below, Go decodes anew and is not strict: nobody is told of fields that are not known.
-                return either.written(read(value, []))
+                return either.written(read(value, None, []))
             if choice.refusal:
                 raise ValueError(choice.refusal)
             return None
@@ -119,9 +135,10 @@ def _read_struct(rows: Mapping[str, _Row]) -> Read:
     places = {name: row.place for name, row in rows.items()}
     always = [(name, row.absent) for name, row in rows.items() if row.absent is not OMITTED]
 
-    def read_struct(value: Any, pruned: Pruned) -> dict[str, Any]:
+    def read_struct(value: Any, before: Any, pruned: Pruned) -> dict[str, Any]:
         if value.__class__ is not dict:
             raise WrongKind
+        known = before if before.__class__ is dict else _NOTHING
         made = {}
         latest, in_order = -1, True
         for name, item in value.items():
@@ -132,10 +149,11 @@ def _read_struct(rows: Mapping[str, _Row]) -> Read:
             place, plain, read, drops, kept = row
             if item.__class__ is plain:
                 kept = item
-            elif item is not None:
-                kept = read(item, pruned)
-            else:
+            elif item is None:
                 kept = anew(kept)
+            else:
+                was = known.get(name)
+                kept = item if item is was else read(item, was, pruned)
             if kept is OMITTED or (drops and not kept):
                 continue
             made[name] = kept

@@ -52,10 +52,12 @@ class AllDecoder(Decoder):
             shape=Shape.STRUCT, name="custom", load=lambda: MappingProxyType({"metadata": metadata})
         )
 
-    def decode(self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True) -> Decoded:
+    def decode(
+        self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
+    ) -> Decoded:
         custom = self._catalog.custom_definition(of.name)
         if custom is None:
-            return super().decode(of, tree, text=text, strict=strict)
+            return super().decode(of, tree, text=text, strict=strict, before=before)
         return self._decode_custom(custom, tree, text, strict=strict)
 
     def _decode_custom(self, custom: Custom, tree: Any, text: bytes, *, strict: bool) -> Decoded:

@@ -63,12 +63,16 @@ def decode_as(
     *,
     text: bytes = b"",
     strict: bool = False,
+    before: Tree | None = None,
 ) -> Decoded:
-    """The tree in stored form, as a kind, by its apiVersion and name, or as the kind that it says it is."""
+    """The tree in stored form, as a kind, by its apiVersion and name, or as the kind that it says it is.
+
+    `before` is an object in that form from which the tree was made, if there is one.
+    """
     api_version, name = kind or (tree["apiVersion"], tree["kind"])
     schema = backend.schemas.kind(api_version, name)
     assert schema is not None, f"no schema of {api_version} {name}"
-    decoded = backend.decoder.decode(schema, tree, text=text, strict=strict)
+    decoded = backend.decoder.decode(schema, tree, text=text, strict=strict, before=before)
     given, metadata = tree.get("metadata"), decoded.tree.get("metadata")
     if isinstance(given, dict) and metadata is not None and given.get("managedFields") == []:
         # Go writes no empty list, but who reads one forgets the managers.

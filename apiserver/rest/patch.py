@@ -68,10 +68,12 @@ async def patch(backend: Backend, call: Call, face: Face = ITSELF) -> ObjectAnsw
     given, complaints = _read(call, language, options)
 
     async def transform(old: Tree) -> Tree:
-        seen = face.show(old)
+        # The new object shares what the patch does not reach, and is filled in where it stands.
+        own = orjson.loads(orjson.dumps(old))
+        seen = face.show(own)
         patched = _carry_out(backend, language, seen, given)
-        new = face.take(old, _patched(backend, call, options, patched, seen, complaints))
-        return managed.on_update(backend, call, new, old, options)
+        new = face.take(own, _patched(backend, call, options, patched, seen, complaints))
+        return managed.on_update(backend, call, new, own, options)
 
     answer = await change(backend, call, options, transform)
     return answer if face is ITSELF else face.shown(answer)
@@ -122,7 +124,10 @@ def _patched(
     if patched.get("kind") != old["kind"] or patched.get("apiVersion") != old["apiVersion"]:
         raise _invalid(patched, _other_kind(backend, old, patched))
     try:
-        decoded = decode_as(backend, patched, strict=options.field_validation != "Ignore")
+        # What was converted may not be in stored form.
+        before = old if backend.conversion(call.resource) is None else None
+        strict = options.field_validation != "Ignore"
+        decoded = decode_as(backend, patched, strict=strict, before=before)
     except DecodeError as error:
         raise _invalid(patched, str(error)) from error
     found = [*complaints, *decoded.strict]

@@ -265,3 +265,42 @@ def test_a_tree_is_its_owners_to_change(schemas, tree, path):
         first, second = first[step], second[step]
     assert first == second
     assert first is not second
+
+
+def condition(name):
+    return {"type": name, "status": "True", "lastProbeTime": None, "lastTransitionTime": None}
+
+
+BEFORE = {
+    "metadata": {"name": "a", "labels": {"app": "a"}},
+    "spec": {"containers": [{"name": "c", "resources": {}}], "nodeName": "n"},
+    "status": {"conditions": [condition("Ready"), condition("Mine")]},
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param(
+            {"metadata": {**BEFORE["metadata"], "uid": "1", "x": 1}}, id="a member, and one unknown"
+        ),
+        pytest.param(
+            {"spec": {**BEFORE["spec"], "nodeName": "", "hostname": "h"}}, id="members out of order"
+        ),
+        pytest.param(
+            {"status": {"conditions": [BEFORE["status"]["conditions"][1], {"status": "x", "type": "New"}]}},
+            id="elements of a list",
+        ),
+        pytest.param({"status": {"conditions": [None]}}, id="null in a list"),
+        pytest.param({"spec": BEFORE["status"]}, id="what is elsewhere of another type"),
+    ],
+)
+def test_beside_what_was_there_before_a_tree_is_written_as_alone(schemas, changed):
+    after = {**BEFORE, **changed}
+    unknown_alone, unknown = [], []
+    alone = normal(schemas, "v1", "Pod", after, unknown_alone)
+    beside = NORMALISER.normalise(schemas.kind("v1", "Pod"), after, unknown, BEFORE)
+    assert_written(beside, alone)
+    assert unknown == unknown_alone
+    assert all(beside[name] is BEFORE[name] for name in BEFORE if name not in changed)
