@@ -239,8 +239,13 @@ _CHECK_UPDATE: Final = every(
 )
 
 
-def check_update(new_tree: Tree, old_tree: Tree, *, path: Path = METADATA) -> list[FieldError]:
-    """What an update may do to metadata. Part of it is what `check` says too: upstream says it twice."""
+def check_update(new: Tree, old: Tree, *, path: Path = METADATA) -> list[FieldError]:
+    """What is wrong with updated metadata. Part of it is what `check` says too: upstream says it twice."""
+    return [*check_step(new, old, path=path), *_CHECK_UPDATE(meta.metadata(new), path)]
+
+
+def check_step(new_tree: Tree, old_tree: Tree, *, path: Path = METADATA) -> list[FieldError]:
+    """What an update may not do to metadata, whatever is wrong with what it is now."""
     new, old = meta.metadata(new_tree), meta.metadata(old_tree)
     found: list[Any] = []
     if old.get("deletionTimestamp"):
@@ -251,7 +256,7 @@ def check_update(new_tree: Tree, old_tree: Tree, *, path: Path = METADATA) -> li
         )
     for name in _IMMUTABLE:
         found += immutable(new.get(name), old.get(name), path.child(name))
-    return [*found, *_CHECK_UPDATE(new, path)]
+    return found
 
 
 def check_change(new: Tree, old: Tree, rule: NameRule) -> list[FieldError]:

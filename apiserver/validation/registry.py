@@ -108,8 +108,10 @@ def check_update(resource: Resource, subresource: str, new: Tree, old: Tree) -> 
     """What is wrong with a change. Every kind says again what was said of metadata, as it does upstream."""
     kind = VALIDATIONS.get(resource.group_kind, _NONE)
     update = kind.subresources.get(subresource) if subresource else kind.update
-    changed = objectmeta.check_update(new, old)
-    found = [*_metadata(resource, new), *changed]
+    wrong = _metadata(resource, new)
+    # Where nothing is wrong with metadata, saying so again would take as long.
+    changed = objectmeta.check_update(new, old) if wrong else objectmeta.check_step(new, old)
+    found = [*wrong, *changed]
     if update is not None:
         if kind.metadata_first:
             found += [*changed, *objectmeta.check_finalizers(new, kind.name)]

@@ -11,7 +11,7 @@ from apiserver.validation.objectmeta import METADATA, SUBDOMAIN
 from apiserver.validation.pods.annotations import check_annotation_changes, check_pod_annotations
 from apiserver.validation.pods.containers import check_trimmed_images
 from apiserver.validation.pods.leniency import STRICT, Leniency
-from apiserver.validation.pods.precedents import leniency_towards
+from apiserver.validation.pods.precedents import leniency_towards, leniency_towards_annotations
 from apiserver.validation.pods.profiles import check_apparmor_agrees, check_seccomp_agrees
 from apiserver.validation.pods.spec import check_pod_spec
 from apiserver.validation.rules import Tree
@@ -57,17 +57,14 @@ def check_new_pod(pod: Tree) -> Iterator[FieldError]:
     yield from check_apparmor_agrees(meta.annotations(pod), spec, SPEC)
 
 
-def leniency_towards_pod(old: Tree) -> Leniency:
-    return leniency_towards(spec_of(old), meta.metadata(old))
-
-
 def check_changed_pod(new: Tree, old: Tree) -> Iterator[FieldError]:
     """The new pod by itself: what it may not be, whatever it was."""
     yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
-    yield from _check_pod(new, leniency_towards_pod(old))
+    yield from _check_pod(new, leniency_towards(spec_of(old), meta.metadata(old)))
 
 
 def check_changed_annotations(new: Tree, old: Tree) -> Iterator[FieldError]:
     annotations = meta.annotations(new)
     yield from check_annotation_changes(annotations, meta.annotations(old), _ANNOTATIONS)
-    yield from check_pod_annotations(annotations, spec_of(new), _ANNOTATIONS, leniency_towards_pod(old))
+    leniency = leniency_towards_annotations(spec_of(old), meta.metadata(old))
+    yield from check_pod_annotations(annotations, spec_of(new), _ANNOTATIONS, leniency)

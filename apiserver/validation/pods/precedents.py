@@ -20,13 +20,18 @@ from apiserver.validation.resource_names import is_divisible, is_huge_page
 from apiserver.validation.rules import Tree, pointer
 
 
+def leniency_towards_annotations(spec: Tree, metadata: Tree) -> Leniency:
+    """Of the old pod, for what its annotations say."""
+    return Leniency(deletion_cost=_has_wrong_cost(metadata), comparisons=_compares_taints(spec))
+
+
 def leniency_towards(spec: Tree, metadata: Tree) -> Leniency:
     """Of the old pod or template."""
     context, affinity = spec.get("securityContext") or {}, spec.get("affinity") or {}
     constraints = spec.get("topologySpreadConstraints") or ()
     own_users = spec.get("hostUsers") is False
     return Leniency(
-        deletion_cost=not is_deletion_cost(metadata.get("annotations") or {}),
+        deletion_cost=_has_wrong_cost(metadata),
         huge_pages=_has_parts_of_pages(spec),
         selector_values=bool(affinity) and has_wrong_selectors(affinity),
         node_affinity_values=bool(affinity) and _has_wrong_node_values(affinity),
@@ -38,7 +43,7 @@ def leniency_towards(spec: Tree, metadata: Tree) -> Leniency:
             for sysctl in context.get("sysctls", ())
         ),
         selinux_policy=context.get("seLinuxChangePolicy") is not None,
-        comparisons=any(one.get("operator") in COMPARISONS for one in spec.get("tolerations", ())),
+        comparisons=_compares_taints(spec),
         host_network_users=own_users and bool(spec.get("hostNetwork")),
         volume_devices=own_users
         and any(container.get("volumeDevices") for container, _ in containers_of(spec, ROOT)),
@@ -47,6 +52,14 @@ def leniency_towards(spec: Tree, metadata: Tree) -> Leniency:
 
 
 _SELECTOR = pointer("labelSelector", check_selector)
+
+
+def _has_wrong_cost(metadata: Tree) -> bool:
+    return not is_deletion_cost(metadata.get("annotations") or {})
+
+
+def _compares_taints(spec: Tree) -> bool:
+    return any(one.get("operator") in COMPARISONS for one in spec.get("tolerations", ()))
 
 
 def _has_parts_of_pages(spec: Tree) -> bool:
