@@ -61,28 +61,34 @@ def arranged(elements: Elements, wanted: Elements, live: Elements, key: str) -> 
     An element of `live` alone comes as early as it can without passing one that stood before it in `live`.
     """
     order, live_order = positions(wanted, key), positions(live, key)
-    chosen: list[Any] = []
-    rest: list[Any] = []
+    chosen: list[_Named] = []
+    rest: list[_Named] = []
     for item in elements:
-        (chosen if name_of(item, key) in order else rest).append(item)
-    return _interleaved(_sorted(rest, live_order, key), _sorted(chosen, order, key), live_order, key)
+        name = name_of(item, key)
+        (chosen if name in order else rest).append((name, item))
+    chosen.sort(key=lambda named: order[named[0]])
+    return _interleaved(_sorted(rest, live_order), chosen, live_order)
 
 
-def _sorted(elements: Elements, order: Mapping[Any, int], key: str) -> list[Any]:
+_Named: TypeAlias = tuple[Any, Any]
+"""An element after its name."""
+
+
+def _sorted(elements: Sequence[_Named], order: Mapping[Any, int]) -> list[_Named]:
     """By the order, and then what it does not name, last first: upstream's sort turns that around."""
-    named = [item for item in elements if name_of(item, key) in order]
-    unnamed = [item for item in elements if name_of(item, key) not in order]
-    return sorted(named, key=lambda item: order[name_of(item, key)]) + unnamed[::-1]
+    known = [named for named in elements if named[0] in order]
+    unknown = [named for named in elements if named[0] not in order]
+    return sorted(known, key=lambda named: order[named[0]]) + unknown[::-1]
 
 
-def _interleaved(rest: Elements, chosen: Elements, live: Mapping[Any, int], key: str) -> list[Any]:
+def _interleaved(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[Any, int]) -> list[Any]:
     """Both lists as one, each in its order; one of `rest` goes first only if it stood first in `live`."""
     merged: list[Any] = []
     taken = 0
-    for item in chosen:
-        position = live.get(name_of(item, key), -1)
-        while taken < len(rest) and 0 <= live.get(name_of(rest[taken], key), -1) < position:
-            merged.append(rest[taken])
+    for name, item in chosen:
+        position = live.get(name, -1)
+        while taken < len(rest) and 0 <= live.get(rest[taken][0], -1) < position:
+            merged.append(rest[taken][1])
             taken += 1
         merged.append(item)
-    return merged + list(rest[taken:])
+    return merged + [item for _, item in rest[taken:]]
