@@ -71,7 +71,7 @@ class AiohttpTransport:
         try:
             yield _Stream(answer)
         finally:
-            answer.close()
+            _cut(answer)
 
     async def _open(
         self, session: aiohttp.ClientSession, request: Request, headers: Mapping[str, str]
@@ -90,6 +90,14 @@ class AiohttpTransport:
     async def close(self) -> None:
         await self._requests.close()
         await self._streams.close()
+
+
+def _cut(answer: aiohttp.ClientResponse) -> None:
+    """End it without a farewell, which TLS would say and wait for when nobody is there any more to see it through."""
+    connection = answer.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    answer.close()
 
 
 class _Stream:

@@ -3,29 +3,25 @@
 Reads caches; writes nothing.
 """
 
-import re
 from collections.abc import Mapping
-from typing import Final
 
 from apimachinery import quantity
 from apimachinery.quantity import Quantity
 from controller_manager.indexes import BY_NODE
 from controller_manager.runtime.caches import Lister
 from controller_manager.runtime.resource import Tree
-from controller_manager.simulation.addresses import PodAddresses, node_address
+from controller_manager.simulation.addresses import MOST_NODES, PodAddresses, node_address
 from controller_manager.simulation.life.pod_life import Home
 from controller_manager.simulation.life.resize import Room, requested
 from controller_manager.simulation.node_objects import internal_ip, is_silent, is_simulated
+from controller_manager.simulation.resizing import number_in
 from controller_manager.workloads.podview import PodView
-
-_NUMBERED: Final = re.compile(r"node-([1-9][0-9]*)")
 
 
 class Fleet:
-    def __init__(self, nodes: Lister[Tree], pods: Lister[PodView], *, size: int, details: bool) -> None:
+    def __init__(self, nodes: Lister[Tree], pods: Lister[PodView], *, details: bool) -> None:
         self._nodes = nodes
         self._pods = pods
-        self._size = size
         self._details = details
         self._strangers: dict[str, int] = {}
         self.addresses = PodAddresses()
@@ -36,11 +32,8 @@ class Fleet:
         return node if node is not None and is_simulated(node) and not is_silent(node) else None
 
     def number_of(self, name: str) -> int:
-        """Of its own nodes that in the name; nodes that others made come after them, as they are met."""
-        found = _NUMBERED.fullmatch(name)
-        if found and int(found[1]) <= self._size:
-            return int(found[1])
-        return self._strangers.setdefault(name, self._size + 1 + len(self._strangers))
+        """Of its own nodes that in the name; nodes that others made are counted from the end, as they are met."""
+        return number_in(name) or self._strangers.setdefault(name, MOST_NODES - len(self._strangers))
 
     def ip_of(self, name: str) -> str:
         node = self._nodes.get("", name)

@@ -11,6 +11,7 @@ from apimachinery import meta
 from apimachinery.timestamps import format_micro_time
 from apimachinery.wellknown import LABEL_ARCH, LABEL_HOSTNAME, LABEL_OS, LABEL_ZONE, NAMESPACE_NODE_LEASE
 from controller_manager.runtime.resource import Tree
+from controller_manager.simulation.resizing import Wanted
 
 MARK: Final = ("kwok.x-k8s.io/node", "fake")
 """The annotation of nodes that are simulated, by whomever; it is kwok's."""
@@ -68,10 +69,10 @@ def node_name(number: int) -> str:
     return f"node-{number}"
 
 
-def node(number: int, *, zones: Sequence[str], capacity: Mapping[str, str], version: str) -> dict[str, Any]:
+def node(number: int, wanted: Wanted, *, capacity: Mapping[str, str], version: str) -> dict[str, Any]:
     """As it is registered: what its health is comes with its first status. Zones are given in turn."""
-    name = node_name(number)
-    labels = {LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}
+    name, zones = node_name(number), wanted.zones
+    labels = {**wanted.labels, LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}
     labels |= {f"beta.{label}": labels[label] for label in (LABEL_ARCH, LABEL_OS)}
     if zones:
         labels[LABEL_ZONE] = zones[(number - 1) % len(zones)]

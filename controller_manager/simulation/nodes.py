@@ -1,14 +1,16 @@
 """The engine of simulated nodes: registration, Leases, and the stages that tell of their health."""
 
 from collections.abc import Container
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
 from apimachinery import meta
-from controller_manager.kinds import CSI_NODES, NODES, PODS
+from apimachinery.status import Conflict, NotFound
+from controller_manager.kinds import CONFIG_MAPS, CSI_NODES, NODES, PODS
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.engine import Context, Engine
-from controller_manager.runtime.resource import Key
+from controller_manager.runtime.resource import Key, Tree
 from controller_manager.runtime.together import together
 from controller_manager.runtime.worker import Loop
 from controller_manager.simulation.environment import World
@@ -16,6 +18,7 @@ from controller_manager.simulation.fleet import Fleet
 from controller_manager.simulation.node_objects import is_simulated, node, node_name
 from controller_manager.simulation.performer import Performer
 from controller_manager.simulation.registration import Registration
+from controller_manager.simulation.resizing import RESIZING, Wanted, number_in, wanted
 from controller_manager.simulation.stage_runner import StageRunner
 from controller_manager.simulation.stages.files import load_stages, of_kind
 
@@ -31,12 +34,8 @@ class SimulatedNodes:
         self._client = context.client
         self._options = context.options.simulation
         self._nodes = context.informers.of(NODES)
-        fleet = Fleet(
-            self._nodes.lister,
-            context.informers.of(PODS).lister,
-            size=self._options.simulate_nodes,
-            details=False,
-        )
+        self._config_maps = context.informers.of(CONFIG_MAPS)
+        fleet = Fleet(self._nodes.lister, context.informers.of(PODS).lister, details=False)
         self._registration = Registration(context.client, fleet, clock=context.clock)
         self._performer = Performer(context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock)
         self._stages = StageRunner(
@@ -50,26 +49,37 @@ class SimulatedNodes:
         self._statuses = self._loop(context, "simulated-nodes", self._play)
         self._absent: dict[str, dict[str, Any]] = {}
         """The nodes that are to be registered, once."""
+        self._asked = Wanted(nodes=self._options.simulate_nodes)
         self._nodes.add_handler(self._changed)
+        self._config_maps.add_handler(self._resized)
 
     async def run(self) -> None:
         await self._nodes.wait_synced()
+        await self._config_maps.wait_synced()
         self._statuses.add(_ALL)
         await together(leases=self._leases.run(), statuses=self._statuses.run())
 
-    async def _expect_all(self) -> None:
+    async def _take_stock(self) -> None:
+        """See which nodes are to come, and which to go."""
+        asked = wanted(self._config_maps.lister.get(*RESIZING), self._options)
         version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
-        for number in range(1, self._options.simulate_nodes + 1):
-            self._expect(number, version, registered)
-
-    def _expect(self, number: int, version: str, registered: Container[str]) -> None:
-        """An earlier run may have ended between the two objects that registration makes; the CSINode is the last."""
-        name = node_name(number)
-        if self._nodes.lister.get("", name) is None or name not in registered:
-            zones, capacity = self._options.simulate_node_zones, self._options.simulate_node_capacity
-            self._absent[name] = node(number, zones=zones, capacity=dict(capacity), version=version)
+        self._absent = {
+            name: node(number, asked, capacity=dict(self._options.simulate_node_capacity), version=version)
+            for number in range(1, asked.nodes + 1)
+            if self._is_absent(name := node_name(number), registered)
+        }
+        self._asked = asked
+        for name in [*self._absent, *(meta.name(one) for one in self._nodes.lister.all())]:
             self._statuses.add(Key("", name))
+
+    def _is_absent(self, name: str, registered: Container[str]) -> bool:
+        """An earlier run may have ended between the two objects that registration makes; the CSINode is the last."""
+        return self._nodes.lister.get("", name) is None or name not in registered
+
+    def _resized(self, change: Change) -> None:
+        if Key.of(change.latest) == RESIZING:
+            self._statuses.add(_ALL)
 
     def _changed(self, change: Change) -> None:
         key = Key("", meta.name(change.new or change.old or {}))
@@ -84,16 +94,28 @@ class SimulatedNodes:
 
     async def _play(self, key: Key) -> timedelta | None:
         if key == _ALL:
-            await self._expect_all()
+            await self._take_stock()
             return None
         missing = self._absent.get(key.name)
         if missing is not None:
             await self._registration.register(missing)
-            del self._absent[key.name]
+            self._absent.pop(key.name, None)
         present = self._nodes.lister.get("", key.name)
+        if present is not None and self._is_surplus(present):
+            await self._delete(present)
+            return None
         if present is None or not is_simulated(present) or self._performer.is_outdated(key, present):
             return None
         return await self._stages.run(key, present)
+
+    def _is_surplus(self, present: Tree) -> bool:
+        number = number_in(meta.name(present)) or 0
+        return self._asked.no_more and number > self._asked.nodes and is_simulated(present)
+
+    async def _delete(self, present: Tree) -> None:
+        """As `kubectl delete node` does: its pods are garbage from then on."""
+        with suppress(NotFound, Conflict):  # it is gone already, and another one may have its name
+            await self._client.delete(NODES, Key.of(present), uid=meta.uid(present))
 
     def _loop(self, context: Context, name: str, reconcile: Any) -> Loop:
         return Loop(name, reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics)

@@ -39,7 +39,6 @@ class SimulatedPods:
         self._fleet = Fleet(
             self._nodes.lister,
             self._pods.lister,
-            size=options.simulate_nodes,
             details=options.simulate_kubelet_details,
         )
         stages = of_kind("Pod", load_stages(options.stages))

@@ -54,6 +54,9 @@ COMMANDS = {
         Command(
             name="kubeconfig", summary="print the kubeconfig of a cluster, or merge it", module="kubeconfig"
         ),
+        Command(
+            name="nodes", summary="say how many nodes are simulated, or have more or fewer", module="nodes"
+        ),
         Command(name="reset", summary="empty the store of a cluster that runs", module="reset"),
         Command(name="run", summary="run one command with a cluster of its own", module="run"),
         Command(
@@ -158,5 +161,5 @@ def _unable(error: OSError) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signalled(signal.SIGPIPE)
     where = f"{error.filename}: " if error.filename else ""
-    print(f"mockube: {where}{error.strerror or error}", file=sys.stderr)
+    print(f"mockube: {where}{error.strerror or error} (`mockube doctor` may know more)", file=sys.stderr)
     return Code.ERROR

@@ -17,7 +17,6 @@ from apiserver.storage.keys import Layout
 from apiserver.storage.snapshots import first_revision, place
 from apiserver.store import STORE_FOLDER, connect, open_durable
 from controller_manager.runtime.client import Client
-from controller_manager.runtime.connect import Connection, connected
 from controller_manager.runtime.kubeconfig import Access
 from etcd.archive.read import Archive
 from etcd.archive.restore import NotEmpty, restore
@@ -27,8 +26,8 @@ from etcd.embedded.disk import Disk
 from etcd.errors import Locked
 from etcd.kv import KV, Revision
 from mockube.failure import Failure, Missing
+from mockube.speaking import speaking
 
-AGENT: Final = "mockube"
 SECONDS: Final = 600.0
 """Within which a server must have sent or taken all of a snapshot."""
 
@@ -71,7 +70,7 @@ class Running(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
-        async with connected(Connection(access=self.access, clock=self.clock, agent=AGENT)) as client:
+        async with speaking(self.access, self.clock) as client:
             try:
                 yield client
             except Conflict as error:

@@ -1,0 +1,85 @@
+"""`mockube nodes [N]`: say how many nodes are simulated, or have as many as that."""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from apimachinery.clock import RealClock
+from apimachinery.flags import natural, seconds
+from apimachinery.names import check_label_key, check_label_value
+from controller_manager.runtime.kubeconfig import Access
+from controller_manager.simulation.addresses import MOST_NODES
+from mockube import resizing
+from mockube.cli.meant import add_server, server_of, told
+from mockube.cli.parsing import Parser
+from mockube.speaking import speaking
+
+TIMEOUT: Final = 60.0
+
+
+def add_flags(parser: Parser) -> None:
+    parser.add_argument(
+        "nodes", type=_count, nargs="?", metavar="N", help="how many there are to be, from node-1 to node-N"
+    )
+    add_server(parser)
+    parser.add_argument(
+        "--zones",
+        type=_zones,
+        metavar="A,B",
+        help="zones of nodes that come, one after the other (as before)",
+    )
+    parser.add_argument("--labels", type=_labels, metavar="K=V,…", help="labels of nodes that come (none)")
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=TIMEOUT,
+        metavar="TIME",
+        help=f"end with code 4 if they are not ready in time ({TIMEOUT:g}s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    with told():
+        print(asyncio.run(_run(options, server_of(options))))
+    return 0
+
+
+async def _run(options: argparse.Namespace, access: Access) -> str:
+    """The answer."""
+    clock = RealClock()
+    async with speaking(access, clock) as client:
+        if options.nodes is None:
+            return str(await resizing.count(client))
+        given = {"zones": options.zones, "labels": options.labels}
+        more = {name: text for name, text in given.items() if text}
+        await resizing.ask_for(client, options.nodes, more, clock)
+        await resizing.wait_for(client, options.nodes, clock=clock, seconds=options.timeout)
+        return "1 node is ready" if options.nodes == 1 else f"{options.nodes} nodes are ready"
+
+
+def _count(text: str) -> int:
+    number = natural(text)
+    if number > MOST_NODES:
+        raise argparse.ArgumentTypeError(f"no more than {MOST_NODES} nodes have addresses")
+    return number
+
+
+def _zones(text: str) -> str:
+    for zone in text.split(","):
+        _refuse(check_label_value(zone), zone)
+    return text
+
+
+def _labels(text: str) -> str:
+    for pair in text.split(","):
+        key, equals, value = pair.partition("=")
+        _refuse(
+            check_label_key(key) + check_label_value(value) if equals else ["is no label: KEY=VALUE"], pair
+        )
+    return text
+
+
+def _refuse(problems: Sequence[str], text: str) -> None:
+    if problems:
+        raise argparse.ArgumentTypeError(f'"{text}": {problems[0]}')

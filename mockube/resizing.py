@@ -1,0 +1,95 @@
+"""How many nodes a cluster simulates: asked of its API server, and set by the ConfigMap that the manager heeds.
+
+Knows no process: any API server will do, as long as a manager of ours with simulated nodes works on it.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, Final
+
+from apimachinery import conditions, meta
+from apimachinery.clock import Clock
+from apimachinery.status import Expired, Gone
+from apimachinery.timestamps import format_time
+from controller_manager.kinds import CONFIG_MAPS, NODES
+from controller_manager.runtime import lines
+from controller_manager.runtime.client import Client, Parsed
+from controller_manager.runtime.deadline import within
+from controller_manager.runtime.reflector import taken_apart
+from controller_manager.runtime.resource import Tree
+from controller_manager.simulation.node_objects import is_simulated
+from controller_manager.simulation.resizing import RESIZING, number_in
+from mockube.failure import TimedOut
+
+OWNER: Final = "mockube-nodes"
+"""Of the ConfigMap's fields: each time it is said anew what all of them are."""
+ASKED_AT: Final = "mockube.dev/asked-at"
+"""The annotation that makes a change of what is asked for once more."""
+STREAM_SECONDS: Final = 60.0
+
+
+async def ask_for(client: Client, nodes: int, more: Mapping[str, str], clock: Clock) -> None:
+    """`more` is what else the ConfigMap may say: zones, labels."""
+    metadata = {
+        "name": RESIZING.name,
+        "namespace": RESIZING.namespace,
+        "annotations": {ASKED_AT: format_time(clock.now())},
+    }
+    body: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"nodes": str(nodes), **more},
+    }
+    await client.patch(CONFIG_MAPS, RESIZING, body, kind="apply", field_manager=OWNER, force=True)
+
+
+async def count(client: Client) -> int:
+    return len(_numbered((await client.list(NODES)).items))
+
+
+async def wait_for(client: Client, nodes: int, *, clock: Clock, seconds: float) -> None:
+    """Until there are so many, and all of them are ready."""
+    seen: dict[str, bool] = {}
+    try:
+        async with within(clock, seconds), aclosing(_as_they_change(client)) as changes:
+            async for seen in changes:
+                if len(seen) == nodes and all(seen.values()):
+                    return
+    except TimeoutError as error:
+        there = f"{sum(seen.values())} of {len(seen)} nodes are ready"
+        raise TimedOut(
+            f"{there} after {seconds:g} s, {nodes} were asked for: "
+            "does a controller manager run there that was given --simulate-nodes?"
+        ) from error
+
+
+async def _as_they_change(client: Client) -> AsyncGenerator[dict[str, bool], None]:
+    """By name whether each is ready, now and after every change."""
+    while True:
+        listed = await client.list(NODES)
+        seen = _numbered(listed.items)
+        yield seen
+        query = {"resourceVersion": listed.resource_version}
+        try:
+            async with client.watch(NODES, query, within=STREAM_SECONDS) as stream:
+                async for batch in lines.batches(stream.chunks()):
+                    for line in batch:
+                        happened, node, _ = taken_apart(line)
+                        seen.pop(meta.name(node), None)
+                        seen |= {} if happened == "DELETED" else _numbered([node])
+                    yield seen
+        except (Expired, Gone):
+            continue
+
+
+def _numbered(nodes: list[Parsed]) -> dict[str, bool]:
+    return {
+        meta.name(node): _is_ready(node)
+        for node in nodes
+        if number_in(meta.name(node)) is not None and is_simulated(node)
+    }
+
+
+def _is_ready(node: Tree) -> bool:
+    return conditions.is_true(node, "Ready")

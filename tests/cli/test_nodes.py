@@ -1,0 +1,59 @@
+"""`mockube nodes`: how many there are, as many as are asked for, and what is told of one who cannot have them."""
+
+import pytest
+
+from mockube.cli.main import main
+from tests.support.process import ApiServerProcess, ManagerProcess
+
+
+@pytest.fixture
+def nodes(capsys):
+    """Runs the command: its exit code and what it printed."""
+
+    def run(*arguments):
+        code = main(["nodes", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+@pytest.mark.slow
+def test_nodes_come_and_go_and_a_restarted_manager_keeps_to_it(tmp_path, nodes):
+    simulating = "--simulate-nodes=2"
+    with ApiServerProcess(tmp_path) as server:
+        asked = ("--kubeconfig", server.kubeconfig)
+        with ManagerProcess(server.kubeconfig, simulating) as manager:
+            assert nodes("4", *asked) == (0, "4 nodes are ready\n", "")
+            assert nodes(*asked) == (0, "4\n", "")
+            assert nodes("1", *asked) == (0, "1 node is ready\n", "")
+            assert manager.stop() == 0
+        with ManagerProcess(server.kubeconfig, simulating):
+            assert nodes("2", *asked) == (0, "2 nodes are ready\n", "")
+        code, out, err = nodes("3", "--timeout", "10ms", *asked)
+    assert (code, out) == (4, "")
+    assert "3 were asked for: does a controller manager run there that was given --simulate-nodes?" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["many"], '"many" is not a whole number', id="no number"),
+        pytest.param(["-1"], '"-1" is not a whole number', id="less than none"),
+        pytest.param(["2304"], "no more than 2303 nodes have addresses", id="too many"),
+        pytest.param(["3", "--labels", "ssd"], '"ssd": is no label: KEY=VALUE', id="no label"),
+        pytest.param(["3", "--zones", "a,b c"], '"b c": a valid label must be', id="no zone"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(nodes, capsys, arguments, message):
+    with pytest.raises(SystemExit) as ended:
+        nodes(*arguments)
+    err = capsys.readouterr().err
+    assert (ended.value.code, err.count("\n")) == (2, 1)
+    assert message in err
+
+
+def test_a_cluster_that_is_not_there_is_named(nodes, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    code, _, err = nodes("--name", "none")
+    assert (code, err.startswith('mockube: there is no cluster "none"')) == (3, True)
