@@ -115,7 +115,7 @@ def _reporting(place: Place, wanted: Wanted, reports: Reports) -> int:
 def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
     server, manager = passed(options)
     given = vars(options)
-    port = given[f"{SERVER}.secure-port"] or [str(usual(place))]
+    port = given[f"{SERVER}.secure-port"] or [str(usual(place, os.environ))]
     address = given[f"{SERVER}.bind-address"] or [LOOPBACK]
     refuse_taken(address[-1], int(port[-1]), os.environ)
     etcd = given[f"{SERVER}.etcd-servers"]

@@ -18,14 +18,19 @@ from mockube.clusters.places import DEFAULT, Place, places
 from mockube.failure import Failure
 
 UPSTREAM: Final = 6443
+VARIABLE: Final = "MOCKUBE_APISERVER_SECURE_PORT"
+"""By which the API server itself would hear of its port."""
 LOOPBACK: Final = "127.0.0.1"
 ANY: Final = 0
 _LISTENING: Final = "0A"
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
-def usual(place: Place) -> int:
-    """That is taken if nobody says which."""
+def usual(place: Place, environment: Mapping[str, str]) -> int:
+    """That is taken if no flag says which."""
+    said = environment.get(VARIABLE, "")
+    if said.isdigit():
+        return int(said)
     if place.name == DEFAULT:
         return UPSTREAM
     before = port_of(read_url(place))

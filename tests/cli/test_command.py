@@ -2,15 +2,28 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
+from pathlib import Path
 
+import orjson
 import pytest
-import yaml
 
-from mockube.cli.main import NODES, READY, main
+from mockube.cli.completion import SHELLS
+from mockube.cli.greeting import MEMORY, greeting
+from mockube.cli.main import COMMANDS, main
+from mockube.clusters.places import Place
+from mockube.clusters.record import Record
+from mockube.plane.sizes import KRUISE, NODES
 from tests.architecture.source import ROOT, settings
+
+
+def ended(arguments):
+    """The exit code, however it is told."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return end.code
 
 
 def run(module, *arguments):
@@ -22,31 +35,6 @@ def run(module, *arguments):
         check=False,
         timeout=60,
     )
-
-
-def test_up_starts_a_cluster_that_its_kubeconfig_leads_to(tmp_path):
-    """In a folder of its own, on a free port, until Ctrl+C; then the manager goes before the server."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "mockube", "up", "--secure-port", "0"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        opening = process.stdout.readline()
-        config = yaml.safe_load((tmp_path / ".mockube" / "kubeconfig").read_text())
-        for line in process.stderr:
-            if "Controllers:" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        rest, log = process.stdout.read(), process.stderr.read()
-        assert process.wait(timeout=60) == 0
-    assert opening.startswith("mockube ")
-    assert "is ready, with 3 simulated nodes" in opening
-    assert re.findall(r"\w+\.py:\d+\] (Stopp\w+)", log) == ["Stopping", "Stopped"] * 2
-    assert f"export KUBECONFIG={tmp_path / '.mockube' / 'kubeconfig'}" in rest
-    assert config["clusters"][0]["cluster"]["server"].startswith("https://127.0.0.1:")
 
 
 def test_demo_shows_the_store_at_work(capsys):
@@ -68,16 +56,17 @@ def test_the_readme_shows_what_is_printed(capsys):
     readme = (ROOT / "README.md").read_text()
     main(["demo"])
     assert capsys.readouterr().out in readme
-    version = settings()["project"]["version"]
-    ready = READY.format(version=version, kubeconfig="~/mockube/.mockube/kubeconfig", nodes=NODES)
-    assert ready in readme
-
-
-def test_a_flag_that_nobody_knows_is_refused():
-    answer = run("mockube", "up", "--bogus")
-    assert answer.returncode == 2
-    assert answer.stdout == ""
-    assert "unrecognized arguments: --bogus" in answer.stderr
+    place = Place(name="default", folder=Path("~/.local/share/mockube/clusters/default"))
+    running = Record(
+        pid=1,
+        version=settings()["project"]["version"],
+        started="",
+        detached=False,
+        nodes=NODES,
+        packs=KRUISE,
+        store=MEMORY,
+    )
+    assert greeting(place, running).replace("'", "") in readme
 
 
 def test_version_is_that_of_the_project():
@@ -94,27 +83,84 @@ def test_help_names_every_command(capsys):
         main(["--help"])
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert "up" in shown
-    assert "version" in shown
+    for name, command in COMMANDS.items():
+        assert f"    {name}" in shown
+        assert command.summary.split()[0] in shown
+
+
+def test_without_a_command_all_of_them_are_told(capsys):
+    assert main([]) == 2
+    shown, complaints = capsys.readouterr()
+    assert shown == ""
+    assert "usage: mockube" in complaints
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param([], "required: command", id="nothing"),
-        pytest.param(["upp"], "upp", id="a slip of the finger"),
-        pytest.param(["demo", "now"], "unrecognized arguments: now", id="too much"),
-        pytest.param(["demo", "--data-dir", "x"], "--data-dir", id="what another command takes"),
+        pytest.param(
+            ["upp"], 'there is no command "upp": did you mean up? (see `mockube --help`)', id="a slip"
+        ),
+        pytest.param(["--bogus", "up"], "there is no flag --bogus (see `mockube --help`)", id="no such flag"),
+        pytest.param(
+            ["demo", "now"], '"now" is one word too many (see `mockube demo --help`)', id="too much"
+        ),
+        pytest.param(
+            ["up", "--secure-prot=1"],
+            "there is no flag --secure-prot: did you mean --secure-port? (see `mockube up --help`)",
+            id="a flag of the API server, mistyped",
+        ),
+        pytest.param(
+            ["up", "--concurrent-gc-sync=1"],
+            "there is no flag --concurrent-gc-sync: did you mean --concurrent-gc-syncs? (see `mockube up --help`)",
+            id="a flag of the controller manager, mistyped",
+        ),
+        pytest.param(
+            ["up", "--event-ttl=soon"],
+            '--event-ttl: time: invalid duration "soon" (see `mockube up --help`)',
+            id="a wrong value",
+        ),
+        pytest.param(["run"], "what shall be run? Say `mockube run -- CMD ...`", id="nothing to run"),
+        pytest.param(
+            ["status", "--name=No/where"],
+            '"No/where" is no name for a cluster: lower case letters, digits and "-" between them, 40 at most',
+            id="a name that is none",
+        ),
     ],
 )
-def test_a_wrong_command_line_is_refused(arguments, says, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
+def test_a_wrong_command_line_is_refused_in_one_line(arguments, says, capsys):
+    assert ended(arguments) == 2
+    assert capsys.readouterr() == ("", f"mockube: {says}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["status"], id="status"),
+        pytest.param(["down"], id="down"),
+        pytest.param(["logs"], id="logs"),
+        pytest.param(["reset"], id="reset"),
+        pytest.param(["kubeconfig"], id="kubeconfig"),
+        pytest.param(["--name=nowhere", "status"], id="named before the command"),
+        pytest.param(["status", "--name=nowhere"], id="named after it"),
+    ],
+)
+def test_a_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert ended(arguments) == 3
     shown, complaints = capsys.readouterr()
-    assert ended.value.code == 2
+    name = "nowhere" if "--name=nowhere" in arguments else "default"
     assert shown == ""
-    assert says in complaints
-    assert "usage: mockube" in complaints
+    assert complaints.startswith(f'mockube: there is no cluster "{name}": `mockube up')
+
+
+def test_a_folder_that_cannot_be_is_no_crash(capsys, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    assert ended(["up", "--secure-port=0"]) == 1
+    shown, complaints = capsys.readouterr()
+    assert shown == ""
+    assert re.fullmatch(r"mockube: .*: Not a directory \(`mockube doctor` may know more\)\n", complaints)
 
 
 def test_a_reader_that_goes_away_is_no_crash():
@@ -139,8 +185,49 @@ def test_a_manager_that_is_not_told_where_the_server_is_says_so_and_fails():
     assert "where is the API server?" in answer.stderr
 
 
-def test_help_of_up_tells_of_both_processes(capfd):
-    assert main(["up", "--help"]) == 0
-    shown = capfd.readouterr().out
+@pytest.mark.parametrize("arguments", [["up", "--help"], ["help", "up"]])
+def test_help_of_up_tells_of_both_processes(arguments, capsys):
+    assert ended(arguments) == 0
+    shown = capsys.readouterr().out
     assert "--simulate-nodes" in shown
     assert "--secure-port" in shown
+    assert "--concurrent-gc-syncs" in shown
+
+
+def test_the_version_is_told_with_that_of_kubernetes(capsys):
+    assert main(["version", "-o", "json"]) == 0
+    told = orjson.loads(capsys.readouterr().out)
+    assert told["mockube"] == settings()["project"]["version"]
+    assert told["kubernetes"].startswith("v1.")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_can_complete_every_command(shell, capsys):
+    assert main(["completion", shell]) == 0
+    shown = capsys.readouterr().out
+    for name in COMMANDS:
+        assert name in shown
+    assert "write-kubeconfig" in shown
+
+
+def test_bash_takes_what_completes_it():
+    script = run("mockube", "completion", "bash").stdout
+    assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["version", "list", "doctor"])
+def test_a_command_starts_without_what_only_others_need(command, tmp_path):
+    heavy = ["aiohttp", "uvloop", "apiserver.app", "controller_manager.app", "shtab", "kubernetes_validate"]
+    code = (
+        f"import sys, mockube.cli.main as m; m.main(['{command}']); "
+        f"sys.exit(str([name for name in {heavy} if name in sys.modules]))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.stderr.splitlines()[-1] == "[]"

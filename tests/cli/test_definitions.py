@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
-from mockube import cli
+from mockube.cli.main import main
 
 
 def test_the_definitions_of_a_pack_are_printed(capsys):
-    assert cli.main(["crds", "kruise"]) == 0
+    assert main(["crds", "kruise"]) == 0
     documents = [*yaml.safe_load_all(capsys.readouterr().out)]
     assert [tree["kind"] for tree in documents] == ["CustomResourceDefinition"] * 3
     assert [tree["metadata"]["name"] for tree in documents] == [
@@ -19,6 +19,6 @@ def test_the_definitions_of_a_pack_are_printed(capsys):
 
 def test_a_pack_that_nobody_knows_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
-        cli.main(["crds", "nothing"])
+        main(["crds", "nothing"])
     assert ended.value.code == 2
     assert "invalid choice: 'nothing'" in capsys.readouterr().err

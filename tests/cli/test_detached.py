@@ -1,0 +1,64 @@
+"""`mockube up --detach`: a cluster that goes on without the shell, and never without the process that runs it."""
+
+import os
+import signal
+
+import pytest
+
+from tests.support.commands import Mockube, ask, wait_gone
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+DETACHED = ("up", "--detach", "--name=side", "--simulate-nodes=1")
+
+
+@pytest.fixture
+def mockube(tmp_path):
+    commands = Mockube(tmp_path)
+    yield commands
+    commands.close()
+
+
+def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
+    up = mockube.run(*DETACHED, "--keep", "--write-kubeconfig=copy")
+    assert up.returncode == 0, up.stderr
+    assert "`mockube down --name side` ends it." in up.stdout
+    assert up.stderr.splitlines() == [
+        "mockube: starting the API server and the controller manager",
+        "mockube: waiting for 1 nodes",
+    ]
+    place, first_url = mockube.place("side"), mockube.record("side").url
+    copy = (mockube.home / "copy").read_text()
+    assert copy == place.kubeconfig.read_text()
+    assert "current-context: mockube-side" in copy
+    assert os.getsid(mockube.record("side").pid) == mockube.record("side").pid
+    assert ask(place.kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
+
+    first = mockube.processes("side")
+    assert mockube.run("down", "--name=side").returncode == 0
+    wait_gone(first)
+
+    assert mockube.run(*DETACHED).returncode == 0, "what was kept once is there without another word"
+    assert ask(place.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 200
+    assert mockube.record("side").url == first_url
+
+    second = mockube.processes("side")
+    os.kill(second[0], signal.SIGKILL)
+    wait_gone(second)
+    assert mockube.run("status", "--name=side").returncode == 5
+    assert mockube.run("doctor").returncode == 5
+    assert mockube.run("down", "--name=side", "--delete").returncode == 0
+    assert not place.folder.exists()
+
+
+def test_one_that_is_not_ready_in_time_is_ended(mockube):
+    answer = mockube.run(*DETACHED, "--wait=1ms")
+    assert (answer.returncode, answer.stdout) == (4, "")
+    assert "mockube: it was not ready within 0.001 s, and has been ended" in answer.stderr
+    assert mockube.record("side") is None
+
+
+def test_one_that_cannot_start_says_why_where_it_was_typed(mockube):
+    answer = mockube.run(*DETACHED, "--packs=nothing-known")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert '"nothing-known" is no pack' in answer.stderr

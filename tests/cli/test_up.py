@@ -1,0 +1,149 @@
+"""`mockube up` in the foreground, and what other commands see of it meanwhile."""
+
+import os
+import shlex
+import signal
+
+import orjson
+import pytest
+
+from tests.support.commands import Mockube, ask, wait_for, wait_gone, wait_line
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def mockube(tmp_path):
+    commands = Mockube(tmp_path)
+    yield commands
+    commands.close()
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """One cluster for all who leave it as it is, or mend what they break."""
+    commands = Mockube(tmp_path_factory.mktemp("home"))
+    process = commands.start("up", "--secure-port=0", "--simulate-nodes=1")
+    commands.said = [process.stdout.readline()]
+    while "Ctrl+C ends it" not in commands.said[-1]:
+        commands.said.append(process.stdout.readline())
+    commands.process = process
+    yield commands
+    commands.close()
+
+
+def kubeconfig_of(commands):
+    (line,) = (line for line in commands.said if "export KUBECONFIG=" in line)
+    return shlex.split(line)[1].partition("=")[2]
+
+
+def test_it_says_where_the_kubeconfig_is_and_what_to_type(running):
+    assert "is ready, with 1 simulated nodes" in running.said[0]
+    assert kubeconfig_of(running) == str(running.place().kubeconfig)
+    assert sum(line.startswith("  kubectl ") for line in running.said) == 3
+    assert not (running.home / ".kube").exists()
+
+
+def test_its_kubeconfig_leads_to_it(running):
+    kubeconfig = running.place().kubeconfig
+    assert running.run("kubeconfig").stdout == kubeconfig.read_text()
+    assert running.run("kubeconfig", "--path").stdout == f"{kubeconfig}\n"
+    status, nodes = ask(kubeconfig, "GET", "/api/v1/nodes")
+    assert status == 200
+    assert len(nodes["items"]) == 1
+
+
+def test_it_is_well_and_in_the_list(running):
+    shown = running.run("status", "-o", "json")
+    tree = orjson.loads(shown.stdout)
+    assert (shown.returncode, tree["healthy"], tree["nodesReady"]) == (0, True, 1)
+    assert running.run("list", "-o", "name").stdout == "default\n"
+    assert "default   running   https://127.0.0.1:" in running.run("list").stdout
+
+
+def test_a_second_one_of_its_name_is_refused_unless_any_will_do(running):
+    refused = running.run("up", "--secure-port=0")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith('mockube: "default" runs already, as process ')
+    content = running.run("up", "--exist-ok")
+    assert content.returncode == 0
+    assert f"export KUBECONFIG={kubeconfig_of(running)}" in content.stdout
+
+
+def test_whoever_wants_its_port_hears_who_has_it(running):
+    port = running.record().url.rpartition(":")[2]
+    refused = running.run("up", "--name=other", f"--secure-port={port}")
+    assert refused.returncode == 1
+    assert f'port {port} is taken by the cluster "default"' in refused.stderr
+    assert "--secure-port=0" in refused.stderr
+
+
+def test_its_logs_are_shown_whole_in_part_and_by_time(running):
+    assert "Serving securely on" in running.run("logs", "apiserver").stdout
+    together = running.run("logs").stdout.splitlines()
+    assert {line.partition(":")[0] for line in together} == {"apiserver", "controller-manager"}
+    assert running.run("logs", "--tail=1").stdout.splitlines() == together[-1:]
+
+
+def test_a_manager_that_is_killed_is_started_again(running):
+    killed = running.record().components["controller-manager"]
+    os.kill(killed.pid, signal.SIGKILL)
+    told = wait_line(running.process.stderr, "has ended")
+    assert told == "mockube: the controller-manager has ended with code 137: it is started again in 1 s\n"
+    wait_for(lambda: running.record().components["controller-manager"].restarts > killed.restarts)
+    wait_for(lambda: running.record().components["controller-manager"].pid)
+    assert running.run("status").returncode == 0
+
+
+def test_a_reset_empties_the_store_and_keeps_the_rest(running):
+    kubeconfig = running.place().kubeconfig
+    before = kubeconfig.read_text()
+    assert ask(kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
+    assert running.run("reset").returncode == 0
+    assert ask(kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 404
+    for kept in ("server:", "certificate-authority-data:", "client-certificate-data:"):
+        assert [line for line in before.splitlines() if kept in line] == [
+            line for line in kubeconfig.read_text().splitlines() if kept in line
+        ]
+
+
+def test_ctrl_c_ends_the_manager_and_then_the_server(mockube):
+    process = mockube.start("up", "--secure-port=0", "--simulate-nodes=1")
+    wait_line(process.stdout, "Ctrl+C ends it")
+    processes, following = mockube.processes(), mockube.start("logs", "-f")
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 0
+    log, _ = following.communicate()
+    assert following.returncode == 0
+    ends = [line.partition(":")[0] for line in log.splitlines() if line.endswith("] Stopped")]
+    assert ends == ["controller-manager", "apiserver"]
+    wait_gone(processes)
+    assert mockube.run("status").returncode == 3
+
+
+def test_nothing_outlives_it_when_it_is_killed(mockube):
+    process = mockube.start("up", "--secure-port=0", "--simulate-nodes=1")
+    wait_line(process.stdout, "Ctrl+C ends it")
+    processes = mockube.processes()
+    process.kill()
+    wait_gone(processes)
+    shown = mockube.run("status")
+    assert shown.returncode == 5
+    assert "was killed" in shown.stdout
+    assert mockube.run("down").returncode == 0
+    assert mockube.run("status").returncode == 3
+
+
+def test_a_server_that_cannot_start_ends_it_all_and_says_why(mockube, tmp_path):
+    (tmp_path / "file").touch()
+    answer = mockube.run("up", "--secure-port=0", f"--data-dir={tmp_path / 'file'}")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "mockube: the apiserver has ended with code 1: " in answer.stderr
+    assert "Not a directory" in answer.stderr
+
+
+def test_a_manager_that_is_started_wrongly_is_not_started_again(mockube):
+    answer = mockube.run("up", "--secure-port=0", "--controllers=bogus")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "the controller-manager has ended with code 2: --controllers: there is no bogus" in answer.stderr
