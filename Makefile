@@ -58,6 +58,9 @@ types: environment ## Check types
 imports: environment ## Check that layers are kept
 	@"$(BIN)/lint-imports" --cache-dir "$(CACHE)/import-linter"
 
+flags: environment ## Write docs/flags.md anew from the code
+	@"$(BIN)/python" tools/flags_page.py
+
 lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	@uv --version >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv" >&2; exit 1; }
 	@uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
@@ -66,4 +69,4 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgr
 clean: ## Remove what was made
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test conformance cov bench fmt lint types imports lock clean
+.PHONY: help setup environment up test conformance cov bench fmt lint types imports flags lock clean

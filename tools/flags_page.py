@@ -1,0 +1,157 @@
+"""Write docs/flags.md: every flag of every command, from the parsers and settings that read them.
+
+make flags
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apimachinery.flags import flags_of
+from apiserver.config import settings as server_settings
+from apiserver.config.command_line import ENVIRONMENT as SERVER_PREFIX
+from apiserver.config.upstream import IGNORED as SERVER_IGNORED
+from controller_manager.config import settings as manager_settings
+from controller_manager.config.command_line import ENVIRONMENT as MANAGER_PREFIX
+from controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
+from mockube.cli.codes import Code
+from mockube.cli.main import COMMANDS
+from mockube.cli.parsing import Parser
+
+PAGE = Path(__file__).parents[1] / "docs/flags.md"
+
+OPENING = """# Flags
+
+Made from the code by `make flags`. What stands in brackets is the default.
+
+Every flag of `mockube` can be set by the environment as well: `MOCKUBE_SIMULATE_NODES=5` is `--simulate-nodes=5`. So can
+those of the two processes, with prefixes of their own. A flag that is given wins."""
+
+PASSED_ON = """Besides these it takes every flag of the [API server](#python--m-apiserver) and of the [controller
+manager](#python--m-controller_manager) that does not say where one of them finds the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    module: str
+    prefix: str
+    model: str
+    """Upstream's program of the same flags."""
+    sections: Iterable[type[Any]]
+    ignored: Iterable[str]
+
+
+PROCESSES = (
+    Process(
+        module="apiserver",
+        prefix=SERVER_PREFIX,
+        model="kube-apiserver",
+        sections=server_settings.SECTIONS.values(),
+        ignored=SERVER_IGNORED,
+    ),
+    Process(
+        module="controller_manager",
+        prefix=MANAGER_PREFIX,
+        model="kube-controller-manager",
+        sections=manager_settings.SECTIONS.values(),
+        ignored=MANAGER_IGNORED,
+    ),
+)
+
+
+def page() -> str:
+    commands = (part for name in COMMANDS for part in _command(name))
+    processes = (part for process in PROCESSES for part in _process(process))
+    return "\n\n".join((OPENING, *commands, *_codes(), *processes)) + "\n"
+
+
+def _command(name: str) -> Iterator[str]:
+    parser = Parser(prog=f"mockube {name}")
+    COMMANDS[name].fill(parser)
+    yield from _parser(f"## `mockube {name}`", parser.description, parser)
+
+
+def _parser(heading: str, summary: str | None, parser: argparse.ArgumentParser) -> Iterator[str]:
+    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001 - argparse shows them nowhere else
+    own = [action for action in actions if not _is_passed_on(action)]
+    yield heading
+    yield summary or ""
+    rows = [_row(action) for action in own if action.dest != "help" and not _is_choice_of_commands(action)]
+    if rows:
+        yield _table(rows)
+    if len(own) < len(actions):
+        yield PASSED_ON
+    for action in filter(_is_choice_of_commands, own):
+        helps = {choice.dest: choice.help for choice in action._get_subactions()}  # noqa: SLF001 - as above
+        for name, below in (action.choices or {}).items():
+            yield from _parser(f"#{heading.rstrip('`')} {name}`", f"{helps[name].capitalize()}.", below)
+
+
+def _is_passed_on(action: argparse.Action) -> bool:
+    """Flags of the two processes have their process in their place."""
+    return "." in action.dest
+
+
+def _is_choice_of_commands(action: argparse.Action) -> bool:
+    return isinstance(action.choices, dict)
+
+
+def _row(action: argparse.Action) -> tuple[str, str]:
+    value = "" if action.nargs == 0 else _value(action)
+    names = [
+        f"{name}{'=' + value if value and name.startswith('--') else ''}" for name in action.option_strings
+    ]
+    return ", ".join(f"`{name}`" for name in names or [value]), (action.help or "").replace("%%", "%")
+
+
+def _value(action: argparse.Action) -> str:
+    if isinstance(action.metavar, str):
+        return action.metavar
+    return "|".join(action.choices) if action.choices else action.dest.upper()
+
+
+def _codes() -> Iterator[str]:
+    yield "## Exit codes"
+    yield _table(
+        [
+            *((f"{code.value}", code.name.lower().replace("_", " ")) for code in Code),
+            (
+                "128 and more",
+                "ended by the signal of that number; `mockube run` passes the code of its command on",
+            ),
+        ],
+        head="code",
+    )
+
+
+def _process(process: Process) -> Iterator[str]:
+    yield f"## `python -m {process.module}`"
+    yield (
+        f"The flags are {process.model}'s where it has them. In the environment `{process.prefix}_V` is `--v`."
+    )
+    for record in process.sections:
+        yield f"### {process.module}: {record.__doc__}"
+        yield _table([_flag_row(name, flag) for name, flag in flags_of(record).items()])
+    yield f"Taken as {process.model} takes them, named in a warning, and without effect:"
+    yield ", ".join(f"`--{name}`" for name in sorted(process.ignored)) + "."
+
+
+def _flag_row(name: str, flag: Any) -> tuple[str, str]:
+    short = f"`-{flag.short}`, " if flag.short else ""
+    again = "; may be given again" if flag.repeats else ""
+    return f"{short}`--{name.replace('_', '-')}`", f"{flag.help}{again}"
+
+
+def _table(rows: Iterable[tuple[str, str]], head: str = "flag") -> str:
+    lines = [f"| {head} | |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {_cell(flag)} | {_cell(what)} |" for flag, what in rows)])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
