@@ -6,6 +6,7 @@ piece of one that comes. It may answer in the server's place, raise what became 
 
 import asyncio
 import contextlib
+from functools import partial
 from itertools import count
 
 from controller_manager.runtime.wire import OutcomeUnknown
@@ -80,6 +81,36 @@ class Lost(Disturbance):
     async def back(self, request):
         if next(self._count) % self._every == 0:
             raise OutcomeUnknown(f"{request.method} {request.target}: cut")
+
+
+class Unsent(Disturbance):
+    """Every so-manyth write never arrives, and nobody is told."""
+
+    def __init__(self, every):
+        self._every = every
+        self._count = count(1)
+
+    async def there(self, request):
+        if next(self._count) % self._every == 0:
+            raise OutcomeUnknown(f"{request.method} {request.target}: cut")
+
+
+class Overtaken(Disturbance):
+    """Somebody else changes an object just before every so-manyth replacement of one, until he is tired of it."""
+
+    def __init__(self, every, server, *, most):
+        self._every = every
+        self._server = server
+        self._left = every * most
+        self._count = count(1)
+
+    async def there(self, request):
+        if request.method == "PUT" and self._left:
+            self._left -= 1
+            number = next(self._count)
+            if number % self._every == 0:
+                note = {"metadata": {"annotations": {"note": str(number)}}}
+                await self._server.patch(request.target.removesuffix("/status"), note)
 
 
 class Cut(Disturbance):
@@ -163,9 +194,8 @@ class Way:
 
     def __init__(self, transport, disturbance):
         self._transport = transport
-        self._disturbance = disturbance
         self._streams = set()
-        disturbance.way = self
+        self.disturb(disturbance)
 
     @property
     def host(self):
@@ -188,16 +218,24 @@ class Way:
             yield _Refusal(refusal)
             return
         async with self._transport.stream(request, headers) as stream:
-            followed = _Followed(stream, request, self._disturbance)
+            followed = _Followed(stream, partial(self._piece, request))
             self._streams.add(followed)
             try:
                 yield followed
             finally:
                 self._streams.discard(followed)
-                followed.reading.cancel()
+                await followed.end()
+
+    async def _piece(self, request):
+        await self._disturbance.piece(request)
+
+    def disturb(self, disturbance):
+        """By this one from now on."""
+        self._disturbance = disturbance
+        disturbance.way = self
 
     def disturb_no_more(self):
-        self._disturbance = Disturbance()
+        self.disturb(Disturbance())
 
     def cut(self):
         """End all watches, wherever they are; how many there were."""
@@ -221,21 +259,25 @@ class _Refusal:
 class _Followed:
     """A stream that can be cut while somebody waits for it."""
 
-    def __init__(self, stream, request, disturbance):
+    def __init__(self, stream, piece_comes):
         self.status = stream.status
         self.read = stream.read
         self._pieces = asyncio.Queue()
-        self.reading = asyncio.create_task(self._read(stream, request, disturbance))
+        self.reading = asyncio.create_task(self._read(stream, piece_comes))
 
-    async def _read(self, stream, request, disturbance):
+    async def _read(self, stream, piece_comes):
         async for piece in stream.chunks():
-            await disturbance.piece(request)
+            await piece_comes()
             self._pieces.put_nowait(piece)
         self._pieces.put_nowait(None)
 
     def cut(self):
         self.reading.cancel()
         self._pieces.put_nowait(None)
+
+    async def end(self):
+        self.reading.cancel()
+        await asyncio.gather(self.reading, return_exceptions=True)
 
     async def chunks(self):
         while (piece := await self._pieces.get()) is not None:

@@ -18,6 +18,7 @@ from controller_manager.runtime.mutation import MutationDetector
 from controller_manager.runtime.sender import Sender
 from controller_manager.runtime.transport import AiohttpTransport
 from controller_manager.work import Outfit, Work
+from tests.support.disturbances import Disturbance, Way
 from tests.support.turns import PATIENCE, turn
 
 QUIET_TURNS = 25
@@ -145,16 +146,23 @@ def outfit(transport, clock, *, config=None, detector=None):
 
 
 @contextlib.asynccontextmanager
-async def running_manager(server, clock, *, controllers=(), engines=(), config=None):
-    """`server` is what `tests.support.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache."""
+async def running_manager(server, clock, *, controllers=(), engines=(), config=None, disturbance=None):
+    """`server` is what `tests.support.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache.
+
+    It is disturbed once it has come up.
+    """
     detector = MutationDetector()
-    transport = Counting(AiohttpTransport(Access(server=server.url)))
+    plain = AiohttpTransport(Access(server=server.url))
+    way = Way(plain, Disturbance())
+    transport = Counting(plain if disturbance is None else way)
     used = outfit(transport, clock, config=config, detector=detector)
     work = Work(used, controllers=controllers, engines=engines)
     running = asyncio.create_task(work.run())
     manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
     try:
         await manager.settle()
+        if disturbance is not None:
+            way.disturb(disturbance)
         yield manager
         assert not running.done(), "the manager ended by itself"
     finally:

@@ -1,0 +1,70 @@
+"""Workloads whose manager loses answers and watches, meets others' writes, or is killed: the same comes of it.
+
+No pod and no workload is made that the undisturbed story would not have made.
+"""
+
+import os
+from functools import partial
+
+import pytest
+
+from tests.support.disturbances import Cut, Disturbance, Killed, Late, Lost, Overtaken, Refused, Unsent
+from tests.support.disturbed import tell
+from tests.support.disturbed_workloads import KINDS
+
+EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
+"""Otherwise every second disturbance of each kind, and only some deaths."""
+DISTURBANCES = {
+    "409": lambda *_: Refused(3, 409, "Conflict"),
+    "500": lambda *_: Refused(4, 500, "InternalError"),
+    "overtaken": lambda server, *_: Overtaken(2, server, most=15),
+    "overtaken seldom": lambda server, *_: Overtaken(3, server, most=15),
+    "unsent": lambda *_: Unsent(2),
+    "unsent seldom": lambda *_: Unsent(7),
+    "lost": lambda *_: Lost(2),
+    "lost seldom": lambda *_: Lost(3),
+    "cut": lambda *_: Cut(1),
+    "cut seldom": lambda *_: Cut(4),
+    "forgotten": lambda *_: Cut(3, forgets=True),
+}
+EVERY = 1 if EVERYTHING else 7
+"""After every so-manyth write a manager is killed."""
+
+
+def cases():
+    for row, kind in enumerate(KINDS):
+        late = {f"late {plural}": partial(late_of, plural) for plural in kind.watched}
+        for column, (name, disturbance_of) in enumerate((DISTURBANCES | late).items()):
+            if EVERYTHING or (row + column) % 2 == 0:
+                yield pytest.param(kind, disturbance_of, id=f"{kind.__name__}-{name}")
+
+
+def late_of(plural, _, clock):
+    return Late(plural, 0.2, clock)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_comes_of_it(kind):
+    await tell(kind, lambda *_: Disturbance())
+
+
+@pytest.mark.parametrize(("kind", "disturbance_of"), [*cases()])
+async def test_what_is_disturbed_comes_to_the_same(kind, disturbance_of):
+    await tell(kind, disturbance_of)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_manager_that_is_killed_is_followed_by_one_that_goes_on(kind):
+    after = 1
+    while await _is_killed(kind, after):
+        after += EVERY
+    assert after > EVERY
+
+
+async def _is_killed(kind, after):
+    """After so many writes, unless the story has fewer."""
+    try:
+        return await tell(kind, lambda *_: Killed(after))
+    except AssertionError as error:
+        error.add_note(f"killed after {after} writes")
+        raise
