@@ -1,0 +1,118 @@
+"""The parser of every command: variables of the environment, and what is said of a wrong command line."""
+
+import argparse
+
+import pytest
+
+from apimachinery.flags import natural
+from mockube.cli.parsing import Parser, nearest, variable
+
+
+@pytest.fixture
+def parser():
+    parser = Parser(prog="mockube try")
+    parser.add_argument("--data-dir")
+    parser.add_argument("-c", "--count", type=natural, default=3)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--colour", choices=["red", "blue"])
+    parser.add_argument("--label", action="append", default=[])
+    parser.add_argument("--needed", required=True)
+    parser.add_argument("--hidden", help=argparse.SUPPRESS)
+    return parser
+
+
+def read(parser, *arguments, **environment):
+    variables = {f"MOCKUBE_{name}": text for name, text in environment.items()}
+    return parser.read([*arguments], {"MOCKUBE_NEEDED": "here", **variables})
+
+
+@pytest.mark.parametrize(
+    ("environment", "dest", "value"),
+    [
+        ({"DATA_DIR": "/x"}, "data_dir", "/x"),
+        ({"COUNT": "7"}, "count", 7),
+        ({"KEEP": "1"}, "keep", True),
+        ({"KEEP": "True"}, "keep", True),
+        ({"KEEP": "no"}, "keep", False),
+        ({"COLOUR": "blue"}, "colour", "blue"),
+        ({"LABEL": "a"}, "label", ["a"]),
+        ({"NEEDED": "there"}, "needed", "there"),
+        ({"COUNT": ""}, "count", 3),
+        ({}, "count", 3),
+    ],
+)
+def test_a_variable_is_heard(parser, environment, dest, value):
+    assert getattr(read(parser, **environment), dest) == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "dest", "value"),
+    [
+        (["--count=1"], {"COUNT": "7"}, "count", 1),
+        (["--count=1"], {"COUNT": "nonsense"}, "count", 1),
+        (["-c", "1"], {"COUNT": "7"}, "count", 1),
+        (["--label=b"], {"LABEL": "a"}, "label", ["b"]),
+        (["--data_dir=/y"], {"DATA_DIR": "/x"}, "data_dir", "/y"),
+    ],
+)
+def test_a_flag_wins(parser, arguments, environment, dest, value):
+    assert getattr(read(parser, *arguments, **environment), dest) == value
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"COUNT": "x"}, 'MOCKUBE_COUNT: "x" is not a whole number, 0 or more'),
+        ({"KEEP": "maybe"}, 'MOCKUBE_KEEP: "maybe" is neither true nor false'),
+        ({"COLOUR": "green"}, 'MOCKUBE_COLOUR: "green" is none of red, blue'),
+    ],
+)
+def test_a_wrong_variable_is_named(parser, environment, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        read(parser, **environment)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"mockube: {says} (see `mockube try --help`)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--count", "x"], '-c/--count: "x" is not a whole number, 0 or more'),
+        (["--conut=1"], "there is no flag --conut: did you mean --count?"),
+        (["--zzz"], "there is no flag --zzz"),
+        (["--hiddem"], "there is no flag --hiddem"),
+        (["word"], '"word" is one word too many'),
+        (["--data"], "there is no flag --data"),
+    ],
+)
+def test_a_wrong_word_is_named(parser, arguments, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        read(parser, *arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith(f"mockube: {says}")
+
+
+def test_flags_of_commands_below_are_heard_as_well():
+    parser = Parser(prog="mockube try")
+    below = parser.add_subparsers(dest="what").add_parser("save")
+    below.add_argument("--far", type=natural)
+    assert read(parser, "save", FAR="4").far == 4
+    assert "--far" in parser.flags()
+
+
+def test_what_follows_two_dashes_is_not_ours():
+    parser = Parser(prog="mockube try")
+    parser.add_argument("--data-dir")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = read(parser, "--", "ls", "--data_dir=1", DATA_DIR="/x")
+    assert (options.command[-1], options.data_dir) == ("--data_dir=1", "/x")
+
+
+def test_a_variable_is_called_as_the_long_flag():
+    action = argparse.ArgumentParser().add_argument("-n", "--node-name")
+    assert variable(action) == "MOCKUBE_NODE_NAME"
+
+
+def test_only_what_is_alike_is_suggested():
+    assert nearest("stauts", ["status", "up"]) == ": did you mean status?"
+    assert nearest("xyz", ["status", "up"]) == ""

@@ -1,0 +1,55 @@
+"""Which of the two processes gets a flag of `mockube up`."""
+
+import pytest
+
+from apimachinery.flags import flags_of
+from apiserver.config.settings import SECTIONS as SERVER_SECTIONS
+from controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
+from mockube.cli.parsing import Parser
+from mockube.cli.passing import OURS, add_passed, passed
+
+
+@pytest.fixture
+def parser():
+    parser = Parser(prog="mockube up")
+    add_passed(parser)
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("arguments", "server", "manager"),
+    [
+        pytest.param([], [], [], id="nothing"),
+        pytest.param(["--event-ttl", "1m"], ["--event-ttl=1m"], [], id="only the server knows it"),
+        pytest.param(["--metrics-port=0"], [], ["--metrics-port=0"], id="only the manager knows it"),
+        pytest.param(["--secure-port=0"], ["--secure-port=0"], [], id="both know it, the server gets it"),
+        pytest.param(["-v", "4"], ["--v=4"], ["--v=4"], id="how they log is for both"),
+        pytest.param(["--fsync"], ["--fsync=true"], [], id="a switch"),
+        pytest.param(["--fsync=false"], ["--fsync=false"], [], id="a switch that is off"),
+        pytest.param(
+            ["--etcd-servers=http://a", "--etcd-servers=http://b"],
+            ["--etcd-servers=http://a", "--etcd-servers=http://b"],
+            [],
+            id="several times",
+        ),
+        pytest.param(["--goaway-chance=0.1"], ["--goaway-chance=0.1"], [], id="upstream's, not ours"),
+        pytest.param(["--cluster-name", "x"], [], ["--cluster-name=x"], id="the same of the manager"),
+    ],
+)
+def test_who_knows_a_flag_gets_it(parser, arguments, server, manager):
+    assert passed(parser.read(arguments, {})) == (server, manager)
+
+
+def test_a_variable_is_passed_as_well(parser):
+    assert passed(parser.read([], {"MOCKUBE_EVENT_TTL": "1m"})) == (["--event-ttl=1m"], [])
+
+
+def test_every_flag_of_both_can_be_given(parser):
+    theirs = {
+        name
+        for sections in (SERVER_SECTIONS, MANAGER_SECTIONS)
+        for record in sections.values()
+        for name in flags_of(record)
+    }
+    known = {flag.lstrip("-").replace("-", "_") for flag in parser.flags()}
+    assert theirs - OURS - known == set()

@@ -1,0 +1,94 @@
+"""What is found of a cluster, by its record and by who holds it."""
+
+import asyncio
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from mockube.clusters import record
+from mockube.clusters.found import State, find, look, running
+from mockube.clusters.lock import Held, holding
+from mockube.clusters.places import place_of
+from mockube.clusters.record import Record
+from mockube.failure import Missing
+from tests.support.turns import until
+
+RECORD = Record(pid=1, version="1", started="", detached=True, nodes=3, packs="", store="memory")
+READY = Record(
+    pid=1,
+    version="1",
+    started="",
+    detached=True,
+    nodes=3,
+    packs="",
+    store="memory",
+    ready=True,
+    url="https://x",
+)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"XDG_DATA_HOME": str(tmp_path)}
+
+
+@pytest.fixture
+def place(environment):
+    place = place_of("one", environment)
+    place.prepare()
+    return place
+
+
+@pytest.mark.parametrize(
+    ("written", "held", "state"),
+    [
+        pytest.param(None, False, State.STOPPED, id="nobody runs it"),
+        pytest.param(None, True, State.STARTING, id="somebody has just begun"),
+        pytest.param(RECORD, True, State.STARTING, id="it is not ready"),
+        pytest.param(READY, True, State.RUNNING, id="it is ready"),
+        pytest.param(READY, False, State.DEAD, id="whoever ran it was killed"),
+    ],
+)
+async def test_its_state_is_known(place, written, held, state):
+    if written:
+        record.write(place, written)
+    if held:
+        async with holding(place, SteppedClock()):
+            assert look(place).state is state
+    else:
+        assert look(place).state is state
+
+
+async def test_a_cluster_is_held_by_one_at_a_time_and_free_afterwards(place):
+    clock = SteppedClock()
+    async with holding(place, clock):
+        second = asyncio.create_task(_hold(place, clock))
+        while not second.done():
+            await until(lambda: second.done() or clock.next_due() is not None)
+            clock.advance(1)
+        with pytest.raises(Held, match='"one" runs already'):
+            await second
+    await _hold(place, clock)
+
+
+async def _hold(place, clock):
+    async with holding(place, clock):
+        pass
+
+
+def test_a_record_that_makes_no_sense_is_none(place):
+    place.record.write_text("{")
+    assert record.read(place.record) is None
+
+
+def test_what_is_not_there_is_missing_and_said_how_to_get(environment, place):
+    with pytest.raises(Missing, match='there is no cluster "two": there is one'):
+        find("two", environment)
+    with pytest.raises(Missing, match='"one" is not running: `mockube up --name one` starts it'):
+        running("one", environment)
+
+
+async def test_one_that_runs_is_found_with_its_record(environment, place):
+    record.write(place, READY)
+    async with holding(place, SteppedClock()):
+        assert running("one", environment) == (place, READY)

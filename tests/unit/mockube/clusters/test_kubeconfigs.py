@@ -1,0 +1,110 @@
+"""Kubeconfigs of named clusters: published, copied, and merged into others."""
+
+import pytest
+import yaml
+
+from mockube.clusters import kubeconfigs
+from mockube.clusters.places import place_of
+from mockube.failure import Failure
+
+SERVERS = """
+apiVersion: v1
+kind: Config
+clusters: [{name: mockube, cluster: {server: 'https://127.0.0.1:1234'}}]
+users: [{name: kubernetes-admin, user: {token: abc}}]
+contexts: [{name: mockube, context: {cluster: mockube, user: kubernetes-admin}}]
+current-context: mockube
+"""
+
+OTHERS = """
+apiVersion: v1
+kind: Config
+preferences: {colors: true}
+clusters: [{name: work, cluster: {server: 'https://work'}}]
+users: [{name: me, user: {token: secret}}]
+contexts: [{name: work, context: {cluster: work, user: me}}]
+current-context: work
+"""
+
+
+ONLY_MINE = {part: ["mockube-one"] for part in kubeconfigs.LISTS}
+
+
+@pytest.fixture
+def place(tmp_path):
+    place = place_of("one", {"XDG_DATA_HOME": str(tmp_path)})
+    place.prepare()
+    place.admin.write_text(SERVERS)
+    assert kubeconfigs.publish(place) == "https://127.0.0.1:1234"
+    return place
+
+
+def names(tree):
+    return {part: [entry["name"] for entry in tree[part]] for part in kubeconfigs.LISTS}
+
+
+def test_all_in_it_is_called_as_the_cluster_is(place):
+    tree = yaml.safe_load(place.kubeconfig.read_text())
+    assert names(tree) == ONLY_MINE
+    assert tree["contexts"][0]["context"] == {"cluster": "mockube-one", "user": "mockube-one"}
+    assert tree["current-context"] == "mockube-one"
+    assert tree["users"][0]["user"] == {"token": "abc"}
+    assert place.kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_merge_adds_it_and_changes_nothing_else(place, tmp_path):
+    path = tmp_path / "config"
+    path.write_text(OTHERS)
+    for _ in range(2):
+        kubeconfigs.merge(place, path)
+    tree, before = yaml.safe_load(path.read_text()), yaml.safe_load(OTHERS)
+    assert names(tree) == {
+        "clusters": ["work", "mockube-one"],
+        "users": ["me", "mockube-one"],
+        "contexts": ["work", "mockube-one"],
+    }
+    assert tree["current-context"] == "mockube-one"
+    assert tree["preferences"] == before["preferences"]
+    assert [tree[part][0] for part in kubeconfigs.LISTS] == [before[part][0] for part in kubeconfigs.LISTS]
+
+
+@pytest.mark.parametrize("there", [None, "", "kind: Config\nclusters: null\n"])
+def test_a_merge_into_nothing_makes_a_file(place, tmp_path, there):
+    path = tmp_path / ".kube" / "config"
+    if there is not None:
+        path.parent.mkdir()
+        path.write_text(there)
+    kubeconfigs.merge(place, path)
+    assert names(yaml.safe_load(path.read_text())) == ONLY_MINE
+
+
+def test_a_merge_goes_through_a_link(place, tmp_path):
+    path, link = tmp_path / "config", tmp_path / "link"
+    path.write_text(OTHERS)
+    link.symlink_to(path)
+    kubeconfigs.merge(place, link)
+    assert link.is_symlink()
+    assert "mockube-one" in path.read_text()
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "{", "just words"])
+def test_what_is_no_kubeconfig_is_left_alone(place, tmp_path, text):
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(Failure, match="is no kubeconfig"):
+        kubeconfigs.merge(place, path)
+    assert path.read_text() == text
+
+
+def test_a_copy_replaces_its_own_kind_only(place, tmp_path):
+    path = tmp_path / "copy"
+    for _ in range(2):
+        kubeconfigs.copy(place, path)
+    assert path.read_text() == place.kubeconfig.read_text()
+    path.write_text(OTHERS)
+    with pytest.raises(Failure, match="leads to other clusters"):
+        kubeconfigs.copy(place, path)
+
+
+def test_one_that_was_never_ready_was_served_nowhere(tmp_path):
+    assert kubeconfigs.read_url(place_of("two", {"XDG_DATA_HOME": str(tmp_path)})) == ""

@@ -1,0 +1,47 @@
+"""Logs of several processes in the order of time, and what is new in them."""
+
+import pytest
+
+from mockube.clusters.logs import Tail, merged
+
+
+@pytest.fixture
+def files(tmp_path):
+    return [tmp_path / "a.log", tmp_path / "b.log"]
+
+
+@pytest.fixture
+def tails(files):
+    return [Tail(path, path.stem) for path in files]
+
+
+def test_lines_are_in_the_order_of_time_and_keep_what_belongs_to_them(files, tails):
+    files[0].write_text(
+        "I0131 12:00:01.000000 1 x] one\n  and its detail\nI0131 12:00:03.000000 1 x] three\n"
+    )
+    files[1].write_text("I0131 12:00:02.000000 1 x] two\n")
+    assert [line.split()[-1] for line in merged(tails)] == ["one", "detail", "two", "three"]
+
+
+def test_json_has_its_time_elsewhere(files, tails):
+    files[0].write_text('{"ts":1700000000001.5,"msg":"first"}\n{"ts":1700000000003.5,"msg":"third"}\n')
+    files[1].write_text('{"ts":1700000000002.5,"msg":"second"}\n')
+    assert [line.split('"')[-2] for line in merged(tails)] == ["first", "second", "third"]
+
+
+def test_only_whole_lines_and_only_new_ones_are_told(files, tails):
+    files[1].touch()
+    files[0].write_text("first\nsec")
+    assert merged(tails) == ["a: first\n"]
+    with files[0].open("a") as log:
+        log.write("ond\n")
+    assert merged(tails) == ["a: second\n"]
+    assert merged(tails) == []
+
+
+def test_a_file_that_begins_anew_is_read_anew(files, tails):
+    files[1].touch()
+    files[0].write_text("a long line of the first time\n")
+    merged(tails)
+    files[0].write_text("again\n")
+    assert merged(tails) == ["a: again\n"]

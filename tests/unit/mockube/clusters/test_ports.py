@@ -1,0 +1,82 @@
+"""Which port a cluster takes, and who is named when it is taken."""
+
+import socket
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from mockube.clusters import ports, record
+from mockube.clusters.lock import holding
+from mockube.clusters.places import place_of
+from mockube.clusters.record import Record
+from mockube.failure import Failure
+
+
+@pytest.fixture
+def taken():
+    with socket.create_server((ports.LOOPBACK, 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"XDG_DATA_HOME": str(tmp_path)}
+
+
+def served_before(place, port):
+    place.prepare()
+    place.kubeconfig.write_text(f"clusters: [{{cluster: {{server: 'https://127.0.0.1:{port}'}}}}]")
+
+
+def test_the_default_cluster_has_upstreams_port(environment):
+    assert ports.usual(place_of("default", environment), environment) == 6443
+
+
+def test_another_has_a_free_one_and_then_the_same(environment, taken):
+    place = place_of("other", environment)
+    assert ports.usual(place, environment) == 0
+    served_before(place, taken)
+    assert ports.usual(place, environment) == 0, "somebody else has it now"
+    served_before(place, port := _free())
+    assert ports.usual(place, environment) == port
+
+
+def test_what_the_server_would_hear_is_heard(environment):
+    said = {**environment, ports.VARIABLE: "7443"}
+    assert ports.usual(place_of("default", environment), said) == 7443
+
+
+def test_a_free_port_and_any_port_will_do(environment):
+    ports.refuse_taken(ports.LOOPBACK, _free(), environment)
+    ports.refuse_taken(ports.LOOPBACK, ports.ANY, environment)
+
+
+def test_the_process_that_has_it_is_named(environment, taken):
+    with pytest.raises(Failure, match=rf"port {taken} is taken by .*process.*--secure-port=0"):
+        ports.refuse_taken(ports.LOOPBACK, taken, environment)
+
+
+async def test_the_cluster_that_has_it_is_named(environment, taken):
+    place = place_of("one", environment)
+    async with holding(place, SteppedClock()):
+        running = Record(
+            pid=1,
+            version="1",
+            started="",
+            detached=True,
+            nodes=3,
+            packs="",
+            store="memory",
+            ready=True,
+            url=f"https://127.0.0.1:{taken}",
+        )
+        record.write(place, running)
+        with pytest.raises(
+            Failure, match='taken by the cluster "one" \\(`mockube down --name one` ends it\\)'
+        ):
+            ports.refuse_taken(ports.LOOPBACK, taken, environment)
+
+
+def _free():
+    with socket.create_server((ports.LOOPBACK, 0)) as listener:
+        return listener.getsockname()[1]

@@ -1,0 +1,19 @@
+"""Waiting for other processes, on a clock that is stepped."""
+
+import asyncio
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from mockube.clusters.waiting import until
+from tests.support import turns
+
+
+@pytest.mark.parametrize(("true_after", "answer"), [(0.0, True), (3.0, True), (9.0, False)])
+async def test_it_is_told_whether_it_came_about_in_time(true_after, answer):
+    clock = SteppedClock()
+    waiting = asyncio.create_task(until(lambda: clock.monotonic() >= true_after, clock, seconds=5))
+    while not waiting.done():
+        await turns.until(lambda: waiting.done() or clock.next_due() is not None)
+        clock.advance(clock.next_due() or 0)
+    assert await waiting is answer

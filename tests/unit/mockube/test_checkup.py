@@ -1,0 +1,83 @@
+"""What is found wrong on a machine."""
+
+import os
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from mockube.checkup import CHECKS, Verdict, look_around
+from mockube.clusters import record
+from mockube.clusters.places import place_of
+from mockube.clusters.record import Record
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"XDG_DATA_HOME": str(tmp_path)}
+
+
+def found(name, environment, clock=None):
+    return CHECKS[name](environment, clock or SteppedClock())
+
+
+def test_all_is_looked_at_and_told_in_words(environment):
+    told = dict(look_around(environment, SteppedClock()))
+    assert told.keys() == CHECKS.keys()
+    assert all(one.words for one in told.values())
+
+
+def test_a_folder_that_can_be_made_is_well(environment):
+    assert found("clusters' folder", environment).verdict is Verdict.OK
+
+
+def test_a_file_where_the_folder_should_be_is_wrong(tmp_path):
+    (tmp_path / "file").touch()
+    finding = found("clusters' folder", {"XDG_DATA_HOME": str(tmp_path / "file")})
+    assert finding.verdict is Verdict.WRONG
+    assert f"{tmp_path / 'file'} is a file" in finding.words
+
+
+def test_a_cluster_that_was_killed_is_wrong_and_said_how_to_tidy_up(environment):
+    assert found("clusters", environment).verdict is Verdict.OK
+    place = place_of("one", environment)
+    place.prepare()
+    running = Record(pid=1, version="1", started="", detached=True, nodes=3, packs="", store="memory")
+    record.write(place, running)
+    finding = found("clusters", environment)
+    assert finding.verdict is Verdict.WRONG
+    assert "`mockube down --name one`" in finding.words
+
+
+def test_a_clock_that_went_back_is_wrong(environment):
+    place = place_of("one", environment)
+    place.prepare()
+    (place.pki / "ca.crt").touch()
+    early = SteppedClock()
+    assert found("clock", environment, early).verdict is Verdict.OK
+    os.utime(place.pki / "ca.crt", (early.now().timestamp() + 60,) * 2)
+    assert "made in the future" in found("clock", environment, early).words
+
+
+def test_without_kubectl_there_is_a_note(environment, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert found("kubectl", environment).verdict is Verdict.NOTE
+
+
+@pytest.mark.parametrize(
+    ("says", "verdict"),
+    [
+        ("Client Version: v1.36.1", Verdict.OK),
+        ("Client Version: v1.20.0", Verdict.NOTE),
+        ("no idea", Verdict.WRONG),
+    ],
+)
+def test_kubectls_version_is_told(environment, tmp_path, monkeypatch, says, verdict):
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\necho {says}\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert found("kubectl", environment).verdict is verdict
+
+
+def test_an_address_that_can_be_listened_on_is_well(environment):
+    assert found("address", environment).verdict is Verdict.OK
