@@ -48,6 +48,8 @@ class Server(web.Server):
         self._answering = 0
         self._idle = asyncio.Event()
         self._draining = False
+        self._open: dict[web.RequestHandler, asyncio.Transport] = {}
+        self._empty = asyncio.Event()
 
     def on_lost(self, request: web.BaseRequest, callback: Callable[[], None]) -> None:
         self._callbacks[request.protocol] = callback
@@ -55,8 +57,15 @@ class Server(web.Server):
     def forget(self, request: web.BaseRequest) -> None:
         self._callbacks.pop(request.protocol, None)
 
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        self._open[handler] = transport
+
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
+        self._open.pop(handler, None)
+        if not self._open:
+            self._empty.set()
         callback = self._callbacks.pop(handler, None)
         if callback is not None:
             callback()
@@ -68,6 +77,24 @@ class Server(web.Server):
             return
         timer = clock.call_later(seconds, self._idle.set)
         await self._idle.wait()
+        timer.cancel()
+
+    async def part(self, clock: Clock, seconds: float) -> None:
+        """Wait until every connection is closed; those that their clients keep open for so long are cut.
+
+        With TLS both sides have to say goodbye, and a client that is busy or idle says nothing.
+        """
+        await self._wait_empty(clock, seconds)
+        for transport in [*self._open.values()]:
+            transport.abort()
+        await self._wait_empty(clock, seconds)
+
+    async def _wait_empty(self, clock: Clock, seconds: float) -> None:
+        if not self._open:
+            return
+        self._empty.clear()
+        timer = clock.call_later(seconds, self._empty.set)
+        await self._empty.wait()
         timer.cancel()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -13,7 +13,7 @@ from apiserver.http.connections import Server
 
 BACKLOG = 1024
 FAREWELL_SECONDS = 0.02
-"""How long those are waited for who have not had their answer when all time for that is over."""
+"""How long those are waited for, when all time is over, who have not had their answer, or keep their connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +60,4 @@ async def listening(
         before_drain()
         await server.drain(clock, drain_seconds)
         await runner.cleanup()
+        await server.part(clock, FAREWELL_SECONDS)
