@@ -1,74 +1,41 @@
-"""`mockube.Cluster`: a control plane of two processes for notebooks, scripts and tests, gone when its block ends.
+"""`mockube.Cluster`: a control plane in this process for notebooks, scripts and tests, gone when its block ends.
 
-`async with` gives one whose methods are awaited, `with` gives one that can be used anywhere, also where an event loop
-runs already, for it has one in a thread of its own.
+It runs in an event loop in a thread of its own, whoever asks for it: `with` gives a cluster whose methods wait, and
+`async with` one whose methods are awaited. What both answer at once stands in `Handle`.
 """
 
 import asyncio
-import tempfile
-import threading
+import weakref
 from collections.abc import Coroutine, Sequence
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
-from apimachinery.clock import RealClock
 from controller_manager.runtime.client import Parsed
-from controller_manager.runtime.kubeconfig import read
-from mockube.plane.control_plane import ControlPlane, NotReady
-from mockube.plane.last_words import last_words
-from mockube.plane.launch import SERVER, Launch, control_plane, throwaway
+from mockube import clients
+from mockube.inside.handle import Fault, Handle, NotStarted
+from mockube.inside.hosting import Hosted
+from mockube.inside.plane import Plane, Wanted, control_plane
 from mockube.plane.sizes import KRUISE, NODES
-from mockube.reach import Condition, Reach, reaching
+from mockube.reach import Condition
 
-TIMEOUT = 30.0
+__all__ = ["AsyncCluster", "Cluster", "Fault", "NotStarted"]
+
+TIMEOUT: Final = 30.0
 """Seconds that are waited for a condition."""
 
 T = TypeVar("T")
+Objects: TypeAlias = list[Parsed]
 
 
-class NotStarted(Exception):
-    """With what the processes have logged."""
-
-
-class AsyncCluster:
+class AsyncCluster(Handle):
     """What `async with Cluster() as cluster` gives."""
 
-    def __init__(self, *, nodes: int, packs: str, flags: Sequence[str]) -> None:
-        self._nodes = nodes
-        self._packs = packs
-        self._flags = flags
-        self._stack = AsyncExitStack()
-        self._reach: Reach
-        self.kubeconfig: Path
-        self.url: str
-
-    async def start(self) -> None:
-        """Until the server answers and every node is ready."""
-        async with AsyncExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mockube-")))
-            launch = throwaway(folder, nodes=self._nodes, packs=self._packs, flags=self._flags)
-            try:
-                await stack.enter_async_context(self._plane(launch).running())
-            except NotReady as error:
-                raise NotStarted(last_words(launch.log(SERVER))) from error
-            access = read(launch.kubeconfig)
-            self._reach = await stack.enter_async_context(reaching(access))
-            self.kubeconfig, self.url = launch.kubeconfig, access.server
-            await self._reach.wait_usable(self._nodes, seconds=TIMEOUT)
-            self._stack = stack.pop_all()
-
-    @staticmethod
-    def _plane(launch: Launch) -> ControlPlane:
-        return control_plane(launch, clock=RealClock(), tell=lambda _: None)
-
-    async def stop(self) -> None:
-        await self._stack.aclose()
-
-    async def apply(self, manifests: str | Path) -> list[Parsed]:
+    async def apply(self, manifests: str | Path) -> Objects:
         """Apply YAML of any number of documents, or a file of it; answers with the objects as they are now."""
-        return await self._reach.apply(manifests)
+        return await self._do(self._plane.reach.apply(manifests))
 
     async def wait(
         self,
@@ -80,56 +47,111 @@ class AsyncCluster:
         namespace: str = "default",
     ) -> Parsed:
         """Until the object meets the condition: the type of one that shall be True, or a question about the object."""
-        return await self._reach.wait(kind, name, condition, seconds=timeout, namespace=namespace)
+        reach = self._plane.reach
+        return await self._do(reach.wait(kind, name, condition, seconds=timeout, namespace=namespace))
+
+    async def wait_gone(
+        self,
+        kind: str,
+        name: str,
+        timeout: float = TIMEOUT,  # noqa: ASYNC109 - as above
+        *,
+        namespace: str = "default",
+    ) -> None:
+        """Until there is no such object."""
+        await self._do(self._plane.reach.wait_gone(kind, name, seconds=timeout, namespace=namespace))
+
+    async def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
+        return await self._do(self._plane.reach.get(kind, name, namespace=namespace))
+
+    async def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> Objects:
+        """Those that a selector of labels means; "" as the namespace is all of them."""
+        return await self._do(self._plane.reach.list(kind, namespace=namespace, labels=labels))
+
+    async def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
+        await self._do(self._plane.reach.delete(kind, name, namespace=namespace))
+
+    async def kr8s(self) -> Any:
+        """An API object of `kr8s.asyncio`."""
+        return await clients.kr8s_async(self._endpoint)
+
+    def lightkube(self) -> Any:
+        """An `AsyncClient` of lightkube. It is yours to close."""
+        return clients.lightkube(self._endpoint, client="AsyncClient")
+
+    async def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(self._hosted.submit(work))
 
 
-class Cluster:
+class Cluster(Handle):
     """A context manager. `packs` are kinds to serve besides Kubernetes' own, `flags` more flags of the API server."""
 
     def __init__(self, *, nodes: int = NODES, packs: str = KRUISE, flags: Sequence[str] = ()) -> None:
-        self._inner = AsyncCluster(nodes=nodes, packs=packs, flags=flags)
+        wanted = Wanted(nodes=nodes, packs=packs, flags=tuple(flags))
+        super().__init__(Hosted[Plane](partial(control_plane, wanted), name="mockube"))
         self._stack = ExitStack()
-        self._loop: asyncio.AbstractEventLoop
 
-    async def __aenter__(self) -> AsyncCluster:
-        await self._inner.start()
-        return self._inner
+    @property
+    def awaited(self) -> AsyncCluster:
+        """The same cluster, for an event loop."""
+        return AsyncCluster(self._hosted)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._inner.stop()
+    # --- from its begin to its end
+
+    def start(self) -> Self:
+        """As at the begin of a block; for notebooks. Who forgets to stop it may."""
+        self._begin()
+        try:
+            self._hosted.opened.result()
+        except ValueError as error:
+            raise NotStarted(str(error)) from error
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        self._stack.close()
+        self._hosted.close()
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            self._loop = asyncio.new_event_loop()
-            stack.callback(self._loop.close)
-            thread = threading.Thread(target=self._loop.run_forever, name="mockube", daemon=True)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(self._loop.call_soon_threadsafe, self._loop.stop)
-            stack.callback(lambda: self._do(_settled()))
-            self._do(self._inner.start())
-            stack.callback(lambda: self._do(self._inner.stop()))
-            self._stack = stack.pop_all()
-        return self
+        return self.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        self.stop()
 
-    @property
-    def kubeconfig(self) -> Path:
-        return self._inner.kubeconfig
+    async def __aenter__(self) -> AsyncCluster:
+        self._begin()
+        try:
+            await asyncio.wrap_future(self._hosted.opened)
+        except ValueError as error:
+            raise NotStarted(str(error)) from error
+        except asyncio.CancelledError:
+            self.stop()
+            raise
+        return self.awaited
 
-    @property
-    def url(self) -> str:
-        return self._inner.url
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._hosted.stop()
+        await asyncio.wait([asyncio.wrap_future(self._hosted.ended)])
+        self.stop()
 
-    def apply(self, manifests: str | Path) -> list[Parsed]:
+    def _begin(self) -> None:
+        try:
+            self._hosted.start()
+        except RuntimeError as error:
+            raise NotStarted("a cluster is started once: make another one") from error
+        weakref.finalize(self, self._hosted.close)
+
+    # --- what it is asked
+
+    def apply(self, manifests: str | Path) -> Objects:
         """Apply YAML of any number of documents, or a file of it; answers with the objects as they are now."""
-        return self._do(self._inner.apply(manifests))
+        return self._do(self._plane.reach.apply(manifests))
 
     def wait(
         self,
@@ -141,18 +163,47 @@ class Cluster:
         namespace: str = "default",
     ) -> Parsed:
         """Until the object meets the condition: the type of one that shall be True, or a question about the object."""
-        return self._do(self._inner.wait(kind, name, condition, timeout, namespace=namespace))
+        reach = self._plane.reach
+        return self._do(reach.wait(kind, name, condition, seconds=timeout, namespace=namespace))
+
+    def wait_gone(
+        self, kind: str, name: str, timeout: float = TIMEOUT, *, namespace: str = "default"
+    ) -> None:
+        """Until there is no such object."""
+        self._do(self._plane.reach.wait_gone(kind, name, seconds=timeout, namespace=namespace))
+
+    def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
+        return self._do(self._plane.reach.get(kind, name, namespace=namespace))
+
+    def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> Objects:
+        """Those that a selector of labels means; "" as the namespace is all of them."""
+        return self._do(self._plane.reach.list(kind, namespace=namespace, labels=labels))
+
+    def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
+        self._do(self._plane.reach.delete(kind, name, namespace=namespace))
+
+    # --- clients, which are closed with it
+
+    def kubernetes(self) -> Any:
+        """An `ApiClient` of the official client."""
+        return self._closing(clients.kubernetes(self._endpoint))
+
+    def lightkube(self) -> Any:
+        """A `Client` of lightkube."""
+        return self._closing(clients.lightkube(self._endpoint))
+
+    def kr8s(self) -> Any:
+        """An API object of kr8s."""
+        return clients.kr8s(self._endpoint)
+
+    def _closing(self, client: Any) -> Any:
+        self._stack.callback(client.close)
+        return client
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self._hosted.submit(work)
         try:
             return future.result()
         except KeyboardInterrupt:
             future.cancel()
             raise
-
-
-async def _settled() -> None:
-    """Until what was cancelled has ended in order."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)

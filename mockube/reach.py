@@ -4,18 +4,19 @@ Knows nothing of processes; any API server will do. Resources are found by disco
 kinds defined a moment ago are among them.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import orjson
 import yaml
 
 from apimachinery import conditions, meta
 from apimachinery.clock import RealClock
 from controller_manager.runtime import lines
-from controller_manager.runtime.client import Client, Parsed
+from controller_manager.runtime.client import Client, ListOptions, Parsed
 from controller_manager.runtime.connect import Connection, connected
 from controller_manager.runtime.deadline import within
 from controller_manager.runtime.discovery import discover
@@ -55,13 +56,43 @@ class Reach:
         namespace: str = "default",
     ) -> Parsed:
         """The object as it was when it first met the condition; `TimeoutError` if it does not in so many seconds."""
-        async with within(self._clock, seconds):
-            key = Key(namespace, name)
-            resource = await self._resource(*_kind_and_group(kind))
-            while True:
-                async for tree in self._watch(resource, _selector(resource, key), seconds):
-                    if meets(tree, condition):
-                        return tree
+        last: Parsed | None = None
+        try:
+            async with within(self._clock, seconds):
+                key = Key(namespace, name)
+                resource = await self._resource(*_kind_and_group(kind))
+                while True:
+                    async for last in self._watch(resource, _selector(resource, key), seconds):
+                        if meets(last, condition):
+                            return last
+        except TimeoutError as error:
+            raise TimeoutError(_not_met(kind, name, condition, seconds, last)) from error
+
+    async def wait_gone(self, kind: str, name: str, *, seconds: float, namespace: str = "default") -> None:
+        """`TimeoutError` if it is still there after so many seconds."""
+        key = Key(namespace, name)
+        try:
+            async with within(self._clock, seconds):
+                resource = await self._resource(*_kind_and_group(kind))
+                selecting = ListOptions(field_selector=_selector(resource, key))
+                while (found := await self._client.list(resource, **selecting)).items:
+                    await self._changed(resource, key, found.resource_version, seconds)
+        except TimeoutError as error:
+            raise TimeoutError(f"{kind} {name} is still there after {seconds:g} seconds") from error
+
+    async def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
+        resource = await self._resource(*_kind_and_group(kind))
+        return await self._client.get(resource, Key(namespace if resource.namespaced else "", name))
+
+    async def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> list[Parsed]:
+        """Those that a selector of labels means; "" as the namespace is all of them."""
+        resource = await self._resource(*_kind_and_group(kind))
+        where = namespace if resource.namespaced else ""
+        return (await self._client.list(resource, where, label_selector=labels)).items
+
+    async def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
+        resource = await self._resource(*_kind_and_group(kind))
+        await self._client.delete(resource, Key(namespace if resource.namespaced else "", name))
 
     async def ask_version(self) -> None:
         """The least that a server can be asked."""
@@ -71,11 +102,12 @@ class Reach:
         """Until pods can be made and be placed: so many nodes are ready, and a service account is there."""
         async with within(self._clock, seconds):
             ready: set[str] = set()
-            async for node in self._watch(await self._resource("Node", ""), "", seconds):
-                if conditions.is_true(node, "Ready"):
-                    ready.add(meta.name(node))
-                if len(ready) >= nodes:
-                    break
+            while len(ready) < nodes:
+                async for node in self._watch(await self._resource("Node", ""), "", seconds):
+                    if conditions.is_true(node, "Ready"):
+                        ready.add(meta.name(node))
+                    if len(ready) >= nodes:
+                        break
             await self.wait("ServiceAccount", "default", meta.name, seconds=seconds)
 
     async def _apply(self, tree: Tree) -> Parsed:
@@ -90,6 +122,13 @@ class Reach:
             if kind in {resource.kind, resource.plural} and group in {resource.group, None}:
                 return replace(resource, metadata_only=False)
         raise Unknown(f"{kind}.{group}" if group else kind)
+
+    async def _changed(self, resource: Resource[Tree], key: Key, version: str, seconds: float) -> None:
+        """Until something has happened to the object."""
+        query = {"fieldSelector": _selector(resource, key), "resourceVersion": version}
+        async with self._client.watch(resource, query, within=seconds) as stream:
+            async for _ in stream.chunks():
+                return
 
     async def _watch(self, resource: Resource[Tree], selector: str, seconds: float) -> AsyncIterator[Parsed]:
         """Objects as they are, and as they become, until the watch ends."""
@@ -120,6 +159,16 @@ def objects(manifests: str | Path) -> Iterator[Parsed]:
             yield from document.get("items") or ()
         elif document:
             yield document
+
+
+def _not_met(
+    kind: str, name: str, condition: Condition, seconds: float, last: Mapping[str, Any] | None
+) -> str:
+    wanted = condition if isinstance(condition, str) else "as was asked"
+    if last is None:
+        return f"{kind} {name} was not there within {seconds:g} seconds"
+    status = orjson.dumps(last.get("status") or {}).decode()
+    return f"{kind} {name} was not {wanted} within {seconds:g} seconds; its status is {status}"
 
 
 def _kind_and_group(name: str) -> tuple[str, str | None]:

@@ -1,0 +1,89 @@
+"""Clients of other makers, made for one cluster. None of them is imported before it is asked for.
+
+They are shown a token instead of the kubeconfig's certificate: for that each of them would write files of its own.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mockube.failure import Failure
+
+
+class NotInstalled(Failure):
+    """With the name of the package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """What a client is told of a cluster."""
+
+    url: str
+    authority: Path
+    token: str
+    folder: Path
+    """Where a file may be written."""
+
+
+def kubernetes(endpoint: Endpoint) -> Any:
+    """An `ApiClient` of the official client."""
+    return _official(endpoint, "kubernetes.client", "kubernetes")
+
+
+def kubernetes_asyncio(endpoint: Endpoint) -> Any:
+    """An `ApiClient` of the official client's asynchronous sister, for the event loop that runs."""
+    return _official(endpoint, "kubernetes_asyncio.client", "kubernetes-asyncio")
+
+
+def kr8s(endpoint: Endpoint) -> Any:
+    return _module("kr8s", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
+
+
+async def kr8s_async(endpoint: Endpoint) -> Any:
+    return await _module("kr8s.asyncio", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
+
+
+def lightkube(endpoint: Endpoint, *, client: str = "Client") -> Any:
+    """`client` is the name of its class."""
+    library = _module("lightkube", "lightkube")
+    config = library.KubeConfig.from_file(_kubeconfig(endpoint))
+    return getattr(library, client)(config=config, namespace="default", trust_env=False)
+
+
+def _official(endpoint: Endpoint, module: str, package: str) -> Any:
+    """The two are made by one generator, and alike."""
+    library = _module(module, package)
+    configuration = library.Configuration(host=endpoint.url)
+    configuration.ssl_ca_cert = str(endpoint.authority)
+    configuration.api_key = {"authorization": endpoint.token, "BearerToken": endpoint.token}
+    configuration.api_key_prefix = {"authorization": "Bearer", "BearerToken": "Bearer"}
+    return library.ApiClient(configuration=configuration)
+
+
+def _module(name: str, package: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != name.partition(".")[0]:
+            raise
+        raise NotInstalled(f"{package} is not installed: pip install {package}") from error
+
+
+def _kubeconfig(endpoint: Endpoint) -> str:
+    path = endpoint.folder / "kubeconfig-of-clients"
+    name = "mockube"
+    cluster = {"server": endpoint.url, "certificate-authority": str(endpoint.authority)}
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": {"token": endpoint.token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(tree))
+    return str(path)

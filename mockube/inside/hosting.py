@@ -1,0 +1,99 @@
+"""An asynchronous block, held open in an event loop in a thread of its own.
+
+What runs in it cannot be blocked by the caller's thread, nor block it. Nothing of the loop outlives the block.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Generic, TypeVar
+
+NEW_LOOP: Callable[[], asyncio.AbstractEventLoop]
+try:
+    from uvloop import new_event_loop as NEW_LOOP  # noqa: N812 - one of two
+except ImportError:  # it is not made for every system
+    NEW_LOOP = asyncio.new_event_loop
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Hosted(Generic[T]):
+    """Begun once, and ended once; any thread may wait for what is `opened`, and for when it has `ended`."""
+
+    def __init__(self, block: Callable[[], AbstractAsyncContextManager[T]], *, name: str) -> None:
+        self._block = block
+        self.opened: Future[T] = Future()
+        self.ended: Future[None] = Future()
+        """Raises what has ended the block, if it did not end because it was to."""
+        self._loop: asyncio.AbstractEventLoop
+        self._main: asyncio.Task[None]
+        self._begun = threading.Event()
+        self._is_to_end = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """RuntimeError at the second time."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Have the block end, whether it is open yet or not."""
+        self._begun.wait()
+        if not self._is_to_end and not self.ended.done():
+            self._is_to_end = True
+            self._loop.call_soon_threadsafe(self._main.cancel)
+
+    def close(self) -> None:
+        """Have it end, and wait until nothing of it is left. Raises what has ended it before."""
+        if self._thread.ident is None:
+            return
+        self.stop()
+        self._thread.join()
+        if self.opened.exception() is None:
+            self.ended.result()
+
+    def submit(self, work: Coroutine[Any, Any, R]) -> "Future[R]":
+        """Have it done in the loop."""
+        if self.ended.done():
+            work.close()
+            self.ended.result()
+            raise RuntimeError("the cluster was stopped")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, function: Callable[[], R]) -> R:
+        """Have it called in the loop, and wait for what it answers: it must not take long."""
+
+        async def called() -> R:
+            return function()
+
+        return self.submit(called()).result()
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=NEW_LOOP) as runner:
+                runner.run(self._hold())
+        except BaseException as error:  # noqa: BLE001 - it belongs to those who wait, in their threads
+            self._fail(error)
+        else:
+            self.ended.set_result(None)
+
+    async def _hold(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        main = asyncio.current_task()
+        assert main is not None
+        self._main = main
+        self._begun.set()
+        async with self._block() as held:
+            self.opened.set_result(held)
+            try:
+                await self._loop.create_future()
+            except asyncio.CancelledError:
+                main.uncancel()
+
+    def _fail(self, error: BaseException) -> None:
+        self._begun.set()
+        if not self.opened.done():
+            self.opened.set_exception(error)
+        self.ended.set_exception(error)

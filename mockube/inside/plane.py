@@ -1,0 +1,100 @@
+"""The one place that wires a control plane in one event loop: server, controllers, what watches and what disturbs them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from apimachinery.chance import SystemChance
+from apimachinery.clock import Clock, RealClock
+from controller_manager.app import Manager
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Controllers, Leading, Server, Simulation
+from controller_manager.runtime.connect import Connection, connected
+from controller_manager.runtime.kubeconfig import Access
+from mockube.inside.faults import Faults
+from mockube.inside.journal import Journal, journal
+from mockube.inside.recorder import Recorder
+from mockube.inside.serving import GRACE_SECONDS, Site, server_config, serving
+from mockube.plane.sizes import KRUISE, NODES
+from mockube.reach import NAME, Reach
+
+START_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    nodes: int = NODES
+    packs: str = KRUISE
+    """Kinds to serve besides Kubernetes' own."""
+    flags: Sequence[str] = ()
+    """More flags of the API server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """A control plane that runs."""
+
+    site: Site
+    reach: Reach
+    """As the administrator."""
+    recorder: Recorder
+    faults: Faults
+    journal: Journal
+
+
+@asynccontextmanager
+async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
+    """From when its nodes are ready and pods can be made; ValueError for flags that mean nothing."""
+    clock, chance = RealClock(), SystemChance()
+    faults = Faults(clock)
+    recorder = Recorder(faults.around, clock)
+    async with AsyncExitStack() as stack:
+        heard = stack.enter_context(journal())
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
+        config = server_config(folder, packs=wanted.packs, flags=wanted.flags)
+        site = await stack.enter_async_context(
+            serving(config, folder, clock=clock, chance=chance, around=recorder.around)
+        )
+        stack.callback(faults.clear)
+        manager = Manager(
+            _manager_config(wanted, site.kubeconfig),
+            clock=clock,
+            chance=chance,
+            access=site.controllers,
+            transport=site.transport,
+        )
+        await stack.enter_async_context(_working(manager))
+        async with _reaching(site, site.controllers, clock) as own:
+            await own.wait_usable(wanted.nodes, seconds=START_SECONDS)
+        reach = await stack.enter_async_context(_reaching(site, site.admin, clock))
+        yield Plane(site=site, reach=reach, recorder=recorder, faults=faults, journal=heard)
+
+
+def _manager_config(wanted: Wanted, kubeconfig: Path) -> Config:
+    """There is one manager, so nobody needs to be elected."""
+    return Config(
+        server=Server(kubeconfig=kubeconfig),
+        controllers=Controllers(controller_shutdown_timeout=GRACE_SECONDS),
+        leading=Leading(leader_elect=False),
+        simulation=Simulation(simulate_nodes=wanted.nodes),
+    )
+
+
+@asynccontextmanager
+async def _working(manager: Manager) -> AsyncIterator[None]:
+    """As long as the block lasts; the block ends if it fails."""
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(manager.run(), name="manager")
+        yield
+        working.cancel()
+
+
+@asynccontextmanager
+async def _reaching(site: Site, access: Access, clock: Clock) -> AsyncIterator[Reach]:
+    connection = Connection(access=access, clock=clock, agent=NAME, transport=site.transport)
+    async with connected(connection) as client:
+        yield Reach(client)

@@ -1,0 +1,108 @@
+"""The API server of a control plane inside: real HTTPS on a free port of this machine, a store in memory, two who know it.
+
+The administrator comes by its kubeconfig; mockube's own controllers come by a token of their own, so that what they ask
+can be told apart, and without a socket.
+"""
+
+import io
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, redirect_stderr
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from apimachinery.chance import Chance
+from apimachinery.clock import Clock
+from apiserver import kubeconfig
+from apiserver.app import ApiServer
+from apiserver.authn.tokens import AUTHENTICATED
+from apiserver.config.command_line import Config, parse
+from apiserver.credentials import TOKEN_BYTES, Credentials, gather
+from apiserver.http.around import Around
+from apiserver.http.listen import Door, bind
+from apiserver.pki.folder import AUTHORITY, Folder
+from apiserver.rest.call import User
+from apiserver.running import Surroundings, running
+from controller_manager.runtime.kubeconfig import Access
+from mockube.inside.direct import DirectTransport
+from mockube.inside.matching import CONTROLLERS
+
+LOOPBACK: Final = "127.0.0.1"
+GRACE_SECONDS: Final = 0.02
+"""How long work in hand is waited for at the end: nobody will look at what comes of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A server that runs, and how it is reached."""
+
+    server: ApiServer
+    kubeconfig: Path
+    authority: Path
+    """The certificate of who has signed the server's, as a file."""
+    admin: Access
+    controllers: Access
+
+    def transport(self, _: Access) -> DirectTransport:
+        return DirectTransport(self.server.handler.server)
+
+
+@asynccontextmanager
+async def serving(
+    config: Config, folder: Path, *, clock: Clock, chance: Chance, around: Around
+) -> AsyncIterator[Site]:
+    """`around` is what every request is put through. All files are in the folder, which is the caller's to remove."""
+    credentials = gather(config, "", now=clock.now(), chance=chance)
+    token = chance.bytes(TOKEN_BYTES).hex()
+    with bind(config.serving.bind_address, config.serving.secure_port) as socket:
+        door = Door(socket=socket, tls=credentials.tls)
+        surroundings = Surroundings(
+            doors=[door],
+            credentials=_known_to(credentials, token),
+            clock=clock,
+            chance=chance,
+            drain_seconds=GRACE_SECONDS,
+            through=around,
+        )
+        async with running(config, surroundings) as server:
+            url, path = f"https://{LOOPBACK}:{door.port}", folder / "kubeconfig"
+            _write(path, url, credentials)
+            yield Site(
+                server=server,
+                kubeconfig=path,
+                authority=Folder(path=_pki(folder)).certificate(AUTHORITY),
+                admin=Access(server=url, authority=credentials.server_ca, token=credentials.admin_token),
+                controllers=Access(server=url, authority=credentials.server_ca, token=token),
+            )
+
+
+def server_config(folder: Path, *, packs: str, flags: Sequence[str]) -> Config:
+    """ValueError with what the server's command line says of wrong flags."""
+    own = ("--secure-port", "0", "--cert-dir", str(_pki(folder)), "--packs", packs)
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            return parse((*own, *flags), {})
+    except SystemExit as error:
+        raise ValueError(said.getvalue().strip()) from error
+
+
+def _pki(folder: Path) -> Path:
+    return folder / "pki"
+
+
+def _known_to(credentials: Credentials, token: str) -> Credentials:
+    """A server that knows the controllers as well."""
+    controllers = User(name=CONTROLLERS, groups=("system:masters", AUTHENTICATED))
+    trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
+    return replace(credentials, trust=trust)
+
+
+def _write(path: Path, url: str, credentials: Credentials) -> None:
+    kubeconfig.write(
+        path,
+        server=url,
+        authority=credentials.server_ca,
+        client=credentials.admin,
+        token=credentials.admin_token,
+    )
