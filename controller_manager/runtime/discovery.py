@@ -24,6 +24,7 @@ class Offered:
 
     resource: Resource[Tree]
     verbs: frozenset[str]
+    subresources: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ def _one(group: str, version: str, resource: Tree) -> Offered:
             metadata_only=True,
         ),
         verbs=frozenset(resource.get("verbs") or ()),
+        subresources=frozenset(one["subresource"] for one in resource.get("subresources") or ()),
     )
 
 

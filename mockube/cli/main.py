@@ -65,6 +65,11 @@ COMMANDS = {
             module="crds",
         ),
         Command(
+            name="import",
+            summary="make objects exist that `kubectl get -o yaml` printed elsewhere",
+            module="imports",
+        ),
+        Command(
             name="snapshot",
             summary="write all that a cluster stores into one file, or put it back",
             module="snapshot",
@@ -111,6 +116,8 @@ def _dispatch(arguments: list[str]) -> int:
     own = Parser(prog=f"mockube {command.name}")
     command.fill(own)
     before = {"name": given.name} if "name" in given else {}
+    if before and "--name" not in own.flags():
+        own.error("it is about no cluster, and takes no --name")
     return command.imported().run(own.read(given.rest, os.environ, argparse.Namespace(**before)))
 
 

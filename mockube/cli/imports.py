@@ -1,0 +1,88 @@
+"""`mockube import FILE...`: objects that `kubectl get -o yaml` printed, made to exist in a cluster here."""
+
+import argparse
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from apimachinery.clock import RealClock
+from controller_manager.runtime.kubeconfig import Access
+from mockube.cli.codes import Code
+from mockube.cli.meant import add_server, server_of, told
+from mockube.cli.parsing import Parser
+from mockube.importing.documents import Document, Unreadable, read
+from mockube.importing.importer import Importer, Item, Outcome, Wishes
+from mockube.speaking import speaking
+
+STDIN: Final = "-"
+
+
+def add_flags(parser: Parser) -> None:
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="YAML or JSON of objects and lists; - is what comes in"
+    )
+    add_server(parser)
+    parser.add_argument(
+        "--namespace", default="", metavar="NS", help="put everything there that is in a namespace"
+    )
+    parser.add_argument(
+        "--replace", action="store_true", help="replace what is there already (it is left as it is)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def run(options: argparse.Namespace) -> int:
+    found = [one for name in options.files for one in _read(name)]
+    wishes = Wishes(replace=options.replace, dry_run=options.dry_run, namespace=options.namespace)
+    report = _Report(wishes)
+    for one in found:
+        if isinstance(one, Unreadable):
+            report.refuse(f"{one.origin}: {one.problem}")
+    with told():
+        asyncio.run(_run([one for one in found if isinstance(one, Document)], server_of(options), report))
+    print(report.summary())
+    return Code.ERROR if report.counts[Outcome.FAILED] else Code.OK
+
+
+async def _run(documents: list[Document], access: Access, report: "_Report") -> None:
+    clock = RealClock()
+    async with speaking(access, clock) as client:
+        await Importer(client, clock, report.wishes, report.tell).run(documents)
+
+
+def _read(name: str) -> Iterator[Document | Unreadable]:
+    if name == STDIN:
+        return read(sys.stdin.buffer.read(), "stdin")
+    return read(Path(name).read_bytes(), name)
+
+
+class _Report:
+    """A line for each object: what was done on stdout, what could not be done on stderr."""
+
+    def __init__(self, wishes: Wishes) -> None:
+        self.wishes = wishes
+        self.counts: Counter[Outcome] = Counter()
+        self._dry = " (dry run)" if wishes.dry_run else ""
+
+    def refuse(self, problem: str) -> None:
+        self.counts[Outcome.FAILED] += 1
+        print(f"mockube: {problem}", file=sys.stderr)
+
+    def tell(self, item: Item) -> None:
+        assert item.outcome is not None
+        if item.origin is None and item.outcome is Outcome.EXISTS:
+            return
+        if item.outcome is Outcome.FAILED:
+            where = f"{item.origin}: " if item.origin else ""
+            self.refuse(f"{where}{item.title}: {item.why}")
+            return
+        self.counts[item.outcome] += 1
+        why = f" ({item.why})" if item.why else ""
+        print(f"{item.title} {item.outcome}{why}{self._dry}")
+
+    def summary(self) -> str:
+        told = [f"{self.counts[one]} {one}" for one in Outcome if self.counts[one]]
+        return f"{', '.join(told) or 'nothing to import'}{self._dry}"

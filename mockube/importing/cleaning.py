@@ -1,0 +1,140 @@
+"""What of an object another cluster's server or controllers have filled in, and a new one must not be sent with. Pure."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
+
+from apimachinery import meta
+from apimachinery.groups import GroupKind, GroupVersion
+from apimachinery.wellknown import (
+    LABEL_JOB_CONTROLLER_UID,
+    LABEL_JOB_CONTROLLER_UID_LEGACY,
+    LABEL_JOB_NAME,
+    LABEL_JOB_NAME_LEGACY,
+)
+from controller_manager.runtime.resource import Tree
+from controller_manager.simulation.node_objects import MARK
+
+POD: Final = GroupKind("", "Pod")
+NODE: Final = GroupKind("", "Node")
+NAMESPACE: Final = GroupKind("", "Namespace")
+DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
+SERVICE: Final = GroupKind("", "Service")
+
+_METADATA: Final = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+"""Owners have other uids here, and are said when these are known."""
+
+_DROPPED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
+    POD: (("spec", "ephemeralContainers"),),
+    NAMESPACE: (("spec",),),
+    GroupKind("", "PersistentVolume"): (
+        ("spec", "claimRef", "uid"),
+        ("spec", "claimRef", "resourceVersion"),
+    ),
+    GroupKind("", "PersistentVolumeClaim"): (
+        ("metadata", "annotations", "pv.kubernetes.io/bind-completed"),
+        ("metadata", "annotations", "pv.kubernetes.io/bound-by-controller"),
+    ),
+}
+"""A volume without the uid of its claim, and a claim that nobody has called bound, are bound to each other again."""
+
+_ASSIGNED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
+    SERVICE: (("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")),
+}
+_JOB: Final = GroupKind("batch", "Job")
+_JOB_LABELS: Final = (
+    LABEL_JOB_CONTROLLER_UID,
+    LABEL_JOB_CONTROLLER_UID_LEGACY,
+    LABEL_JOB_NAME,
+    LABEL_JOB_NAME_LEGACY,
+)
+STATUS_IS_OURS: Final = frozenset({NAMESPACE, DEFINITION, GroupKind("apiregistration.k8s.io", "APIService")})
+"""What their status tells is true of the server that serves them."""
+
+
+def kind_of(tree: Tree) -> GroupKind:
+    return GroupKind(GroupVersion.parse(meta.api_version(tree)).group, meta.kind(tree))
+
+
+def cleaned(tree: Tree, nodes: Collection[str]) -> dict[str, Any]:
+    """What to create; `nodes` are those that there will be."""
+    kind = kind_of(tree)
+    clean = {**tree, "metadata": {name: it for name, it in tree["metadata"].items() if name not in _METADATA}}
+    for path in _DROPPED.get(kind, ()):
+        clean = _without(clean, path)
+    further = _FURTHER.get(kind)
+    return clean if further is None else further(clean, nodes)
+
+
+def without_assigned(tree: Tree) -> dict[str, Any] | None:
+    """The same without what a server assigns, to be assigned anew; None for what has no such thing."""
+    paths = _ASSIGNED.get(kind_of(tree))
+    if paths is None:
+        return None
+    free = {**tree}
+    for path in paths:
+        free = _without(free, path)
+    ports = [{k: v for k, v in port.items() if k != "nodePort"} for port in free["spec"].get("ports") or ()]
+    return meta.with_value(free, ("spec", "ports"), ports)
+
+
+def status_of(tree: Tree, nodes: Collection[str]) -> Mapping[str, Any] | None:
+    """What is to be told of it; None if nothing is."""
+    kind = kind_of(tree)
+    if kind in STATUS_IS_OURS or (kind == POD and not _has_place(tree, nodes)):
+        return None
+    return tree.get("status") or None
+
+
+def _pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
+    """A pod whose node will not be there is bound anew: where it was it would be garbage."""
+    return tree if _has_place(tree, nodes) else _without(tree, ("spec", "nodeName"))
+
+
+def _has_place(pod: Tree, nodes: Collection[str]) -> bool:
+    node = (pod.get("spec") or {}).get("nodeName")
+    return not node or node in nodes
+
+
+def _node(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
+    """Nobody runs its kubelet here, so it is simulated."""
+    return meta.with_annotations(tree, dict([MARK]))
+
+
+def _job(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
+    """The selector that the server gave it, by its uid, is given anew."""
+    spec = tree["spec"]
+    if spec.get("manualSelector"):
+        return tree
+    for label in _JOB_LABELS:
+        tree = _without(
+            _without(tree, ("spec", "template", "metadata", "labels", label)), ("metadata", "labels", label)
+        )
+    return _without(tree, ("spec", "selector"))
+
+
+_FURTHER: Final[Mapping[GroupKind, Callable[[dict[str, Any], Collection[str]], dict[str, Any]]]] = {
+    POD: _pod,
+    NODE: _node,
+    _JOB: _job,
+}
+
+
+def _without(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """A copy that lacks what lies at the end of the path."""
+    field, *rest = path
+    if field not in tree:
+        return tree
+    if not rest:
+        return {name: value for name, value in tree.items() if name != field}
+    below = tree[field]
+    return {**tree, field: _without(below, rest)} if isinstance(below, dict) else tree

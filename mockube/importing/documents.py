@@ -1,0 +1,128 @@
+"""What a file holds: YAML or JSON, of many documents, with lists in them. Each object knows where it stands.
+
+A list as kubectl prints it is read item by item, so that one that cannot be read does not keep the others away, and
+that its length does not matter. Pure.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from apiserver.wire.yaml_codec import YamlError, load
+
+_SEPARATOR: Final = re.compile(rb"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_ITEMS: Final = re.compile(rb"items:\s*\Z")
+_BELONGS_TO_ITEMS: Final = (b"- ", b" ", b"#", b"\n", b"\r")
+"""How a line begins that is of the items: one itself, or one of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    file: str
+    document: int
+    item: int = 0
+    """In a list, from 1 on."""
+
+    def __str__(self) -> str:
+        item = f", item {self.item}" if self.item else ""
+        return f"{self.file}: document {self.document}{item}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    origin: Origin
+    tree: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    origin: Origin
+    problem: str
+
+
+def read(data: bytes, file: str) -> Iterator[Document | Unreadable]:
+    """Every object, in order."""
+    number = 0
+    for text in _SEPARATOR.split(data):
+        for item, found in _of_document(text):
+            number += item <= 1
+            yield _checked(found, Origin(file=file, document=number, item=item))
+
+
+def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
+    """Objects, or what is wrong with them; with their numbers if it is a list, else with 0."""
+    try:
+        head, items = _cut(text)
+        tree = _load(head)
+        if tree is None:
+            return
+        if not _is_list(tree):
+            yield 0, tree
+        elif items:
+            yield from ((number, _item(item, tree)) for number, item in enumerate(items, 1))
+        else:
+            listed = tree.get("items") or ()
+            yield from ((number, _named(item, tree)) for number, item in enumerate(listed, 1))
+    except YamlError as error:
+        yield 0, error
+
+
+def _item(text: bytes, of: Mapping[str, Any]) -> Any:
+    try:
+        return _named(_load(text), of)
+    except YamlError as error:
+        return error
+
+
+def _named(item: Any, of: Mapping[str, Any]) -> Any:
+    """Items of a list of one kind leave out which it is."""
+    if not isinstance(item, Mapping) or of["kind"] == "List" or "kind" in item:
+        return item
+    kind = of["kind"].removesuffix("List")
+    return {"apiVersion": of.get("apiVersion"), "kind": kind, **item}
+
+
+def _checked(found: Any, origin: Origin) -> Document | Unreadable:
+    if isinstance(found, YamlError):
+        return Unreadable(origin=origin, problem=str(found))
+    if not isinstance(found, Mapping) or not all(
+        isinstance(found.get(f), str) for f in ("apiVersion", "kind")
+    ):
+        return Unreadable(origin=origin, problem="is no object: apiVersion or kind is missing")
+    metadata = found.get("metadata")
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
+        return Unreadable(origin=origin, problem=f"{found['kind']} has no name")
+    return Document(origin=origin, tree=found)
+
+
+def _is_list(tree: Any) -> bool:
+    return isinstance(tree, Mapping) and str(tree.get("kind", "")).endswith("List") and "items" in tree
+
+
+def _load(text: bytes) -> Any:
+    if text.lstrip()[:1] == b"{":
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass  # YAML has braces as well, and tells better what is wrong
+    return load(text).tree
+
+
+def _cut(text: bytes) -> tuple[bytes, Sequence[bytes]]:
+    """A list as kubectl prints it: what stands around its items, and each of them; or all there is, and none."""
+    lines = text.splitlines(keepends=True)
+    start = next((at for at, line in enumerate(lines) if _ITEMS.match(line)), None)
+    if start is None or not lines[start + 1 : start + 2] or not lines[start + 1].startswith(b"- "):
+        return text, ()
+    end = next(
+        (at for at in range(start + 1, len(lines)) if not lines[at].startswith(_BELONGS_TO_ITEMS)), len(lines)
+    )
+    starts = [at for at in range(start + 1, end) if lines[at].startswith(b"- ")]
+    items = [
+        b" " + b"".join(lines[first:after])[1:]
+        for first, after in zip(starts, [*starts[1:], end], strict=True)
+    ]
+    return b"".join([*lines[: start + 1], *lines[end:]]), items

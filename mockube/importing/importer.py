@@ -1,0 +1,211 @@
+"""Make objects exist that another cluster printed: in an order in which they can be made, many at a time, each by itself.
+
+What fails is told, and the rest goes on. What is there already is left as it is, or replaced.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from apimachinery import conditions, meta
+from apimachinery.clock import Clock
+from apimachinery.status import AlreadyExists, ApiError, Invalid, NotFound
+from controller_manager.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
+from controller_manager.runtime.client import Client
+from controller_manager.runtime.deadline import within
+from controller_manager.runtime.resource import Key, Tree
+from mockube.importing.cleaning import (
+    DEFINITION,
+    NAMESPACE,
+    NODE,
+    cleaned,
+    kind_of,
+    status_of,
+    without_assigned,
+)
+from mockube.importing.documents import Document, Origin
+from mockube.importing.implied import implied
+from mockube.importing.kinds import Kinds, NotServed, kinds_of
+from mockube.importing.needless import needless
+from mockube.importing.order import waves
+from mockube.importing.owners import Owners
+
+AT_A_TIME: Final = 32
+ESTABLISHED_SECONDS: Final = 10.0
+_LOOK_AGAIN_SECONDS: Final = 0.05
+
+
+class Outcome(StrEnum):
+    CREATED = "created"
+    REPLACED = "replaced"
+    EXISTS = "exists"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(slots=True, kw_only=True)
+class Item:
+    """An object on its way."""
+
+    tree: Tree
+    """As it was printed, in the namespace that it goes to."""
+    origin: Origin | None = None
+    """None for what nobody has printed, but others need."""
+    outcome: Outcome | None = None
+    why: str = ""
+
+    @property
+    def title(self) -> str:
+        """As kubectl names it."""
+        group, kind = kind_of(self.tree)
+        return f"{kind.lower()}{'.' if group else ''}{group}/{meta.name(self.tree)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    replace: bool = False
+    dry_run: bool = False
+    namespace: str = ""
+    """Where everything goes that is in a namespace; "" leaves it where it was."""
+
+
+@dataclass(slots=True)
+class Importer:
+    client: Client
+    clock: Clock
+    wishes: Wishes
+    tell: Callable[[Item], None]
+    """Called once for each object, when it is known what became of it."""
+    _kinds: Kinds = field(init=False)
+    _owners: Owners = field(init=False)
+    _nodes: set[str] = field(init=False)
+
+    async def run(self, documents: Iterable[Document]) -> None:
+        self._kinds = await kinds_of(self.client)
+        self._owners = Owners(self.client)
+        items = self._items(documents)
+        self._nodes = {meta.name(node) for node in (await self.client.list(NODES)).items}
+        self._nodes |= {meta.name(item.tree) for item in items if kind_of(item.tree) == NODE}
+        for wave in waves([item.tree for item in items]):
+            await self._each(self._make, [items[at] for at in wave])
+            if any(kind_of(items[at].tree) == DEFINITION for at in wave):
+                await self._await_definitions([items[at] for at in wave])
+        if not self.wishes.dry_run:
+            await self._each(self._say_owners, [one for one in items if meta.owner_references(one.tree)])
+        for item in items:
+            self.tell(item)
+
+    def _items(self, documents: Iterable[Document]) -> list[Item]:
+        items = [Item(tree=self._moved(one.tree), origin=one.origin) for one in documents]
+        if self.wishes.namespace:
+            items = [item for item in items if kind_of(item.tree) != NAMESPACE]
+        return [*items, *(Item(tree=tree) for tree in implied([item.tree for item in items]))]
+
+    def _moved(self, tree: Tree) -> Tree:
+        if not self._kinds.is_namespaced(tree):
+            return tree
+        namespace = self.wishes.namespace or meta.namespace(tree) or "default"
+        return meta.with_metadata(tree, namespace=namespace)
+
+    async def _each(self, work: Callable[[Item], Any], items: Sequence[Item]) -> None:
+        """So many at a time; a server that is gone ends all of it."""
+        waiting = iter(items)
+
+        async def worker() -> None:
+            for item in waiting:
+                try:
+                    await work(item)
+                except (ApiError, NotServed) as error:
+                    item.outcome, item.why = Outcome.FAILED, str(error)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(AT_A_TIME, len(items))):
+                    group.create_task(worker())
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+
+    # --- one object
+
+    async def _make(self, item: Item) -> None:
+        tree = item.tree
+        if reason := needless(tree):
+            item.outcome, item.why = Outcome.SKIPPED, reason
+        elif self.wishes.dry_run:
+            item.outcome = await self._foretold(tree)
+        else:
+            try:
+                made = await self._create(tree)
+                item.outcome = Outcome.CREATED
+            except AlreadyExists:
+                made, item.outcome = await self._meet(item)
+            self._owners.note(meta.uid(tree), meta.uid(made))
+            if item.outcome is not Outcome.EXISTS:
+                await self._say_status(tree)
+
+    async def _create(self, tree: Tree) -> Tree:
+        resource, wanted = self._kinds.resource_of(tree), cleaned(tree, self._nodes)
+        try:
+            return await self.client.create(resource, wanted)
+        except Invalid:
+            free = without_assigned(wanted)
+            if free is None:
+                raise
+            return await self.client.create(resource, free)
+
+    async def _meet(self, item: Item) -> tuple[Tree, Outcome]:
+        resource = self._kinds.resource_of(item.tree)
+        there = await self.client.get(resource, Key.of(item.tree))
+        if not self.wishes.replace or item.origin is None:
+            return there, Outcome.EXISTS
+        body = cleaned(item.tree, self._nodes)
+        references = meta.owner_references(there)
+        body = meta.with_metadata(
+            body, resourceVersion=meta.resource_version(there), ownerReferences=references
+        )
+        return await self.client.update(resource, body), Outcome.REPLACED
+
+    async def _say_status(self, tree: Tree) -> None:
+        status = status_of(tree, self._nodes)
+        if status is not None and self._kinds.has_status(tree):
+            resource = self._kinds.resource_of(tree)
+            await self.client.patch(resource, Key.of(tree), {"status": status}, subresource="status")
+
+    async def _foretold(self, tree: Tree) -> Outcome:
+        try:
+            await self.client.get(self._kinds.resource_of(tree), Key.of(tree))
+        except (NotFound, NotServed):
+            return Outcome.CREATED
+        return Outcome.REPLACED if self.wishes.replace else Outcome.EXISTS
+
+    async def _say_owners(self, item: Item) -> None:
+        """A controller that has found what is its own has said so already, and the same."""
+        if item.outcome not in {Outcome.CREATED, Outcome.REPLACED}:
+            return
+        references, absent = await self._owners.references(item.tree, self._kinds)
+        if absent:
+            item.why = f"without its owner, which is not here: {', '.join(absent)}"
+        if references:
+            resource = self._kinds.resource_of(item.tree)
+            body = {"metadata": {"ownerReferences": references}}
+            await self.client.patch(resource, Key.of(item.tree), body)
+
+    async def _await_definitions(self, items: Sequence[Item]) -> None:
+        """Until what they define can be made."""
+        for item in items:
+            if item.outcome in {Outcome.CREATED, Outcome.REPLACED}:
+                await self._await_established(item)
+        self._kinds = await kinds_of(self.client)
+
+    async def _await_established(self, item: Item) -> None:
+        key = Key.of(item.tree)
+        try:
+            async with within(self.clock, ESTABLISHED_SECONDS):
+                while not conditions.is_true(
+                    await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, key), "Established"
+                ):
+                    await self.clock.sleep(_LOOK_AGAIN_SECONDS)
+        except TimeoutError:
+            item.why = "but its kind is not served: its names may be taken"

@@ -1,0 +1,78 @@
+"""In which order objects can be made, so that nothing is missing that they need, and controllers find what they own.
+
+What is owned comes before its owner: a ReplicaSet whose pods are there adopts them; one that comes first makes others.
+Pure.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from apimachinery import meta
+from apimachinery.groups import GroupKind
+from controller_manager.runtime.resource import Tree
+from mockube.importing.cleaning import DEFINITION, NAMESPACE, NODE, kind_of
+
+RANKS: Final[Mapping[GroupKind, int]] = {
+    NAMESPACE: 0,
+    DEFINITION: 1,
+    **dict.fromkeys(
+        (
+            NODE,
+            GroupKind("", "ServiceAccount"),
+            GroupKind("node.k8s.io", "RuntimeClass"),
+            GroupKind("scheduling.k8s.io", "PriorityClass"),
+            GroupKind("storage.k8s.io", "StorageClass"),
+        ),
+        2,
+    ),
+    **dict.fromkeys(
+        (GroupKind("", "ConfigMap"), GroupKind("", "Secret"), GroupKind("", "PersistentVolume")), 3
+    ),
+    GroupKind("", "PersistentVolumeClaim"): 4,
+    **dict.fromkeys(
+        (
+            GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+            GroupKind("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+            GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+            GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+            GroupKind("apiregistration.k8s.io", "APIService"),
+        ),
+        6,
+    ),
+}
+"""What others need comes first, and last what would have a say in all the rest."""
+OTHERS: Final = 5
+
+
+def waves(trees: Sequence[Tree]) -> Iterator[Sequence[int]]:
+    """Positions of objects that can be made at the same time, one wave after another."""
+    heights = _heights(trees)
+
+    def wave(at: int) -> tuple[int, int]:
+        rank = RANKS.get(kind_of(trees[at]), OTHERS)
+        return rank, heights[at] if rank == OTHERS else 0
+
+    for _, positions in groupby(sorted(range(len(trees)), key=wave), key=wave):
+        yield [*positions]
+
+
+def _heights(trees: Sequence[Tree]) -> Sequence[int]:
+    """How many generations of owned objects each has below it, of those that are here."""
+    at = {meta.uid(tree): position for position, tree in enumerate(trees) if meta.uid(tree)}
+    heights = [0] * len(trees)
+    for position in range(len(trees)):
+        _raise_owners(trees, at, heights, position)
+    return heights
+
+
+def _raise_owners(trees: Sequence[Tree], at: Mapping[str, int], heights: list[int], position: int) -> None:
+    """Owners in a circle are raised no higher than there are objects."""
+    above = [position]
+    while above:
+        one = above.pop()
+        for reference in meta.owner_references(trees[one]):
+            owner = at.get(reference.get("uid", ""))
+            if owner is not None and heights[owner] <= heights[one] < len(trees):
+                heights[owner] = heights[one] + 1
+                above.append(owner)
