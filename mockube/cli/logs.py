@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     lines = merged(tails)
     _show(lines if options.tail is None else lines[max(0, len(lines) - options.tail) :])
     if options.follow:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C has nothing to put in order
         asyncio.run(_follow(place, tails))
     return 0
 

@@ -19,7 +19,7 @@ def say(what: str) -> None:
 
 
 class Progress:
-    """`step` says what goes on until the next one, or until `done`; `say` says what has happened, and stays."""
+    """`step` says what goes on, until something else is said or it is `done`; `say` says what has happened, and stays."""
 
     def __init__(self, out: Out, *, live: bool, clock: Clock) -> None:
         self._out = out
@@ -38,7 +38,8 @@ class Progress:
             self._write(f"mockube: {what}\n")
 
     def say(self, what: str) -> None:
-        self._write(f"{_ERASE if self._what else ''}mockube: {what}\n")
+        self.done()
+        self._write(f"mockube: {what}\n")
 
     def done(self) -> None:
         if self._timer is not None:

@@ -6,10 +6,8 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
 
 from apimachinery.clock import RealClock
-from apimachinery.flags import seconds
 from mockube.cli.codes import code_of
 from mockube.cli.detach import Reports, detached
 from mockube.cli.greeting import MEMORY, greeting
@@ -17,8 +15,10 @@ from mockube.cli.parsing import Parser
 from mockube.cli.passing import SERVER, add_passed, passed
 from mockube.cli.progress import Progress, is_live
 from mockube.cli.shape import add_name, add_shape
+from mockube.cli.waits import WAIT_SECONDS, Wait, wait
 from mockube.clusters import record
 from mockube.clusters.found import State, look
+from mockube.clusters.kubeconfigs import refuse_others
 from mockube.clusters.lock import Held
 from mockube.clusters.logs import OURS
 from mockube.clusters.places import Place, place_of
@@ -26,8 +26,6 @@ from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
 from mockube.clusters.record import Record
 from mockube.clusters.supervisor import Supervisor, Wanted
 from mockube.failure import Failure, Misused
-
-WAIT_SECONDS: Final = 60.0
 
 
 def add_flags(parser: Parser) -> None:
@@ -39,11 +37,13 @@ def add_flags(parser: Parser) -> None:
     )
     parser.add_argument(
         "--wait",
-        type=seconds,
+        type=wait,
         nargs="?",
-        const=WAIT_SECONDS,
-        metavar="TIME",
-        help=f"end with code 4 if it is not ready in time (as long as it takes; {WAIT_SECONDS:g}s if no time is given)",
+        default=Wait(),
+        const=Wait(seconds=WAIT_SECONDS),
+        metavar="WHAT/TIME",
+        help="when it counts as ready, with its nodes or once its server answers, and how long that may take before"
+        f" it ends with code 4: nodes, 30s, server/10s (nodes, as long as it takes; {WAIT_SECONDS:g}s for a bare --wait)",
     )
     parser.add_argument(
         "--exist-ok", action="store_true", help="if it runs already, leave it as it is and be content"
@@ -100,7 +100,10 @@ def _attached(place: Place, wanted: Wanted) -> int:
             print(greeting(place, running), flush=True)
 
     supervisor = Supervisor(place, wanted, clock=clock, tell=progress.say, step=progress.step)
-    return asyncio.run(supervisor.run(once_ready=ready))
+    try:
+        return asyncio.run(supervisor.run(once_ready=ready))
+    finally:
+        progress.done()
 
 
 def _reporting(place: Place, wanted: Wanted, reports: Reports) -> int:
@@ -118,6 +121,9 @@ def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
     port = given[f"{SERVER}.secure-port"] or [str(usual(place, os.environ))]
     address = given[f"{SERVER}.bind-address"] or [LOOPBACK]
     refuse_taken(address[-1], int(port[-1]), os.environ)
+    copy_to = options.write_kubeconfig and options.write_kubeconfig.absolute()
+    if copy_to is not None:
+        refuse_others(place, copy_to)
     etcd = given[f"{SERVER}.etcd-servers"]
     if etcd and (options.keep or options.data_dir):
         raise Misused(
@@ -136,8 +142,9 @@ def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
         manager_flags=tuple(manager),
         store=",".join(etcd) or str(folder or MEMORY),
         detached=options.detach,
-        copy_to=options.write_kubeconfig and options.write_kubeconfig.absolute(),
-        seconds=options.wait,
+        copy_to=copy_to,
+        until=options.wait.until,
+        seconds=options.wait.seconds,
     )
 
 

@@ -46,16 +46,17 @@ def read_url(place: Place) -> str:
 
 
 def copy(place: Place, path: Path) -> None:
-    """Other clusters' files are not overwritten."""
-    tree = _read(place.kubeconfig)
-    if path.exists():
-        there = {entry.get("name") for entry in _read(path).get("clusters") or ()}
-        if not there <= {place.context}:
-            raise Failure(
-                f"{path} leads to other clusters, and is not overwritten: `mockube kubeconfig --merge` adds to it"
-            )
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, tree)
+    _write(path, _read(place.kubeconfig))
+
+
+def refuse_others(place: Place, path: Path) -> None:
+    """A file that leads to other clusters is not overwritten."""
+    there = {entry.get("name") for entry in _read(path).get("clusters") or ()} if path.exists() else set()
+    if not there <= {place.context}:
+        raise Failure(
+            f"{path} leads to other clusters, and is not overwritten: `mockube kubeconfig --merge` adds to it"
+        )
 
 
 def merge(place: Place, path: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,15 @@ RESET: Final = signal.SIGUSR1
 """Asks the process that runs a cluster to empty its store."""
 
 
+class Until(StrEnum):
+    """What makes a cluster ready."""
+
+    SERVER = "server"
+    """It answers."""
+    NODES = "nodes"
+    """Pods can be made and placed as well."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What a cluster shall be."""
@@ -46,6 +56,7 @@ class Wanted:
     detached: bool = False
     copy_to: Path | None = None
     """Where a kubeconfig is wanted besides the cluster's own."""
+    until: Until = Until.NODES
     seconds: float | None = None
     """How long to wait until it is ready; as long as it takes, if nothing is said."""
 
@@ -120,9 +131,10 @@ class Supervisor:
         url = kubeconfigs.publish(self._place)
         if self._wanted.copy_to is not None:
             kubeconfigs.copy(self._place, self._wanted.copy_to)
-        self._step(f"waiting for {self._wanted.nodes} nodes")
-        usable = wait_usable(self._launch(), clock=self._clock, tell=lambda _: None)
-        await first(usable, plane.wait_over())
+        if self._wanted.until is Until.NODES:
+            self._step(f"waiting for {self._wanted.nodes} nodes")
+            usable = wait_usable(self._launch(), clock=self._clock, tell=lambda _: None)
+            await first(usable, plane.wait_over())
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)
         self._note(plane)
 

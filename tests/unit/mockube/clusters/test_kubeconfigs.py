@@ -99,11 +99,12 @@ def test_what_is_no_kubeconfig_is_left_alone(place, tmp_path, text):
 def test_a_copy_replaces_its_own_kind_only(place, tmp_path):
     path = tmp_path / "copy"
     for _ in range(2):
+        kubeconfigs.refuse_others(place, path)
         kubeconfigs.copy(place, path)
     assert path.read_text() == place.kubeconfig.read_text()
     path.write_text(OTHERS)
     with pytest.raises(Failure, match="leads to other clusters"):
-        kubeconfigs.copy(place, path)
+        kubeconfigs.refuse_others(place, path)
 
 
 def test_one_that_was_never_ready_was_served_nowhere(tmp_path):
