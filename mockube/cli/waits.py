@@ -1,0 +1,27 @@
+"""What `--wait` says: for what, and for how long."""
+
+from argparse import ArgumentTypeError
+from dataclasses import dataclass
+from typing import Final
+
+from apimachinery.flags import seconds
+from mockube.clusters.supervisor import Until
+
+WAIT_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    until: Until = Until.NODES
+    seconds: float | None = None
+    """As long as it takes, if nothing is said."""
+
+
+def wait(text: str) -> Wait:
+    """`nodes`, `30s` or `server/30s`."""
+    what, slash, time = text.rpartition("/")
+    if not slash and time in {*Until}:
+        return Wait(until=Until(time))
+    if slash and what not in {*Until}:
+        raise ArgumentTypeError(f'"{what}" is none of {", ".join(Until)}')
+    return Wait(until=Until(what or Until.NODES), seconds=seconds(time))

@@ -1,0 +1,36 @@
+"""What `--wait` may say."""
+
+from argparse import ArgumentTypeError
+
+import pytest
+
+from mockube.cli.waits import Wait, wait
+from mockube.clusters.supervisor import Until
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("30s", Wait(seconds=30.0)),
+        ("1m30s", Wait(seconds=90.0)),
+        ("nodes", Wait()),
+        ("server", Wait(until=Until.SERVER)),
+        ("server/500ms", Wait(until=Until.SERVER, seconds=0.5)),
+        ("nodes/2m", Wait(seconds=120.0)),
+    ],
+)
+def test_for_what_and_how_long(text, meant):
+    assert wait(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("soon", "invalid duration"),
+        ("pods/3s", '"pods" is none of server, nodes'),
+        ("server/", "invalid duration"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(text, says):
+    with pytest.raises(ArgumentTypeError, match=says):
+        wait(text)
