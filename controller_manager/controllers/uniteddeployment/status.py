@@ -103,9 +103,12 @@ def _of_subset(scene: Scene, before: Tree, goal: Goal | None, standing: Standing
 
 
 def _conditions(scene: Scene, *, provisioned: bool) -> Conditions:
-    """Nothing that failed is ever told here: then the status is not written."""
+    """Nothing that failed is ever told here: then the status is not written.
+
+    That there are subsets is told by whoever sees them: who made them may have come to no end.
+    """
     said = scene.conditions
-    if provisioned:
+    if provisioned or scene.subsets:
         said = conditions.holding(said, CONDITION_PROVISIONED, scene.now)
     said = conditions.holding(said, CONDITION_SUBSETS_UPDATED, scene.now)
     return conditions.without(said, CONDITION_FAILURE)

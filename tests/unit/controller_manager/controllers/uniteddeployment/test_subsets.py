@@ -222,6 +222,14 @@ def test_a_creation_that_is_refused_is_told_and_the_status_is_not():
     assert foo.status == {}
 
 
+def test_what_was_made_before_the_manager_died_is_told_by_the_next():
+    foo = United()
+    foo.begin(FOO, 2)
+    assert len(foo.workloads()) == 3
+    foo.settle()
+    assert foo.conditions["SubsetProvisioned"] == ("True", "")
+
+
 def test_a_duplicate_that_cannot_be_deleted_is_told():
     foo = United().settle()
     first = foo.workload("a")
