@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.cluster_stories import STORIES
 from tests.support.disturbances import Cut, Disturbance, Dumb, Killed, Late, Lost, Refused, Robbed
+from tests.support.kruise_stories import KRUISE_STORIES
+from tests.support.united_stories import KRUISE
 from tests.support.whole_cluster import cluster_of
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
@@ -30,6 +32,7 @@ DISTURBANCES = {
     "late replicasets": lambda clock, _: Late("replicasets", 0.7, clock),
     "late deployments": lambda clock, _: Late("deployments", 0.7, clock),
     "late statefulsets": lambda clock, _: Late("statefulsets", 0.7, clock),
+    "late clonesets": lambda clock, _: Late("clonesets", 0.7, clock),
     "late claims": lambda clock, _: Late("persistentvolumeclaims", 0.7, clock),
     "robbed": lambda _, server: Robbed(40, server, most=3),
     "late nodes": lambda clock, _: Late("nodes", 0.7, clock),
@@ -48,7 +51,8 @@ _ends = {}
 
 
 async def tell(story, disturbance_of):
-    async with cluster_of(disturbance_of) as cluster:
+    settings = KRUISE if story in KRUISE_STORIES else None
+    async with cluster_of(disturbance_of, settings=settings) as cluster:
         await story(cluster)
         written = await cluster.rest()
         assert not written, "it does not rest"
@@ -63,7 +67,7 @@ async def undisturbed(story):
 
 
 def cases():
-    for row, story in enumerate(STORIES):
+    for row, story in enumerate((*STORIES, *KRUISE_STORIES)):
         for column, disturbance in enumerate(DISTURBANCES):
             if EVERYTHING or (row + column) % 3 == 0:
                 yield pytest.param(story, disturbance, id=f"{story.__name__}-{disturbance}")

@@ -13,7 +13,7 @@ _RANDOM = re.compile(
     rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
     rb"|\d+\.\d+\.\d+\.\d+(?:/\d+)?"
-    rb"|(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?=\")"
+    rb"|(?<=[-\"])[bcdfghjklmnpqrstvwxz2456789]{5}(?=[-\"])"
     rb"|(?<=node-)\d+"
 )
 _OWN = ("uid", "resourceVersion", "generation", "managedFields")
@@ -71,5 +71,10 @@ def _masked(value):
         tree["metadata"].pop(field, None)
     annotations = tree["metadata"].pop("annotations", {})
     tree["annotations"] = {name: value for name, value in annotations.items() if name != _TRIGGERED}
-    (tree.get("status") or {}).pop("observedGeneration", None)
+    status = tree.get("status") or {}
+    status.pop("observedGeneration", None)
+    if "conditions" in status:
+        status["conditions"].sort(
+            key=lambda it: it["type"]
+        )  # they stand in the order in which they were told last
     return _RANDOM.sub(b"?", orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)).decode()

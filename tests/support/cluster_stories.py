@@ -15,9 +15,9 @@ STORAGE_CLASS = {"metadata": {"name": "quick"}, "provisioner": "simulated.mockub
 
 
 async def a_deployment(cluster):
-    await _post(cluster, f"{CORE}/services", SERVICE)
-    await _post(cluster, "/apis/policy/v1/namespaces/default/poddisruptionbudgets", BUDGET)
-    await _post(cluster, f"{APPS}/deployments", deployment(strategy=rolling(1, 1)))
+    await post(cluster, f"{CORE}/services", SERVICE)
+    await post(cluster, "/apis/policy/v1/namespaces/default/poddisruptionbudgets", BUDGET)
+    await post(cluster, f"{APPS}/deployments", deployment(strategy=rolling(1, 1)))
     await cluster.until(_is_deployed(3))
     for spec, replicas in (
         ({"template": template("a:2")}, 3),
@@ -25,65 +25,65 @@ async def a_deployment(cluster):
         ({"replicas": 2}, 2),
         ({"template": template()}, 2),
     ):
-        await _patch(cluster, f"{APPS}/deployments/web", {"spec": spec})
+        await patch(cluster, f"{APPS}/deployments/web", {"spec": spec})
         await cluster.until(_is_deployed(replicas))
         await cluster.until(_is_served_by(replicas))
-    await _delete(cluster, f"{APPS}/deployments/web")
-    await cluster.until(_is_gone("pods", "replicasets.apps", "deployments.apps"))
+    await delete(cluster, f"{APPS}/deployments/web")
+    await cluster.until(is_gone("pods", "replicasets.apps", "deployments.apps"))
     await cluster.until(_is_served_by(0))
 
 
 async def a_deployment_made_anew_each_time(cluster):
-    await _post(cluster, f"{APPS}/deployments", deployment(replicas=2, strategy=RECREATE))
+    await post(cluster, f"{APPS}/deployments", deployment(replicas=2, strategy=RECREATE))
     await cluster.until(_is_deployed(2))
-    await _patch(cluster, f"{APPS}/deployments/web", {"spec": {"template": template("a:2")}})
+    await patch(cluster, f"{APPS}/deployments/web", {"spec": {"template": template("a:2")}})
     await cluster.until(_is_deployed(2))
-    await _delete(cluster, f"{APPS}/deployments/web", propagationPolicy="Foreground")
-    await cluster.until(_is_gone("pods", "replicasets.apps", "deployments.apps"))
+    await delete(cluster, f"{APPS}/deployments/web", propagationPolicy="Foreground")
+    await cluster.until(is_gone("pods", "replicasets.apps", "deployments.apps"))
 
 
 async def a_statefulset(cluster):
-    await _post(cluster, "/apis/storage.k8s.io/v1/storageclasses", STORAGE_CLASS)
+    await post(cluster, "/apis/storage.k8s.io/v1/storageclasses", STORAGE_CLASS)
     claim = claim_template()
     claim["spec"]["storageClassName"] = "quick"
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
     body = statefulset(volumeClaimTemplates=[claim], persistentVolumeClaimRetentionPolicy=policy)
-    await _post(cluster, f"{APPS}/statefulsets", body)
+    await post(cluster, f"{APPS}/statefulsets", body)
     await cluster.until(_is_set_up(3))
-    await _patch(cluster, f"{APPS}/statefulsets/web", {"spec": {"template": template("a:2")}})
+    await patch(cluster, f"{APPS}/statefulsets/web", {"spec": {"template": template("a:2")}})
     await cluster.until(_is_set_up(3))
-    await _patch(cluster, f"{APPS}/statefulsets/web", {"spec": {"replicas": 1}})
+    await patch(cluster, f"{APPS}/statefulsets/web", {"spec": {"replicas": 1}})
     await cluster.until(_is_set_up(1))
     await cluster.until(lambda census: len(census.all("persistentvolumes")) == 1)
-    await _delete(cluster, f"{APPS}/statefulsets/web")
-    await cluster.until(_is_gone("pods", "persistentvolumeclaims", "persistentvolumes"))
+    await delete(cluster, f"{APPS}/statefulsets/web")
+    await cluster.until(is_gone("pods", "persistentvolumeclaims", "persistentvolumes"))
 
 
 async def a_namespace(cluster):
-    await _post(cluster, "/api/v1/namespaces", {"metadata": {"name": "team"}})
+    await post(cluster, "/api/v1/namespaces", {"metadata": {"name": "team"}})
     await cluster.until(lambda census: len(census.all("serviceaccounts")) == len(census.all("namespaces")))
     for path, body in (
         ("/api/v1/namespaces/team/services", SERVICE),
         ("/apis/apps/v1/namespaces/team/deployments", deployment()),
         ("/apis/apps/v1/namespaces/team/statefulsets", statefulset(replicas=1)),
     ):
-        await _post(cluster, path, {**body, "metadata": {"name": body["metadata"]["name"]}})
+        await post(cluster, path, {**body, "metadata": {"name": body["metadata"]["name"]}})
     await cluster.until(lambda census: _is_deployed(3)(census) and _is_set_up(1)(census))
-    await _delete(cluster, "/api/v1/namespaces/team")
+    await delete(cluster, "/api/v1/namespaces/team")
     await cluster.until(lambda census: census.one("namespaces", "team") is None)
 
 
 async def a_node_that_dies_and_comes_back(cluster):
-    await _post(cluster, f"{CORE}/services", SERVICE)
-    await _post(cluster, f"{APPS}/deployments", deployment())
+    await post(cluster, f"{CORE}/services", SERVICE)
+    await post(cluster, f"{APPS}/deployments", deployment())
     await cluster.until(_is_deployed(3))
     await cluster.until(_is_served_by(3))
-    await _patch(cluster, "/api/v1/nodes/node-1", {"metadata": {"annotations": {SILENCE: "true"}}})
+    await patch(cluster, "/api/v1/nodes/node-1", {"metadata": {"annotations": {SILENCE: "true"}}})
     await cluster.until(
         lambda census: any("deletionTimestamp" in it["metadata"] for it in census.all("pods"))
     )
     await cluster.until(_has_available(3))
-    await _patch(cluster, "/api/v1/nodes/node-1", {"metadata": {"annotations": {SILENCE: None}}})
+    await patch(cluster, "/api/v1/nodes/node-1", {"metadata": {"annotations": {SILENCE: None}}})
     await cluster.until(lambda census: len(census.all("pods")) == 3)
     await cluster.until(_is_deployed(3))
 
@@ -96,7 +96,7 @@ def _is_deployed(replicas):
         found = census.one("deployments.apps", "web")
         status = found.get("status") or {}
         counts = [status.get(field) for field in ("replicas", "availableReplicas", "updatedReplicas")]
-        return _is_observed(found) and counts == [replicas] * 3 and not status.get("terminatingReplicas")
+        return is_observed(found) and counts == [replicas] * 3 and not status.get("terminatingReplicas")
 
     return is_deployed
 
@@ -114,7 +114,7 @@ def _is_set_up(replicas):
         status = found.get("status") or {}
         counts = [status.get(field) for field in ("replicas", "availableReplicas", "updatedReplicas")]
         return (
-            _is_observed(found)
+            is_observed(found)
             and counts == [replicas] * 3
             and status["currentRevision"] == status["updateRevision"]
         )
@@ -122,7 +122,7 @@ def _is_set_up(replicas):
     return is_set_up
 
 
-def _is_observed(found):
+def is_observed(found):
     return (found.get("status") or {}).get("observedGeneration") == found["metadata"]["generation"]
 
 
@@ -135,27 +135,27 @@ def _is_served_by(pods):
     return is_served
 
 
-def _is_gone(*resources):
-    def is_gone(census):
+def is_gone(*resources):
+    def all_are_gone(census):
         return not any(census.all(resource) for resource in resources)
 
-    return is_gone
+    return all_are_gone
 
 
 # --- what is done
 
 
-async def _post(cluster, path, body):
+async def post(cluster, path, body):
     answer = await cluster.server.post(path, body)
     assert answer.status == 201, answer.data
 
 
-async def _patch(cluster, path, body):
+async def patch(cluster, path, body):
     answer = await cluster.server.patch(path, body, kind="merge-patch+json")
     assert answer.status == 200, answer.data
 
 
-async def _delete(cluster, path, **options):
+async def delete(cluster, path, **options):
     answer = await cluster.server.delete(path, {"propagationPolicy": "Background", **options})
     assert answer.status in (200, 202), answer.data
 

@@ -121,9 +121,9 @@ class Cluster:
 
 
 @contextlib.asynccontextmanager
-async def cluster_of(disturbance_of):
+async def cluster_of(disturbance_of, *, settings=None):
     clock = SteppedClock()
-    async with running(clock=clock) as server:
+    async with running(clock=clock, settings=settings) as server:
         for name in ("kube-system", "kube-node-lease"):
             await server.post("/api/v1/namespaces", {"metadata": {"name": name}})
         cluster = Cluster(server, clock, disturbance_of(clock, server))
