@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import initialize, rule
 
 from apimachinery import meta
 from controller_manager.controllers.advancedstatefulset.controller import view
@@ -12,6 +12,7 @@ from controller_manager.runtime.actions import Create, Delete, Patch
 from controller_manager.workloads.inplace import lifecycle, update
 from controller_manager.workloads.podview import PodView
 from tests.support.advancedsets import AdvancedSets, template
+from tests.support.lives import NumberedSetLife
 from tests.support.statefulsets import WEB, claim_template
 
 RESERVED = st.lists(st.sampled_from([0, 1, 2, 4, "1-2", "3-4", "0-0"]), max_size=2)
@@ -54,22 +55,16 @@ def specs(draw):
     }
 
 
-class Life(RuleBasedStateMachine):
-    """The controller is asked at any moment, and every plan is checked before it is carried out."""
-
+class Life(NumberedSetLife):
     @initialize(spec=specs())
     def begin(self, spec):
         self.sets = AdvancedSets(**spec)
 
-    @rule()
-    def decide(self):
+    def check(self):
         check(self.sets)
-        _, error = self.sets.reconcile(WEB)
-        assert error is None
 
-    @rule(replicas=st.integers(0, 4))
-    def scale(self, replicas):
-        self.sets.scale(replicas)
+    def end(self):
+        end(self.sets)
 
     @rule(reserved=RESERVED)
     def reserve(self, reserved):
@@ -85,31 +80,9 @@ class Life(RuleBasedStateMachine):
             self.sets.run(at, ready=ready, phase=phase)
 
     @rule(at=ORDINALS)
-    def lose(self, at):
-        if self.sets.pod(at) is not None:
-            self.sets.remove_pod(at)
-
-    @rule(at=ORDINALS)
     def specify(self, at):
         if self.sets.pod(at) is not None:
             self.sets.specify(at)
-
-    @rule(rounds=st.integers(1, 8))
-    def prosper(self, rounds):
-        for _ in range(rounds):
-            self.decide()
-            self.sets.run_all()
-
-    @rule()
-    def finish(self):
-        self.sets.finish()
-
-    @rule()
-    def wait(self):
-        self.sets.clock.advance(5)
-
-    def teardown(self):
-        end(self.sets)
 
 
 def check(sets):

@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 from apimachinery import meta
 from controller_manager.controllers.cloneset.diffs import Tally, diffs
@@ -12,6 +12,7 @@ from controller_manager.runtime.actions import Create, Delete
 from controller_manager.workloads.inplace.update import is_in_service
 from controller_manager.workloads.podview import PodView
 from tests.support.clonesets import WEB, Clones, claim_template
+from tests.support.lives import SetLife
 
 AMOUNTS = st.sampled_from([0, 1, 2, "30%", "50%", "100%"])
 TYPES = st.sampled_from(["ReCreate", "InPlaceIfPossible"])
@@ -46,23 +47,17 @@ def specs(draw):
     }
 
 
-class Life(RuleBasedStateMachine):
-    """The controller is asked at any moment, and every plan is checked before it is carried out."""
-
+class Life(SetLife):
     @initialize(spec=specs())
     def begin(self, spec):
-        self.clones = Clones(**spec)
+        self.sets = self.clones = Clones(**spec)
         self.seen = set()
 
-    @rule()
-    def decide(self):
+    def check(self):
         check(self.clones, self.seen)
-        self.clones.round()
-        assert self.clones.error is None
 
-    @rule(replicas=st.integers(0, 5))
-    def scale(self, replicas):
-        self.clones.scale(replicas)
+    def end(self):
+        end(self.clones)
 
     @rule(image=IMAGES, grace=st.sampled_from([30, 31]))
     def roll(self, image, grace):
@@ -92,27 +87,10 @@ class Life(RuleBasedStateMachine):
         for name in self.clones.pod_names[at : at + 1]:
             self.clones.lose(name)
 
-    @rule()
-    def run_all(self):
-        self.clones.run_all()
-
-    @rule(rounds=st.integers(1, 12))
-    def prosper(self, rounds):
-        for _ in range(rounds):
-            self.decide()
-            self.clones.run_all()
-
-    @rule()
-    def wait(self):
-        self.clones.clock.advance(5)
-
     @invariant()
     def every_pod_has_its_claims(self):
         if self.clones.set["spec"]["volumeClaimTemplates"]:
             assert {f"data-{name}" for name in self.clones.pod_names} <= {*self.clones.claims}
-
-    def teardown(self):
-        end(self.clones)
 
 
 def check(clones, seen):

@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 from apimachinery import meta
 from controller_manager.kinds import PODS, STATEFUL_SETS
@@ -10,6 +10,7 @@ from controller_manager.runtime.actions import NOTHING, Create, Delete
 from controller_manager.workloads.podview import PodView
 from controller_manager.workloads.stateful.scene import by_ordinal
 from controller_manager.workloads.stateful.setview import SetView
+from tests.support.lives import NumberedSetLife
 from tests.support.statefulsets import WEB, Sets, claim_template
 
 LIMITS = st.sampled_from([None, 1, 2, "50%"])
@@ -34,22 +35,16 @@ def specs(draw):
     }
 
 
-class Life(RuleBasedStateMachine):
-    """The controller is asked at any moment, and every plan is checked before it is carried out."""
-
+class Life(NumberedSetLife):
     @initialize(spec=specs())
     def begin(self, spec):
         self.sets = Sets(**spec)
 
-    @rule()
-    def decide(self):
+    def check(self):
         check(self.sets)
-        _, error = self.sets.reconcile(WEB)
-        assert error is None
 
-    @rule(replicas=st.integers(0, 4))
-    def scale(self, replicas):
-        self.sets.scale(replicas)
+    def end(self):
+        end(self.sets)
 
     @rule(image=st.sampled_from(["a:1", "a:2", "a:3"]))
     def roll(self, image):
@@ -66,37 +61,11 @@ class Life(RuleBasedStateMachine):
         if self.sets.pod(at) is not None:
             self.sets.run(at, ready=ready and phase == "Running", phase=phase)
 
-    @rule(at=st.integers(0, 6))
-    def lose(self, at):
-        if self.sets.pod(at) is not None:
-            self.sets.remove_pod(at)
-
-    @rule()
-    def finish(self):
-        self.sets.finish()
-
-    @rule()
-    def run_all(self):
-        self.sets.run_all()
-
-    @rule(rounds=st.integers(1, 12))
-    def prosper(self, rounds):
-        for _ in range(rounds):
-            self.decide()
-            self.sets.run_all()
-
-    @rule()
-    def wait(self):
-        self.sets.clock.advance(5)
-
     @invariant()
     def pods_have_names_of_the_set(self):
         view = SetView.of(STATEFUL_SETS, self.sets.set)
         slots, condemned = by_ordinal(view, map(PodView.of, self.sets.all(PODS)))
         assert len(self.sets.pods) == len([it for it in slots if it.pod]) + len(condemned)
-
-    def teardown(self):
-        end(self.sets)
 
 
 def check(sets):
