@@ -6,7 +6,6 @@ from typing import Final
 
 from apimachinery.clock import Clock
 from controller_manager.runtime.client import Client
-from controller_manager.runtime.connect import Connection, connected
 from controller_manager.runtime.kubeconfig import Access
 
 AGENT: Final = "mockube"
@@ -15,5 +14,7 @@ AGENT: Final = "mockube"
 @asynccontextmanager
 async def speaking(access: Access, clock: Clock) -> AsyncIterator[Client]:
     """A client, whose connections are closed at the end."""
+    from controller_manager.runtime.connect import Connection, connected  # noqa: PLC0415 - HTTP is for who speaks it
+
     async with connected(Connection(access=access, clock=clock, agent=AGENT)) as client:
         yield client

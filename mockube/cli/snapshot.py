@@ -4,16 +4,10 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from apimachinery.clock import RealClock
 from apimachinery.flags import flags_of
-from apiserver.config.command_line import store_problem
 from apiserver.config.settings import Store
-from apiserver.storage.snapshots import opened_snapshot
-from mockube.cli.meant import add_server, server_of, told
+from mockube.cli.meant import add_server, told
 from mockube.cli.parsing import Parser
-from mockube.failure import Misused
-from mockube.snapshots.files import write
-from mockube.snapshots.places import Etcd, Folder, Running, SnapshotPlace
 
 STORE_FLAGS = ("data_dir", "etcd_servers", "etcd_prefix", "etcd_cafile", "etcd_certfile", "etcd_keyfile")
 """The API server's own, for stores that are reached without one."""
@@ -31,21 +25,11 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from mockube.cli.snapshotting import WORK  # noqa: PLC0415 - it brings every kind of store along
+
     with told():
-        asyncio.run((_save if options.action == "save" else _restore)(options))
+        asyncio.run(WORK[options.action](options))
     return 0
-
-
-async def _save(options: argparse.Namespace) -> None:
-    saved = await write(options.file, _place(options).pieces())
-    print(f"{options.file}: {saved.count} objects at revision {saved.opening.revision}")
-
-
-async def _restore(options: argparse.Namespace) -> None:
-    place = _place(options)
-    async with opened_snapshot(options.file) as found:
-        await place.put(found, replace=options.replace)
-        print(f"{options.file}: {found.count} objects restored")
 
 
 def _add_store(parser: Parser) -> None:
@@ -60,18 +44,3 @@ def _add_store(parser: Parser) -> None:
             metavar=flag.metavar or name.rpartition("_")[2].upper(),
             help=flag.help,
         )
-
-
-def _place(options: argparse.Namespace) -> SnapshotPlace:
-    given = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
-    store, clock = Store(**given), RealClock()
-    if problem := store_problem(store):
-        raise Misused(problem)
-    if given and not (store.data_dir or store.etcd_servers):
-        flag = next(iter(given)).replace("_", "-")
-        raise Misused(f"--{flag} says nothing by itself: --data-dir or --etcd-servers must be there as well")
-    if store.etcd_servers:
-        return Etcd(settings=store, clock=clock)
-    if store.data_dir is not None:
-        return Folder(path=store.data_dir, prefix=store.etcd_prefix, clock=clock)
-    return Running(access=server_of(options), clock=clock)

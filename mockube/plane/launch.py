@@ -57,12 +57,12 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
     )
 
 
-def throwaway(folder: Path, *, nodes: int = NODES, packs: str = KRUISE, flags: Sequence[str] = ()) -> Launch:
+def throwaway(folder: Path, *, nodes: int, packs: str) -> Launch:
     """All that is written goes to the folder; the port is a free one."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
         logs=folder,
         nodes=nodes,
         packs=packs,
-        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates"), *flags),
+        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates")),
     )

@@ -130,7 +130,7 @@ async def test_a_server_that_leaves_ends_all_and_has_failed(told):
 
 
 async def test_a_manager_that_does_not_know_its_flags_ends_all(told):
-    run = Run(told, manager=["misunderstands"])
+    run = Run(told, manager=["waits", "misunderstands"])
     assert await run() == 2
     assert run.plane.failed.name == "manager"
     assert told.words[-1] == "server ends"

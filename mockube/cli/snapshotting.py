@@ -1,0 +1,48 @@
+"""What `mockube snapshot` does with what its flags say: to a running cluster, a folder or an etcd."""
+
+import argparse
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Final
+
+from apimachinery.clock import RealClock
+from apiserver.config.command_line import store_problem
+from apiserver.config.settings import Store
+from apiserver.storage.snapshots import opened_snapshot
+from mockube.cli.meant import server_of
+from mockube.cli.snapshot import STORE_FLAGS
+from mockube.failure import Misused
+from mockube.snapshots.files import write
+from mockube.snapshots.places import Etcd, Folder, Running, SnapshotPlace
+
+
+async def save(options: argparse.Namespace) -> None:
+    saved = await write(options.file, _place(options).pieces())
+    print(f"{options.file}: {saved.count} objects at revision {saved.opening.revision}")
+
+
+async def restore(options: argparse.Namespace) -> None:
+    place = _place(options)
+    async with opened_snapshot(options.file) as found:
+        await place.put(found, replace=options.replace)
+        print(f"{options.file}: {found.count} objects restored")
+
+
+def _place(options: argparse.Namespace) -> SnapshotPlace:
+    given = {name: getattr(options, name) for name in STORE_FLAGS if getattr(options, name)}
+    store, clock = Store(**given), RealClock()
+    if problem := store_problem(store):
+        raise Misused(problem)
+    if given and not (store.data_dir or store.etcd_servers):
+        flag = next(iter(given)).replace("_", "-")
+        raise Misused(f"--{flag} says nothing by itself: --data-dir or --etcd-servers must be there as well")
+    if store.etcd_servers:
+        return Etcd(settings=store, clock=clock)
+    if store.data_dir is not None:
+        return Folder(path=store.data_dir, prefix=store.etcd_prefix, clock=clock)
+    return Running(access=server_of(options), clock=clock)
+
+
+WORK: Final[Mapping[str, Callable[[argparse.Namespace], Coroutine[None, None, None]]]] = {
+    "save": save,
+    "restore": restore,
+}
