@@ -7,10 +7,12 @@ import pytest
 from apimachinery.clock import SteppedClock
 from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
 from tests.support.apiserver import running
+from tests.support.definitions import GROUP, WIDGETS, define, definition
 from tests.support.running_manager import running_manager
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
+KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
 
 
 @pytest.fixture
@@ -160,6 +162,19 @@ async def test_what_was_left_while_nobody_watched():
         manager = await stack.enter_async_context(running_manager(server, clock, engines=[GARBAGE_COLLECTOR]))
         story = Story(server, manager)
         assert await story.names() == []
+
+
+async def test_dependents_of_a_kind_that_was_just_defined_go_with_it(cluster):
+    """No time passes here, so nobody waits until the server is asked for new kinds anyway."""
+    await define(cluster.server, definition())
+    await cluster.manager.settle()
+    widget = (await cluster.server.post(WIDGETS, {"metadata": {"name": "owner"}} | KIND)).body
+    await cluster.manager.settle()
+    reference = KIND | {"name": "owner", "uid": widget["metadata"]["uid"]}
+    await cluster.server.post(MAPS, {"metadata": {"name": "child", "ownerReferences": [reference]}})
+    await cluster.manager.settle()
+    await cluster.delete("owner", collection=WIDGETS)
+    assert await cluster.names() == []
 
 
 async def test_quiet_when_nothing_happens(cluster):

@@ -24,6 +24,7 @@ from controller_manager.engines.garbage.references import (
     without_finalizer_patch,
 )
 from controller_manager.engines.garbage.verdict import Disown, Keep, Remove, Standing, judge, unblocked_owners
+from controller_manager.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from controller_manager.runtime.caches import Change
 from controller_manager.runtime.discovery import discover
 from controller_manager.runtime.engine import Context, Engine
@@ -33,7 +34,8 @@ from controller_manager.runtime.worker import Loop
 
 LOG: Final = logging.getLogger(__name__)
 REFRESH: Final = timedelta(seconds=30)
-"""How often the server is asked for kinds that are new."""
+"""How often the server is asked for kinds that are new, besides when one is defined."""
+_KINDS: Final = Key("", "kinds")
 
 
 class Collector:
@@ -58,7 +60,7 @@ class Collector:
         )
 
     async def run(self) -> None:
-        self._discovery.add(Key("", "kinds"))
+        self._discovery.add(_KINDS)
         await together(
             discovery=self._discovery.run(), deletions=self._deletions.run(), orphans=self._orphans.run()
         )
@@ -67,7 +69,10 @@ class Collector:
 
     async def _discover(self, _: Key) -> timedelta:
         for resource in self._kinds.learn(await discover(self._client)):
-            self._informers.of(resource).add_handler(partial(self._changed, resource))
+            informer = self._informers.of(resource)
+            informer.add_handler(partial(self._changed, resource))
+            if resource is CUSTOM_RESOURCE_DEFINITIONS:
+                informer.add_handler(lambda _: self._discovery.add(_KINDS))
         return REFRESH
 
     def _changed(self, resource: Resource[Any], change: Change) -> None:
