@@ -4,13 +4,14 @@ What fails is told, and the rest goes on. What is there already is left as it is
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from apimachinery import conditions, meta
 from apimachinery.clock import Clock
+from apimachinery.groups import GroupKind
 from apimachinery.status import AlreadyExists, ApiError, Invalid, NotFound
 from controller_manager.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
 from controller_manager.runtime.client import Client
@@ -43,6 +44,9 @@ class Outcome(StrEnum):
     EXISTS = "exists"
     SKIPPED = "skipped"
     FAILED = "failed"
+
+
+MADE: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,7 +97,7 @@ class Importer:
             if any(kind_of(items[at].tree) == DEFINITION for at in wave):
                 await self._await_definitions([items[at] for at in wave])
         if not self.wishes.dry_run:
-            await self._each(self._say_owners, [one for one in items if meta.owner_references(one.tree)])
+            await self._say_owners(items)
         for item in items:
             self.tell(item)
 
@@ -180,22 +184,36 @@ class Importer:
             return Outcome.CREATED
         return Outcome.REPLACED if self.wishes.replace else Outcome.EXISTS
 
-    async def _say_owners(self, item: Item) -> None:
-        """A controller that has found what is its own has said so already, and the same."""
-        if item.outcome not in {Outcome.CREATED, Outcome.REPLACED}:
-            return
-        references, absent = await self._owners.references(item.tree, self._kinds)
-        if absent:
-            item.why = f"without its owner, which is not here: {', '.join(absent)}"
-        if references:
-            resource = self._kinds.resource_of(item.tree)
-            body = {"metadata": {"ownerReferences": references}}
-            await self.client.patch(resource, Key.of(item.tree), body)
+    async def _say_owners(self, items: Sequence[Item]) -> None:
+        """Of those that were made. A controller that has found what is its own has said so already, and the same."""
+        made = [one for one in items if meta.owner_references(one.tree) and one.outcome in MADE]
+        there = await self._owned({kind_of(one.tree): one.tree for one in made}.values())
+
+        async def say(item: Item) -> None:
+            tree, kinds = item.tree, self._kinds
+            references, absent = await self._owners.references(tree, kinds)
+            if absent:
+                item.why = f"without its owner, which is not here: {', '.join(absent)}"
+            if {one["uid"] for one in references} != there.get((kind_of(tree), Key.of(tree)), set()):
+                body = {"metadata": {"ownerReferences": references}}
+                await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
+
+        await self._each(say, made)
+
+    async def _owned(self, samples: Iterable[Tree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
+        """The uids of owners that objects have by now, those of each sample's kind."""
+        found = {}
+        for sample in samples:
+            resource = replace(self._kinds.resource_of(sample), metadata_only=True)
+            for one in (await self.client.list(resource)).items:
+                uids = {reference["uid"] for reference in meta.owner_references(one)}
+                found[kind_of(sample), Key.of(one)] = uids
+        return found
 
     async def _await_definitions(self, items: Sequence[Item]) -> None:
         """Until what they define can be made."""
         for item in items:
-            if item.outcome in {Outcome.CREATED, Outcome.REPLACED}:
+            if item.outcome in MADE:
                 await self._await_established(item)
         self._kinds = await kinds_of(self.client)
 

@@ -1,0 +1,82 @@
+"""`mockube import`: a line for each object, a summary, and an exit code that says whether all of it came in."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.cli.main import main
+from tests.support.process import ApiServerProcess
+
+DUMP = """\
+apiVersion: v1
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: a, namespace: shop, uid: u, resourceVersion: "7"}
+  data: {k: v}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: "No", namespace: shop}
+kind: List
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b}
+---
+nothing
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with ApiServerProcess(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture
+def imported(capsys, server):
+    """Runs the command: its exit code and what it printed."""
+
+    def run(*arguments):
+        code = main(["import", "--kubeconfig", str(server.kubeconfig), *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines(), printed.err.splitlines()
+
+    return run
+
+
+@pytest.mark.slow
+def test_what_comes_in_is_told_line_by_line_and_the_rest_with_its_place(tmp_path, imported):
+    file = tmp_path / "dump.yaml"
+    file.write_text(DUMP)
+    code, out, err = imported(file, "--dry-run")
+    assert (code, out[-1]) == (1, "4 created, 1 failed (dry run)")
+    code, out, err = imported(file)
+    assert code == 1
+    assert out == [
+        "configmap/a created",
+        "configmap/b created",
+        "namespace/shop created",
+        "3 created, 2 failed",
+    ]
+    assert err[0] == f"mockube: {file}: document 3: is no object: apiVersion or kind is missing"
+    assert err[1].startswith(f'mockube: {file}: document 1, item 2: configmap/No: ConfigMap "No" is invalid')
+    assert imported(file)[1] == ["configmap/a exists", "configmap/b exists", "2 exists, 2 failed"]
+
+
+@pytest.mark.slow
+def test_standard_input_can_be_imported_into_another_namespace(imported, monkeypatch):
+    text = b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "gone"}}'
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+    assert imported("-", "--namespace", "here") == (
+        0,
+        ["configmap/a created", "namespace/here created", "2 created"],
+        [],
+    )
+
+
+def test_a_file_that_is_not_there_is_named(imported, tmp_path):
+    code, out, err = imported(tmp_path / "no.yaml")
+    assert (code, out, len(err)) == (1, [], 1)
+    assert "no.yaml: No such file" in err[0]

@@ -1,0 +1,117 @@
+"""What is left out of an object that another cluster has filled in."""
+
+import pytest
+
+from mockube.importing.cleaning import cleaned, status_of, without_assigned
+from mockube.importing.needless import needless
+
+
+def thing(api_version, kind, *, metadata=None, **more):
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", **(metadata or {})}, **more}
+
+
+def test_what_a_server_says_of_an_object_is_left_out():
+    said = {
+        "uid": "u",
+        "resourceVersion": "1",
+        "generation": 3,
+        "creationTimestamp": "t",
+        "managedFields": [{}],
+        "ownerReferences": [{}],
+        "selfLink": "s",
+    }
+    kept = {"labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["e/f"], "generateName": "a-"}
+    tree = thing("v1", "ConfigMap", metadata=said | kept, data={"k": "v"})
+    assert cleaned(tree, ()) == thing("v1", "ConfigMap", metadata=kept, data={"k": "v"})
+
+
+def test_a_pod_stays_on_a_node_that_will_be_there():
+    pod = thing("v1", "Pod", spec={"nodeName": "n", "ephemeralContainers": [{}]}, status={"phase": "Running"})
+    assert cleaned(pod, {"n"})["spec"] == {"nodeName": "n"}
+    assert status_of(pod, {"n"}) == {"phase": "Running"}
+    assert cleaned(pod, ())["spec"] == {}
+    assert status_of(pod, ()) is None
+
+
+def test_a_node_is_simulated():
+    assert cleaned(thing("v1", "Node"), ())["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
+
+
+def test_a_volume_and_its_claim_find_each_other_anew():
+    volume = thing(
+        "v1",
+        "PersistentVolume",
+        spec={"claimRef": {"name": "c", "namespace": "d", "uid": "u", "resourceVersion": "1"}},
+    )
+    assert cleaned(volume, ())["spec"] == {"claimRef": {"name": "c", "namespace": "d"}}
+    annotations = {"pv.kubernetes.io/bind-completed": "yes", "mine": "x"}
+    claim = thing(
+        "v1", "PersistentVolumeClaim", metadata={"annotations": annotations}, spec={"volumeName": "v"}
+    )
+    assert cleaned(claim, ()) == thing(
+        "v1", "PersistentVolumeClaim", metadata={"annotations": {"mine": "x"}}, spec={"volumeName": "v"}
+    )
+
+
+def test_the_selector_of_a_job_is_given_anew_unless_it_is_its_own():
+    labels = {"batch.kubernetes.io/controller-uid": "u", "controller-uid": "u", "job-name": "a", "mine": "x"}
+    spec = {
+        "selector": {"matchLabels": {"controller-uid": "u"}},
+        "template": {"metadata": {"labels": labels}},
+    }
+    job = thing("batch/v1", "Job", metadata={"labels": labels}, spec=spec)
+    assert cleaned(job, ()) == thing(
+        "batch/v1",
+        "Job",
+        metadata={"labels": {"mine": "x"}},
+        spec={"template": {"metadata": {"labels": {"mine": "x"}}}},
+    )
+    own = thing("batch/v1", "Job", metadata={"labels": labels}, spec=spec | {"manualSelector": True})
+    assert cleaned(own, ()) == own
+
+
+def test_what_a_service_was_given_can_be_given_anew():
+    spec = {"clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"], "ports": [{"port": 80, "nodePort": 30000}]}
+    assert without_assigned(thing("v1", "Service", spec=spec))["spec"] == {"ports": [{"port": 80}]}
+    assert without_assigned(thing("v1", "Pod", spec={})) is None
+
+
+@pytest.mark.parametrize(
+    ("tree", "why"),
+    [
+        pytest.param(
+            thing("v1", "Pod", metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"}),
+            "it was being deleted",
+            id="deleted",
+        ),
+        pytest.param(
+            thing("v1", "Service", metadata={"name": "kubernetes", "namespace": "default"}),
+            "the server has its own",
+            id="the server's service",
+        ),
+        pytest.param(
+            thing("coordination.k8s.io/v1", "Lease", metadata={"namespace": "kube-system"}),
+            "it belongs to a process that runs elsewhere",
+            id="a leader's lease",
+        ),
+        pytest.param(
+            thing("v1", "ConfigMap", metadata={"name": "kube-root-ca.crt", "namespace": "x"}),
+            "a controller makes it anew",
+            id="the root CA",
+        ),
+        pytest.param(
+            thing(
+                "discovery.k8s.io/v1",
+                "EndpointSlice",
+                metadata={
+                    "labels": {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
+                },
+            ),
+            "a controller makes it anew",
+            id="a slice",
+        ),
+        pytest.param(thing("v1", "Service", metadata={"namespace": "default"}), "", id="anything else"),
+    ],
+)
+def test_why_an_object_is_not_made(tree, why):
+    assert needless(tree) == why

@@ -1,0 +1,102 @@
+"""What is found in a file, where, and what is told of what cannot be read."""
+
+import orjson
+import pytest
+
+from apiserver.wire import yaml_codec
+from mockube.importing.documents import Unreadable, read
+
+LIST = b"""apiVersion: v1
+items:
+- apiVersion: v1
+  data:
+    text: |
+      - a
+      kind: b
+
+      c
+  kind: ConfigMap
+  metadata:
+    name: a
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: b}
+kind: List
+metadata:
+  resourceVersion: ""
+"""
+
+
+def found(data, file="f"):
+    return [
+        (str(one.origin), one.problem if isinstance(one, Unreadable) else one.tree)
+        for one in read(data, file)
+    ]
+
+
+def config_map(name, **more):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **more}
+
+
+def text_of(tree):
+    return yaml_codec.dump(tree)
+
+
+def test_a_list_as_kubectl_prints_it():
+    assert found(LIST) == [
+        ("f: document 1, item 1", config_map("a", data={"text": "- a\nkind: b\n\nc\n"})),
+        ("f: document 1, item 2", config_map("b")),
+    ]
+
+
+def test_it_says_the_same_however_it_is_written():
+    trees = [config_map("a", data={"k": "v"}), config_map("b")]
+    whole = {"apiVersion": "v1", "kind": "List", "items": trees}
+    as_yaml = text_of(whole)
+    indented = b"kind: List\nitems:\n  - " + b"  - ".join(
+        text_of(tree).replace(b"\n", b"\n    ").rstrip() + b"\n" for tree in trees
+    )
+    as_json = orjson.dumps(whole)
+    for text in (as_yaml, indented, as_yaml.replace(b"\n", b"\r\n"), as_json):
+        assert [tree for _, tree in found(text)] == trees
+    flow = b"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}"
+    assert [tree for _, tree in found(flow)] == [config_map("a")]
+
+
+def test_several_documents_are_counted_without_empty_ones():
+    data = b"---\n# nothing\n---\n" + text_of(config_map("a")) + b"---  # next\n" + text_of(config_map("b"))
+    assert [origin for origin, _ in found(data)] == ["f: document 1", "f: document 2"]
+
+
+def test_a_list_of_one_kind_names_its_items():
+    data = b'{"apiVersion": "v1", "kind": "ConfigMapList", "items": [{"metadata": {"name": "a"}}]}'
+    assert found(data) == [("f: document 1, item 1", config_map("a"))]
+
+
+def test_dates_are_texts():
+    data = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}\n"
+    assert found(data)[0][1]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        pytest.param(b"a: [", "did not find expected node content", id="no YAML"),
+        pytest.param(b"just words", "is no object: apiVersion or kind is missing", id="no object"),
+        pytest.param(b"kind: Pod", "is no object: apiVersion or kind is missing", id="no version"),
+        pytest.param(b"apiVersion: v1\nkind: Pod", "Pod has no name", id="no name"),
+        pytest.param(b'{"kind": "Pod",', "expected", id="no JSON"),
+    ],
+)
+def test_what_cannot_be_read_does_not_keep_the_rest_away(data, problem):
+    (origin, told), (_, tree) = found(data + b"\n---\n" + text_of(config_map("a")))
+    assert (origin, problem in told) == ("f: document 1", True)
+    assert tree == config_map("a")
+
+
+def test_one_bad_item_does_not_keep_the_others_away():
+    data = LIST.replace(b"  kind: ConfigMap\n  metadata: {name: b}", b"  kind: [")
+    assert [(origin, isinstance(tree, str)) for origin, tree in found(data)] == [
+        ("f: document 1, item 1", False),
+        ("f: document 1, item 2", True),
+    ]

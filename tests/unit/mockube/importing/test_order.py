@@ -1,0 +1,47 @@
+"""In which waves objects are made."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockube.importing.order import waves
+
+
+def thing(kind, name, *owners, api_version="v1"):
+    references = [{"kind": "X", "name": owner, "uid": owner} for owner in owners]
+    metadata = {"name": name, "uid": name, "ownerReferences": references}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def names(trees):
+    return [{trees[at]["metadata"]["name"] for at in wave} for wave in waves(trees)]
+
+
+def test_what_is_owned_comes_before_its_owner():
+    trees = [
+        thing("Deployment", "web", api_version="apps/v1"),
+        thing("ReplicaSet", "web-1", "web", api_version="apps/v1"),
+        thing("Pod", "web-1-a", "web-1"),
+        thing("Pod", "alone"),
+        thing("Pod", "of nobody here", "elsewhere"),
+    ]
+    assert names(trees) == [{"web-1-a", "alone", "of nobody here"}, {"web-1"}, {"web"}]
+
+
+def test_what_others_need_comes_first_and_what_has_a_say_in_the_rest_last():
+    trees = [
+        thing("ValidatingWebhookConfiguration", "hook", api_version="admissionregistration.k8s.io/v1"),
+        thing("Widget", "w", api_version="example.com/v1"),
+        thing("PersistentVolumeClaim", "claim"),
+        thing("PersistentVolume", "volume"),
+        thing("ServiceAccount", "account"),
+        thing("CustomResourceDefinition", "widgets", api_version="apiextensions.k8s.io/v1"),
+        thing("Namespace", "ns"),
+    ]
+    assert names(trees) == [{"ns"}, {"widgets"}, {"account"}, {"volume"}, {"claim"}, {"w"}, {"hook"}]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=10))
+def test_every_object_is_made_once_whoever_owns_whom(owners):
+    trees = [thing("Pod", str(at), *map(str, of)) for at, of in enumerate(owners)]
+    made = [at for wave in waves(trees) for at in wave]
+    assert sorted(made) == list(range(len(trees)))
