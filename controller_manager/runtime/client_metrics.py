@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from controller_manager.runtime.metrics import Durations
+from controller_manager.runtime.histograms import Durations
 
 BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Seconds; upstream's."""

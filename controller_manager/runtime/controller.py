@@ -40,6 +40,8 @@ class Controller:
     workers: int
     speaks_as: str = ""
     """Who its Events say they are from, where that is not its service account."""
+    observed_as: str = ""
+    """The label of its reconciliations in controller-runtime's metrics, where its users know it by those."""
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""
     needs: tuple[Resource[Any], ...] = ()

@@ -1,11 +1,9 @@
-"""How queues, reconciliations and leadership are doing, under the names that client-go and its kin gave them.
+"""How queues and leadership are doing, under the names that client-go and its kin gave them.
 
 Counting is on the way of every key, so it is a few additions to plain numbers; the families that Prometheus reads are
 made of them when it asks.
 """
 
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
@@ -14,35 +12,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from apimachinery.clock import Clock
+from controller_manager.runtime.histograms import Durations
+from controller_manager.runtime.reconcile_metrics import ReconcileMetrics
 
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))
 """Seconds; upstream's."""
-
-SUCCESS: Final = "success"
-ERROR: Final = "error"
-AGAIN: Final = "requeue_after"
-
-
-class Durations:
-    """A histogram as plain numbers."""
-
-    __slots__ = ("_buckets", "_counts", "_total")
-
-    def __init__(self, buckets: Sequence[float]) -> None:
-        self._buckets = buckets
-        self._counts = [0] * (len(buckets) + 1)
-        self._total = 0.0
-
-    def observe(self, seconds: float) -> None:
-        self._counts[bisect_left(self._buckets, seconds)] += 1
-        self._total += seconds
-
-    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
-        cumulative, below = [], 0
-        for limit, count in zip((*map(str, self._buckets), "+Inf"), self._counts, strict=True):
-            below += count
-            cumulative.append((limit, float(below)))
-        family.add_metric(labels, cumulative, self._total)
 
 
 class OneQueue:
@@ -146,30 +120,6 @@ class QueueMetrics(Collector):
             yield histogram
 
 
-class ReconcileMetrics(Collector):
-    """How often each controller reconciled, and how that ended; the names are controller-runtime's."""
-
-    def __init__(self) -> None:
-        self._results: Counter[tuple[str, str]] = Counter()
-
-    def ended(self, controller: str, result: str) -> None:
-        self._results[controller, result] += 1
-
-    def collect(self) -> Iterable[Metric]:
-        total = CounterMetricFamily(
-            "controller_runtime_reconcile", "Reconciliations.", labels=["controller", "result"]
-        )
-        errors = CounterMetricFamily(
-            "controller_runtime_reconcile_errors", "Reconciliations that failed.", labels=["controller"]
-        )
-        for (controller, result), count in self._results.items():
-            total.add_metric([controller, result], count)
-            if result == ERROR:
-                errors.add_metric([controller], count)
-        yield total
-        yield errors
-
-
 class LeaderMetrics(Collector):
     """Whether this process is the one that works."""
 
@@ -193,6 +143,6 @@ class Metrics:
     def __init__(self, clock: Clock) -> None:
         self.registry = CollectorRegistry()
         self.queues = QueueMetrics(clock)
-        self.reconciles = ReconcileMetrics()
+        self.reconciles = ReconcileMetrics(clock)
         for collector in (self.queues, self.reconciles):
             self.registry.register(collector)

@@ -37,6 +37,7 @@ class Planning:
             workers=controller.workers,
             clock=context.clock,
             metrics=context.metrics,
+            runs=context.metrics.reconciles.of(controller.observed_as, controller.workers),
         )
         self._listen()
 

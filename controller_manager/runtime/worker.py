@@ -11,8 +11,9 @@ from datetime import timedelta
 from apimachinery.clock import Clock
 from apimachinery.status import ApiError, Conflict
 from controller_manager.runtime.delaying import DelayingQueue
-from controller_manager.runtime.metrics import AGAIN, ERROR, SUCCESS, Metrics
+from controller_manager.runtime.metrics import Metrics
 from controller_manager.runtime.ratelimit import RateLimiter
+from controller_manager.runtime.reconcile_metrics import AGAIN, ERROR, SUCCESS, UNOBSERVED, Runs
 from controller_manager.runtime.resource import Key
 from controller_manager.runtime.turn import turn
 from controller_manager.runtime.wire import NoAnswer
@@ -26,12 +27,19 @@ Reconcile = Callable[[Key], Awaitable[timedelta | None]]
 
 class Loop:
     def __init__(
-        self, name: str, reconcile: Reconcile, *, workers: int, clock: Clock, metrics: Metrics
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        workers: int,
+        clock: Clock,
+        metrics: Metrics,
+        runs: Runs = UNOBSERVED,
     ) -> None:
         self.name = name
         self._reconcile = reconcile
         self._workers = workers
-        self._results = metrics.reconciles
+        self._runs = runs
         self._numbers = metrics.queues.of(name)
         self._queue = WorkQueue[Key](self._numbers)
         self._delaying = DelayingQueue[Key](self._queue.add, clock)
@@ -65,23 +73,26 @@ class Loop:
             await turn()  # a thousand keys that need nothing shall not keep the lease from being renewed
 
     async def _handle(self, key: Key) -> None:
+        began, result = self._runs.began(), ERROR
         try:
             again_after = await self._reconcile(key)
+            result = AGAIN if again_after else SUCCESS
         except Exception as error:  # noqa: BLE001 - whatever goes wrong with one key is no reason to leave the others alone
             self._fail(key, error)
             return
+        finally:
+            self._runs.ended(began, result)
         self._limiter.forget(key)
-        self._results.ended(self.name, AGAIN if again_after else SUCCESS)
         if again_after is not None:
             self.add_after(key, again_after)
 
     def _fail(self, key: Key, error: Exception) -> None:
-        self._results.ended(self.name, ERROR)
         self._numbers.retries += 1
         if isinstance(error, Conflict):
             LOG.debug("%s: %s: somebody else was faster: %s", self.name, key, error)
         elif isinstance(error, ApiError | NoAnswer):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:
+            self._runs.panicked()
             LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
         self._delaying.add_after(key, self._limiter.when(key))

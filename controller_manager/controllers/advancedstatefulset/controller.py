@@ -69,6 +69,7 @@ ADVANCED_STATEFUL_SET: Final = Controller(
     queue="advancedstatefulset",
     service_account="",
     speaks_as="statefulset-controller",
+    observed_as="statefulset-controller",
     watches=keys.watches_of(ADVANCED_STATEFUL_SETS),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

@@ -177,6 +177,7 @@ CLONE_SET: Final = Controller(
     queue="cloneset",
     service_account="",
     speaks_as="cloneset-controller",
+    observed_as="cloneset-controller",
     needs=(CLONE_SETS,),
     watches=(
         Watch(resource=CLONE_SETS, keys=_of_set),

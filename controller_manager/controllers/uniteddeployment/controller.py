@@ -147,6 +147,7 @@ UNITED_DEPLOYMENT: Final = Controller(
     queue="uniteddeployment",
     service_account="",
     speaks_as="uniteddeployment-controller",
+    observed_as="uniteddeployment-controller",
     needs=tuple(
         resource
         for resource in (UNITED_DEPLOYMENTS, *(one.resource for one in ADAPTERS))

@@ -56,7 +56,8 @@ def work():
 
 @pytest.fixture
 async def loop(clock, metrics, work):
-    loop = Loop("things", work, workers=2, clock=clock, metrics=metrics)
+    runs = metrics.reconciles.of("things-controller", 2)
+    loop = Loop("things", work, workers=2, clock=clock, metrics=metrics, runs=runs)
     running = asyncio.create_task(loop.run())
     yield loop
     running.cancel()
@@ -70,6 +71,10 @@ def sample(metrics, name, /, **labels):
 async def test_a_key_is_worked_on(loop, work):
     loop.add(A)
     await until(lambda: work.ended == [A])
+
+
+def numbers(metrics, name, **labels):
+    return sample(metrics, f"controller_runtime_{name}", controller="things-controller", **labels)
 
 
 @pytest.mark.parametrize("error", [Forbidden("why"), Unreachable("why")])
@@ -94,7 +99,8 @@ async def test_a_key_that_failed_comes_again_with_backoff(loop, work, clock, met
     await turns(5)
     assert clock.next_due() is None
     assert sample(metrics, "workqueue_retries_total", name="things") == 2
-    assert sample(metrics, "controller_runtime_reconcile_errors_total", controller="things") == 2
+    counted = {name: numbers(metrics, name) for name in ("reconcile_errors_total", "reconcile_panics_total")}
+    assert counted == {"reconcile_errors_total": 2, "reconcile_panics_total": 1}
 
 
 async def test_success_makes_former_failures_forgotten(loop, work, clock):
@@ -115,16 +121,34 @@ async def test_a_key_comes_back_when_it_asked_for_that(loop, work, clock):
     await until(lambda: work.ended == [A, A])
 
 
-async def test_workers_work_at_the_same_time_but_never_on_one_key(loop, work):
+async def test_how_each_reconciliation_ends_is_counted(loop, work, clock, metrics):
+    work.answers[A] = [timedelta(seconds=30), Conflict("old"), None]
+    loop.add(A)
+    for passed in range(3):
+        await until(lambda ends=passed + 1: len(work.ended) == ends)
+        await turns(5)
+        clock.advance(30)
+    results = {
+        result: numbers(metrics, "reconcile_total", result=result)
+        for result in ("success", "error", "requeue", "requeue_after")
+    }
+    assert results == {"success": 1, "error": 1, "requeue": 0, "requeue_after": 1}
+    assert numbers(metrics, "reconcile_time_seconds_count") == 3
+
+
+async def test_workers_work_at_the_same_time_but_never_on_one_key(loop, work, metrics):
     work.gate.clear()
     for key in (A, B, A):
         loop.add(key)
     await until(lambda: len(work.began) == 2)
+    assert numbers(metrics, "active_workers") == numbers(metrics, "max_concurrent_reconciles") == 2
     loop.add(A)
     await turns(10)
     assert work.began == [A, B]
     work.gate.set()
     await until(lambda: sorted(work.ended) == [A, A, B])
+    await turns(5)
+    assert numbers(metrics, "active_workers") == 0
 
 
 async def test_at_the_end_what_is_in_hand_is_finished_and_nothing_else_begun(clock, metrics, work):
