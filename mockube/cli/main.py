@@ -17,6 +17,9 @@ from mockube.cli.codes import Code, code_of, signalled
 from mockube.cli.parsing import Parser, nearest
 from mockube.failure import Failure
 
+VARIABLES = (
+    "Each flag of a command can be set by a variable as well: --simulate-nodes by MOCKUBE_SIMULATE_NODES."
+)
 NAME_HELP = "which cluster, of several side by side (default)"
 
 
@@ -57,7 +60,7 @@ COMMANDS = {
         Command(
             name="nodes", summary="say how many nodes are simulated, or have more or fewer", module="nodes"
         ),
-        Command(name="reset", summary="empty the store of a cluster that runs", module="reset"),
+        Command(name="reset", summary="empty the store of a cluster", module="reset"),
         Command(name="run", summary="run one command with a cluster of its own", module="run"),
         Command(
             name="crds",
@@ -148,7 +151,7 @@ def _front() -> Parser:
 
 def _tree(filled: Collection[str]) -> Parser:
     """The commands; those that are named have their flags, and were imported for it."""
-    tree = Parser(prog="mockube", description="A Kubernetes control plane in Python.")
+    tree = Parser(prog="mockube", description="A Kubernetes control plane in Python.", epilog=VARIABLES)
     _add_own(tree)
     commands = tree.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS.values():

@@ -1,4 +1,4 @@
-"""`mockube reset`: empty the store of a cluster that runs; its name, address and credentials stay."""
+"""`mockube reset`: empty the store of a cluster, which goes on if it runs; its name, address and credentials stay."""
 
 import argparse
 import asyncio
@@ -9,9 +9,9 @@ from apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
 from mockube.cli.shape import add_name
-from mockube.clusters.found import State, look, running
+from mockube.clusters.found import State, find, look, running
 from mockube.clusters.places import Place
-from mockube.clusters.supervisor import RESET, refuse_reset
+from mockube.clusters.supervisor import RESET, empty, refuse_reset
 from mockube.clusters.waiting import until
 from mockube.failure import Failure, TimedOut
 
@@ -23,6 +23,11 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    found = find(options.name, os.environ)
+    if found.state in {State.STOPPED, State.DEAD}:
+        empty(found.place)
+        say(f'"{options.name}" is empty, and not running')
+        return 0
     place, record = running(options.name, os.environ)
     refuse_reset(record, place)
     os.kill(record.pid, RESET)

@@ -64,6 +64,7 @@ def _tree(found: Found, health: Health) -> dict[str, object]:
         "state": found.state,
         "healthy": found.state is State.RUNNING and not health.problems,
         "problems": health.problems,
+        "url": found.record.url if found.record else "",
         "nodes": health.nodes,
         "nodesReady": health.nodes_ready,
         "kubeconfig": str(found.place.kubeconfig),

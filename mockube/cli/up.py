@@ -25,6 +25,7 @@ from mockube.clusters.places import Place, place_of
 from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
 from mockube.clusters.record import Record
 from mockube.clusters.supervisor import Supervisor, Wanted
+from mockube.clusters.waiting import until
 from mockube.failure import Failure, Misused
 
 
@@ -77,6 +78,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _there(place: Place, running: Record | None, *, content: bool) -> int:
+    if content and (running is None or not running.ready):
+        clock = RealClock()
+        asyncio.run(until(lambda: look(place).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
+        running = record.read(place.record)
     if running is None or not running.ready:
         raise Held(f'"{place.name}" is being started already')
     if not content:

@@ -90,7 +90,7 @@ class Supervisor:
                     if not self._resetting:
                         return code
                     self._tell("emptying the store, as was asked for")
-                    shutil.rmtree(self._place.data, ignore_errors=True)
+                    empty(self._place)
 
     @contextmanager
     def _written_down(self) -> Iterator[None]:
@@ -182,6 +182,13 @@ class Supervisor:
         self._resetting = True
         self._record = msgspec.structs.replace(self._record, ready=False, resets=self._record.resets + 1)
         plane.stop()
+
+
+def empty(place: Place) -> None:
+    """What was kept until now is gone; what comes is kept as before."""
+    if place.data.exists():
+        shutil.rmtree(place.data)
+        place.data.mkdir(mode=0o700)
 
 
 def refuse_reset(found: Record, place: Place) -> None:

@@ -22,7 +22,7 @@ from mockube.plane.launch import Launch, control_plane, throwaway
 from mockube.plane.processes import first, shell_code
 from mockube.plane.usable import importing, wait_usable
 
-START_TIMEOUT: Final = 60.0
+START_TIMEOUT: Final = 300.0
 
 
 async def run_once(

@@ -10,6 +10,7 @@ import pytest
 
 from mockube.cli.completion import SHELLS
 from mockube.cli.main import COMMANDS, main
+from mockube.clusters.places import place_of
 from tests.architecture.source import ROOT, settings
 
 
@@ -130,6 +131,29 @@ def test_a_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path,
     name = "nowhere" if "--name=nowhere" in arguments else "default"
     assert shown == ""
     assert complaints.startswith(f'mockube: there is no cluster "{name}": `mockube up')
+
+
+def test_one_that_does_not_run_is_emptied_and_goes_on_being_kept(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    place = place_of("default", {"XDG_DATA_HOME": str(tmp_path)})
+    place.prepare()
+    place.data.mkdir()
+    (place.data / "etcd").touch()
+    assert ended(["reset"]) == 0
+    assert capsys.readouterr() == ("", 'mockube: "default" is empty, and not running\n')
+    assert list(place.data.iterdir()) == []
+
+
+def test_a_kubeconfig_is_merged_where_kubectl_would_look_for_it(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    place = place_of("side", {"XDG_DATA_HOME": str(tmp_path)})
+    place.prepare()
+    assert ended(["kubeconfig", "--name=side"]) == 3
+    place.kubeconfig.write_text("{clusters: [], users: [], contexts: [{name: mockube-side}]}")
+    assert ended(["kubeconfig", "--name=side", "--merge"]) == 0
+    assert "current-context: mockube-side" in (tmp_path / "first").read_text()
+    assert not (tmp_path / "second").exists()
 
 
 def test_a_folder_that_cannot_be_is_no_crash(capsys, tmp_path, monkeypatch):
