@@ -58,9 +58,14 @@ async def tell_status(api):
 
 async def main():
     api = await kr8s.asyncio.api()
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(keep_deployments(api))
-        tasks.create_task(tell_status(api))
+    while True:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(keep_deployments(api))
+                tasks.create_task(tell_status(api))
+        except* kr8s.ServerError as refused:
+            print("begins anew:", *refused.exceptions, flush=True)  # watches begin with all that is there
+            await asyncio.sleep(0.2)
 
 
 if __name__ == "__main__":

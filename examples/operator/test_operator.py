@@ -34,6 +34,26 @@ def test_a_website_gets_its_pods_and_tells_of_them(cluster):
     assert deployment["metadata"]["ownerReferences"][0]["kind"] == "Website"
 
 
+def test_a_refusal_is_survived(cluster):
+    refusals = cluster.inject(verb="create", resource="deployments", status=500, times=2)
+    cluster.apply(BLOG.format(pages=1))
+    cluster.wait("Website", "blog", lambda site: site.get("status") == {"ready": 1})
+    assert refusals.struck == 2
+
+
+def test_what_is_deleted_is_cleaned_up(cluster):
+    cluster.apply(BLOG.format(pages=1))
+    cluster.wait("Deployment", "blog", "Available")
+    cluster.delete("Website", "blog")
+    cluster.wait_gone("Deployment", "blog")
+
+
+def test_it_asks_for_no_more_than_it_needs(cluster):
+    cluster.apply(BLOG.format(pages=1))
+    cluster.wait("Website", "blog", lambda site: site.get("status") == {"ready": 1})
+    assert len(cluster.calls(verb="create", resource="deployments", user="kubernetes-admin")) == 1
+
+
 def test_what_the_definition_forbids_never_reaches_the_operator(cluster):
     with pytest.raises(Exception, match="should be less than or equal to 9"):
         cluster.apply(BLOG.format(pages=10))

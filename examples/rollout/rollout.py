@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kubernetes import client, config, watch
+from kubernetes import client, watch
 
 from mockube import Cluster
 
@@ -11,8 +11,7 @@ with Cluster(nodes=3) as cluster:
     cluster.wait("Deployment", "web", "Available")
     print("web runs nginx:1.28")
 
-    config.load_kube_config(str(cluster.kubeconfig))
-    apps = client.AppsV1Api()
+    apps = client.AppsV1Api(cluster.kubernetes())
     image = {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:1.29"}]}}}}
     wanted = apps.patch_namespaced_deployment("web", "default", image)
 

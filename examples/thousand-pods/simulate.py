@@ -4,7 +4,7 @@ import argparse
 import time
 from contextlib import contextmanager
 
-from kubernetes import client, config, watch
+from kubernetes import client, watch
 
 from mockube import Cluster
 
@@ -40,11 +40,11 @@ def rolled_out(pods):
     return is_so
 
 
-def delete_and_wait():
-    core = client.CoreV1Api()
+def delete_and_wait(cluster):
+    core = client.CoreV1Api(cluster.kubernetes())
     before = core.list_namespaced_pod("default")
     left = {pod.metadata.name for pod in before.items}
-    client.AppsV1Api().delete_namespaced_deployment("web", "default")
+    cluster.delete("Deployment", "web")
     since, changes = before.metadata.resource_version, watch.Watch()
     for event in changes.stream(
         core.list_namespaced_pod, "default", resource_version=since, timeout_seconds=300
@@ -61,13 +61,12 @@ def main():
     parser.add_argument("--nodes", type=int, default=10)
     options = parser.parse_args()
     with Cluster(nodes=options.nodes) as cluster:
-        config.load_kube_config(str(cluster.kubeconfig))
         for what, tag in (("all pods ready", "1.28"), ("all pods of a new version", "1.29")):
             with timed(what):
                 cluster.apply(DEPLOYMENT.format(pods=options.pods, tag=tag))
                 cluster.wait("Deployment", "web", rolled_out(options.pods), timeout=300)
         with timed("all pods deleted"):
-            delete_and_wait()
+            delete_and_wait(cluster)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Every command and every program of the documents, as their readers meet them."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.architecture.source import ROOT
 from tests.support import gopher, helms, kubectls
+from tests.support.etcd_server import etcd_binary
 from tests.support.pages import SHELLS, Command, File, Program, blocks, steps
 from tests.support.terminal import NotAsShown, Terminal
 
@@ -64,6 +66,9 @@ def _see_to_tools(command, terminal, request):
         kubectls.present(shutil.which("kubectl"))
     if "helm" in command.split():
         terminal.have(request.getfixturevalue("helm"))
+    if command.startswith("etcd"):
+        for name in ("etcd", "etcdctl"):
+            terminal.have(Path(etcd_binary()).with_name(name))
 
 
 def _take(step, terminal):

@@ -18,6 +18,8 @@ ALLOWANCES: Final = (
     ("addresses in the cluster", r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     ("where a pod was placed", r"ADDRESS +node-\d+", "ADDRESS NODE"),
     ("versions of a resource", r"(resourceVersion\W+)\d+", r"\1VERSION"),
+    ("revisions", r"(revision\W+)\d+", r"\1REVISION"),
+    ("how much is stored", r"\b\d+ objects", "N objects"),
     ("ids of processes", r"\bpid \d+", "pid PID"),
     ("the version of kubectl", r"(Client|Kustomize) Version: v\S+", r"\1 Version: VERSION"),
     ("widths of columns", r"[ \t]+", " "),

@@ -22,11 +22,15 @@ from tests.support.etcd_server import die_with_parent
 
 CLOCK = RealClock()
 
+READER = "/home/you"
+"""The home of whoever reads the documents."""
+
 PATIENCE = 20.0
 """Seconds that something may take to come to be as it is shown."""
 
 GOES_ON = {
     re.compile(r"(make|mockube) up\b(?!.*(--detach|-d\b|--help))"): "is ready",
+    re.compile(r"etcd "): "ready to serve client requests",
     re.compile(r"python -m apiserver\b(?!.*--help)"): "Serving securely on",
     re.compile(r"python -m controller_manager\b(?!.*--help)"): "Controllers:",
 }
@@ -65,6 +69,7 @@ class Answer:
 
 class Terminal:
     def __init__(self, home):
+        self._home = home
         self.folder = home / "work"
         self._state = home / "state"
         self._tools = home / "bin"
@@ -75,7 +80,7 @@ class Terminal:
         make = self._tools / "make"
         make.write_text(f'#!/bin/sh\nexec {shutil.which("make")} --no-print-directory -C {ROOT} "$@"\n')
         make.chmod(0o755)
-        self._environment = self._environment_of(home)
+        self._environment = self._environment_of()
 
     def type(self, command, shown):
         """Give the command; fail unless it prints what is shown."""
@@ -105,6 +110,8 @@ class Terminal:
     def close(self):
         for process in self._background:
             process.interrupt()
+        if (self._home / ".local").exists():
+            self._run("for name in $(mockube list -o name); do mockube down --name $name; done")
 
     def _run(self, command):
         script = _RUN.format(state=shlex.quote(str(self._state)), command=command)
@@ -119,22 +126,23 @@ class Terminal:
             check=False,
             timeout=100,
         )
-        return Answer(done.returncode, done.stdout)
+        return Answer(done.returncode, done.stdout.replace(str(self._home), READER))
 
     def _start(self, command):
         process = Background(command, self.folder, self._environment)
         self._background.append(process)
         return process
 
-    def _environment_of(self, home):
+    def _environment_of(self):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_HANDED_ON)}
         path = os.pathsep.join([str(self._tools), str(Path(sys.executable).parent), os.environ["PATH"]])
         return kept | {
             "PATH": path,
-            "HOME": str(home),
+            "HOME": str(self._home),
             "COLUMNS": "100",
             "NO_COLOR": "1",
             "PYTEST_ADDOPTS": "-p no:asyncio -p no:aiohttp -p no:randomly",  # ours, that few readers have
+            "MOCKUBE_SECURE_PORT": "0",  # a free one, of `mockube up` and of each process by itself
             "MOCKUBE_APISERVER_SECURE_PORT": "0",
             "MOCKUBE_CONTROLLER_MANAGER_SECURE_PORT": "0",
         }
@@ -145,6 +153,7 @@ class Background:
 
     def __init__(self, command, folder, environment):
         self._command = command
+        self._home = environment["HOME"]
         self._printed = {"stdout": "", "stderr": ""}
         self._more = threading.Condition()
         self._process = subprocess.Popen(
@@ -168,14 +177,16 @@ class Background:
         """Until it has printed some words, and as its result what is shown; its log is not shown."""
 
         def is_so():
-            return words in "".join(self._printed.values()) and (
-                not shown or alike(shown, self._printed["stdout"])
-            )
+            return words in "".join(self._printed.values()) and (not shown or alike(shown, self._result))
 
         with self._more:
             if not self._more.wait_for(is_so, PATIENCE):
-                differs = difference(shown or "", self._printed["stdout"])
+                differs = difference(shown or "", self._result)
                 raise NotAsShown(f"$ {self._command}\n{differs}\n{self._printed['stderr']}")
+
+    @property
+    def _result(self):
+        return self._printed["stdout"].replace(self._home, READER)
 
     def interrupt(self):
         """Ctrl+C, and it must end."""
