@@ -1,10 +1,10 @@
 """What is asked of a running control plane: apply manifests, and wait for what becomes of them.
 
-Knows nothing of processes; any API server will do. Resources are found by discovery, asked anew each time, so that
-kinds defined a moment ago are among them.
+Knows nothing of processes; any API server will do. Resources are found by discovery, asked anew for a kind that is not
+known yet, so that those defined a moment ago are among them.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +41,7 @@ class Reach:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._clock = RealClock()
+        self._known: Sequence[Resource[Tree]] = ()
 
     async def apply(self, manifests: str | Path) -> list[Parsed]:
         """Apply YAML of any number of documents, or a file of it, on the server; answers with the objects as they are now."""
@@ -118,10 +119,12 @@ class Reach:
 
     async def _resource(self, kind: str, group: str | None) -> Resource[Tree]:
         """By kind or plural; the first that is so called if no group is named."""
-        for resource in (await discover(self._client)).able("get"):
-            if kind in {resource.kind, resource.plural} and group in {resource.group, None}:
-                return replace(resource, metadata_only=False)
-        raise Unknown(f"{kind}.{group}" if group else kind)
+        if (found := _called(self._known, kind, group)) is None:
+            self._known = (await discover(self._client)).able("get")
+            found = _called(self._known, kind, group)
+        if found is None:
+            raise Unknown(f"{kind}.{group}" if group else kind)
+        return replace(found, metadata_only=False)
 
     async def _changed(self, resource: Resource[Tree], key: Key, version: str, seconds: float) -> None:
         """Until something has happened to the object."""
@@ -144,6 +147,13 @@ class Reach:
 async def reaching(access: Access) -> AsyncIterator[Reach]:
     async with connected(Connection(access=access, clock=RealClock(), agent=NAME)) as client:
         yield Reach(client)
+
+
+def _called(resources: Sequence[Resource[Tree]], kind: str, group: str | None) -> Resource[Tree] | None:
+    for resource in resources:
+        if kind in {resource.kind, resource.plural} and group in {resource.group, None}:
+            return resource
+    return None
 
 
 def _selector(resource: Resource[Tree], key: Key) -> str:

@@ -1,24 +1,43 @@
-"""The pytest plugin: a fixture `mockube` that gives a fresh `mockube.Cluster`.
+"""The pytest plugin: a fixture `mockube` that gives a fresh `mockube.Cluster`, and words about it where a test fails.
 
-Named in the `conftest.py` at the root of the tests: `pytest_plugins = ["mockube.testing"]`. `mockube_scope` in pytest's
-settings says for whom a cluster is: each `function`, which is the default, or a `class`, `module`, `package` or `session`.
+pytest loads it by itself wherever mockube is installed, so all that a cluster needs is imported by those who want one.
+Settings of pytest: `mockube_scope` says for whom a cluster is, each `function`, which is the default, or a `class`,
+`module`, `package` or `session`; `mockube_nodes` and `mockube_packs` say what it has. A marker says it for one test, or
+for all of a module: `@pytest.mark.mockube(nodes=5)`.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from mockube.cluster import Cluster
 
-SCOPE = "mockube_scope"
+FIXTURE: Final = "mockube"
+SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
+OPTIONS: Final = ("nodes", "packs", "flags")
+"""What the marker may say."""
+MARKER: Final = (
+    f"mockube({', '.join(f'{one}=...' for one in OPTIONS)}): what the cluster of the fixture `mockube` has"
+)
+NAMES: Final = ("mockube", "mockube.testing")
+"""By which pytest may know this file: where it is installed, and where a conftest.py names it."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     parser.addini(
-        SCOPE, "whom a cluster of the fixture `mockube` is for: function, module ...", default="function"
+        SCOPE, "whom a cluster is for: function, class, module, package or session", default="function"
     )
+    parser.addini(NODES, "how many nodes a cluster has (3)", default="")
+    parser.addini(PACKS, "kinds that a cluster serves besides Kubernetes' own (kruise)", default=None)
+    for name in NAMES:
+        if pluginmanager.get_plugin(name) is None:
+            pluginmanager.set_blocked(name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - pytest hands it in by name
@@ -26,9 +45,54 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - p
 
 
 @pytest.fixture(scope=_scope)
-def mockube() -> "Iterator[Cluster]":
-    # Every run of pytest on the machine loads this file: what a cluster needs is imported by those who want one.
-    from mockube.cluster import Cluster  # noqa: PLC0415 - see above
+def mockube(request: pytest.FixtureRequest) -> "Iterator[Cluster]":
+    """A control plane of one's own, inside this process."""
+    options = _options(request)
+    from mockube.cluster import Cluster  # noqa: PLC0415 - see the top
 
-    with Cluster() as cluster:
+    with Cluster(**options) as cluster:
         yield cluster
+
+
+def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Of the settings, and over them of the marker that is nearest."""
+    options: dict[str, Any] = {}
+    nodes, packs = request.config.getini(NODES), request.config.getini(PACKS)
+    if nodes:
+        if not nodes.isdecimal():
+            pytest.fail(f"{NODES} is a number, and {nodes!r} is none", pytrace=False)
+        options["nodes"] = int(nodes)
+    if packs is not None:
+        options["packs"] = packs
+    marker = request.node.get_closest_marker(FIXTURE)
+    if marker is None:
+        return options
+    strange = [repr(one) for one in (*marker.args, *(name for name in marker.kwargs if name not in OPTIONS))]
+    if strange:
+        takes = ", ".join(OPTIONS)
+        pytest.fail(f"the marker mockube takes {takes}, not {', '.join(strange)}", pytrace=False)
+    return {**options, **marker.kwargs}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test cannot say what a cluster has that is not its own."""
+    scope = item.config.getini(SCOPE)
+    own = any(marker.name == FIXTURE for marker in item.own_markers)
+    if own and scope != "function" and FIXTURE in getattr(item, "fixturenames", ()):
+        pytest.fail(
+            f"the marker mockube stands at a test, and {SCOPE} is {scope}: put it at the {scope}, as pytestmark",
+            pytrace=False,
+        )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    cluster = getattr(item, "funcargs", {}).get(FIXTURE)
+    if report.failed and cluster is not None:
+        from mockube.inside.account import account  # noqa: PLC0415 - see the top
+
+        report.sections += account(cluster)
+    return report

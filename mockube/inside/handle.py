@@ -51,6 +51,10 @@ class Handle:
     def __init__(self, hosted: Hosted[Plane]) -> None:
         self._hosted = hosted
 
+    def __repr__(self) -> str:
+        opened, ended = self._hosted.opened.done(), self._hosted.ended.done()
+        return f"<mockube cluster {'stopped' if ended else self.url if opened else 'not started'}>"
+
     @property
     def kubeconfig(self) -> Path:
         return self._plane.site.kubeconfig

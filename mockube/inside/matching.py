@@ -59,7 +59,10 @@ class Matcher(Struct, frozen=True, kw_only=True):
 
 
 def matcher(criteria: Criteria) -> Matcher:
-    """ValueError for what would never match."""
+    """ValueError for what would never match, TypeError for what there is not."""
+    for name in criteria:
+        if name not in Criteria.__annotations__:
+            raise TypeError(f'there is no "{name}": {", ".join(Criteria.__annotations__)}')
     verb = criteria.get("verb", ())
     verbs = (verb,) if isinstance(verb, str) else tuple(verb)
     for one in verbs:

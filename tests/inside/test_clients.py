@@ -1,0 +1,50 @@
+"""Clients of other makers, ready for a cluster."""
+
+import sys
+
+import pytest
+from kubernetes import client as official
+from kubernetes_asyncio import client as awaited
+from lightkube.resources.core_v1 import Node
+
+from mockube import Cluster
+from mockube.clients import NotInstalled
+
+pytestmark = [
+    # What these clients leave open, and which versions they say they know, is theirs.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
+]
+
+
+def test_the_official_client(cluster):
+    nodes = official.CoreV1Api(cluster.kubernetes()).list_node().items
+    assert [node.metadata.name for node in nodes] == ["node-1", "node-2"]
+    (call,) = cluster.calls(resource="nodes", agent="OpenAPI-Generator")
+    assert (call.user, call.verb, call.code) == ("kubernetes-admin", "list", 200)
+
+
+def test_lightkube(cluster):
+    assert [node.metadata.name for node in cluster.lightkube().list(Node)] == ["node-1", "node-2"]
+
+
+def test_kr8s(cluster):
+    assert [node.name for node in cluster.kr8s().get("nodes")] == ["node-1", "node-2"]
+
+
+async def test_in_an_event_loop():
+    async with Cluster(nodes=1) as cluster:
+        async with cluster.kubernetes_asyncio() as client:
+            nodes = (await awaited.CoreV1Api(client).list_node()).items
+            assert [node.metadata.name for node in nodes] == ["node-1"]
+        assert [node.name async for node in (await cluster.kr8s()).get("nodes")] == ["node-1"]
+        client = cluster.lightkube()
+        assert [node.metadata.name async for node in client.list(Node)] == ["node-1"]
+        await client.close()
+
+
+def test_one_that_is_not_installed_is_named(cluster, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightkube", None)
+    with pytest.raises(NotInstalled, match="pip install lightkube"):
+        cluster.lightkube()
