@@ -1,0 +1,14 @@
+"""The list of what is missing is complete."""
+
+import re
+
+from controller_manager.catalog import NAMES
+from controller_manager.config.selection import UPSTREAM
+from tests.architecture.source import ROOT
+
+
+def test_every_controller_that_is_not_there_is_named_and_no_other():
+    page = (ROOT / "docs/fidelity.md").read_text()
+    _, _, section = page.partition("### Refused: controllers that are not there\n")
+    rows = "".join(line for line in section.partition("\n## ")[0].splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`([a-z-]+-controller)`", rows)) == UPSTREAM - NAMES
