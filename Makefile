@@ -41,6 +41,9 @@ cov: environment ## Run every test and show what was not run
 	@"$(BIN)/coverage" combine --quiet
 	@"$(BIN)/coverage" report
 
+compose-test: environment ## Bring compose.yaml up on a Docker engine, if need be one of its own, and kill its containers
+	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test"
+
 bench: environment ## Measure
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
@@ -65,8 +68,10 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgr
 	@uv --version >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv" >&2; exit 1; }
 	@uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
 		--python-version 3.11 --group dev pyproject.toml -o requirements.lock $(ARGS)
+	@"$(MAKE)" --no-print-directory environment
+	@"$(BIN)/python" tools/deployed_requirements.py
 
 clean: ## Remove what was made
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test conformance cov bench fmt lint types imports flags lock clean
+.PHONY: help setup environment up test conformance compose-test cov bench fmt lint types imports flags lock clean

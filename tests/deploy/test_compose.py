@@ -1,0 +1,132 @@
+"""The whole compose project on a Docker engine: kubectl uses it, each container is killed, and Prometheus is asked.
+
+`make compose-test` sees to an engine and to images; without them these tests do not run.
+"""
+
+import os
+import urllib.parse
+import urllib.request
+
+import orjson
+import pytest
+
+from tests.support.acknowledged import Asker, Load, until
+from tests.support.compose import COMPOSE, KUBECONFIG, Project, kubectl
+
+if not COMPOSE:
+    pytest.skip("no Docker engine: `make compose-test` starts one where it may", allow_module_level=True)
+
+pytestmark = pytest.mark.slow
+
+PROMETHEUS = f"http://127.0.0.1:{os.environ.get('MOCKUBE_PROMETHEUS_PORT', '9090')}"
+
+
+@pytest.fixture(scope="module")
+def project():
+    with Project() as project:
+        yield project
+
+
+@pytest.fixture
+def asker(project):
+    asker = Asker(KUBECONFIG, [project.url])
+    yield asker
+    asker.close()
+
+
+def ask_prometheus(path, **parameters):
+    with urllib.request.urlopen(f"{PROMETHEUS}/{path}?{urllib.parse.urlencode(parameters)}") as answer:
+        return answer.read()
+
+
+def query(expression):
+    answer = orjson.loads(ask_prometheus("api/v1/query", query=expression))
+    assert answer["status"] == "success", answer
+    return answer["data"]["result"]
+
+
+def test_kubectl_finds_a_cluster_that_works(project):
+    assert kubectl("get", "nodes", "--no-headers").split().count("Ready") == 3
+    kubectl("create", "deployment", "web", "--image=nginx", "--replicas=5")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("delete", "deployment", "web")
+
+
+def test_a_kubeconfig_is_for_its_owner_alone(project):
+    assert KUBECONFIG.stat().st_mode & 0o777 == 0o600
+    assert KUBECONFIG.stat().st_uid == KUBECONFIG.parent.stat().st_uid
+
+
+@pytest.mark.parametrize("service", ["etcd", "apiserver", "front", "prometheus"])
+def test_nothing_acknowledged_is_lost_when_a_container_dies(project, asker, service):
+    with Load(KUBECONFIG, [project.url], prefix=service) as load:
+        for container in project.containers(service):
+            load.wait_acknowledged()
+            container.kill()
+            load.wait_acknowledged()
+            until(container.is_healthy, f"health of {container.name}")
+    assert load.check(asker) > 200
+
+
+def test_another_manager_leads_when_the_leader_dies(project, asker):
+    with Load(KUBECONFIG, [project.url], prefix="leader") as load:
+        until(asker.leader, "a leader")
+        before = asker.leader()
+        leading = [one for one in project.containers("controller-manager") if one.hostname in before]
+        assert len(leading) == 1, before
+        leading[0].kill()
+        load.wait_acknowledged()
+        until(lambda: asker.leader() not in (None, "", before), "another leader")
+    load.check(asker)
+    kubectl("create", "deployment", "after", "--image=nginx", "--replicas=3")
+    kubectl("rollout", "status", "deployment/after", "--timeout=60s")
+    kubectl("delete", "deployment", "after")
+
+
+def test_what_is_acknowledged_is_in_etcd(project):
+    kubectl("create", "configmap", "kept", "--from-literal=a=b")
+    etcd = project.containers("etcd")[0]
+    assert etcd.execute("etcdctl", "get", "--keys-only", "/registry/configmaps/default/kept").strip()
+    kubectl("delete", "configmap", "kept")
+
+
+@pytest.mark.parametrize("service", ["apiserver", "controller-manager"])
+def test_our_containers_can_do_nothing_but_their_work(project, service):
+    for container in project.containers(service):
+        assert container.execute("id", "-u").strip() == "65532"
+        assert container.execute("sh", "-c", "touch /opt/x || echo refused").strip() == "refused"
+        assert container.execute("sh", "-c", "grep CapEff: /proc/1/status").split()[1] == "0" * 16
+        tools = "for tool in gcc cc pip; do command -v $tool; done; python3 -c 'import pip' || echo none"
+        assert container.execute("sh", "-c", tools).strip() == "none"
+
+
+def test_the_health_of_the_image_is_that_of_the_process(project):
+    server = project.containers("apiserver")[0]
+    assert server.execute("ready").strip() == "ok"
+    unready = server.execute(
+        "env",
+        "MOCKUBE_APISERVER_SECURE_PORT=1",
+        "MOCKUBE_CONTROLLER_MANAGER_SECURE_PORT=1",
+        "ready",
+        check=False,
+    )
+    assert unready.strip() == "nothing listens yet"
+
+
+def test_prometheus_reads_everybody(project):
+    everybody = ["apiserver"] * 2 + ["controller-manager"] * 2 + ["etcd"]
+    until(lambda: sorted(one["metric"]["job"] for one in query("up == 1")) == everybody, "everybody up")
+    assert query("sum(apiserver_request_total)")[0]["value"][1] != "0"
+    until(
+        lambda: [one["value"][1] for one in query("sum(leader_election_master_status)")] == ["1"],
+        "one leader",
+    )
+
+
+def test_every_panel_and_every_rule_is_understood_by_prometheus(project):
+    for panel in orjson.loads(ask_prometheus("consoles/panels.json")):
+        query(panel["query"])
+    assert b"<title>mockube</title>" in ask_prometheus("consoles/mockube.html")
+    until(lambda: query("name:workqueue_queue_duration_seconds:p99"), "a recorded rule")
+    groups = orjson.loads(ask_prometheus("api/v1/rules"))["data"]["groups"]
+    assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}

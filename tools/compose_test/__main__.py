@@ -1,0 +1,59 @@
+"""`make compose-test`: bring the whole compose project up on a Docker engine, and run its tests against it.
+
+Where an engine answers, it is used, and images come from registries if those answer too. Where there is none and this
+is root on a Debian, one is started in namespaces of its own, out of Debian's packages and with images made of them; the
+machine's own network is left as it is. The last line says whether it ran.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tools.compose_test import engine, images
+from tools.compose_test.stock import Stock
+from tools.compose_test.words import Impossible, say
+
+ROOT = Path(__file__).parents[2]
+TESTS = "tests/deploy/test_compose.py"
+INSIDE = "--inside"
+NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def main(folder: Path, *, inside: bool) -> int:
+    stock = Stock(folder)
+    try:
+        if inside:
+            with engine.own(stock) as environment:
+                return _test(
+                    environment | images.from_stock(stock, environment), engine.compose(stock, environment)
+                )
+        if not engine.answers(os.environ):
+            engine.check_possible()
+            stock.fetch()
+            return subprocess.run(_myself(folder, INSIDE, *NAMESPACES), cwd=ROOT, check=False).returncode
+        return _test(dict(os.environ) | images.from_somewhere(stock), engine.compose(stock, os.environ))
+    except Impossible as reason:
+        print(f"compose: could not run: {reason}")
+        return 0
+
+
+def _test(environment: Mapping[str, str], compose: str) -> int:
+    say(f"the tests, by {compose.rsplit('/', maxsplit=1)[-1]}")
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]
+    code = subprocess.run(
+        pytest, cwd=ROOT, env={**environment, "MOCKUBE_COMPOSE": compose}, check=False
+    ).returncode
+    print(f"compose: ran: {'passed' if code == 0 else 'failed'}")
+    return code
+
+
+def _myself(folder: Path, flag: str, *under: str) -> list[str]:
+    assert shutil.which(under[0])
+    return [*under, sys.executable, "-m", "tools.compose_test", str(folder), flag]
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).absolute(), inside=INSIDE in sys.argv[2:]))

@@ -1,0 +1,80 @@
+"""The images of compose.yaml: from registries where those answer, else made of Debian's packages.
+
+Answers with the variables by which compose.yaml is told of them.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from tools.compose_test import engine
+from tools.compose_test.stock import Stock
+from tools.compose_test.words import Impossible, run, say
+
+ROOT = Path(__file__).parents[2]
+OURS = {"MOCKUBE_IMAGE": "mockube:test"}
+SERVERS = "mockube-test/servers:debian"
+OTHERS = ("MOCKUBE_ETCD_IMAGE", "MOCKUBE_HAPROXY_IMAGE", "MOCKUBE_PROMETHEUS_IMAGE")
+LEFT_OUT = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/locale", "usr/share/man")
+BUILDER = """\
+FROM mockube-test/base:debian
+COPY . /wheels
+ENV PYTHONPATH=/wheels/{pip} PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels
+"""
+
+
+def from_somewhere(stock: Stock) -> Mapping[str, str]:
+    """For an engine that was there already."""
+    try:
+        say("images from registries")
+        for image in _pulled():
+            run("docker", "pull", "--quiet", image)
+        _build(os.environ)
+    except Impossible as reason:
+        say(f"{reason}")
+        engine.check_possible()
+        stock.fetch()
+        return from_stock(stock, os.environ)
+    return OURS
+
+
+def from_stock(stock: Stock, environment: Mapping[str, str]) -> Mapping[str, str]:
+    say("images from Debian's packages")
+    _import(stock.base, "mockube-test/base:debian", environment)
+    _import(stock.servers, SERVERS, environment)
+    (pip,) = stock.wheels.glob("pip-*.whl")
+    (stock.wheels / "Dockerfile").write_text(BUILDER.format(pip=pip.name))
+    run("docker", "build", "--tag=mockube-test/builder:debian", stock.wheels, environment=environment)
+    _build(
+        environment,
+        "--build-arg=BASE=mockube-test/base:debian",
+        "--build-arg=BUILDER=mockube-test/builder:debian",
+    )
+    return {**OURS, **dict.fromkeys(OTHERS, SERVERS)}
+
+
+def _pulled() -> list[str]:
+    """What compose.yaml names where no variable names another."""
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
+    images = {service["image"].partition(":-")[2].rstrip("}") for service in services}
+    return sorted(image for image in images if not image.startswith("mockube:"))
+
+
+def _build(environment: Mapping[str, str], *options: str) -> None:
+    tag = f"--tag={OURS['MOCKUBE_IMAGE']}"
+    run("docker", "build", f"--file={ROOT}/deploy/Dockerfile", tag, *options, ROOT, environment=environment)
+
+
+def _import(tree: Path, image: str, environment: Mapping[str, str]) -> None:
+    pack = ["tar", "--create", f"--directory={tree}", *(f"--exclude=./{path}" for path in LEFT_OUT), "."]
+    with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
+        subprocess.run(
+            ["docker", "import", "-", image],
+            stdin=packing.stdout,
+            env=environment,
+            check=True,
+            capture_output=True,
+        )

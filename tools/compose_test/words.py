@@ -1,0 +1,24 @@
+"""How this program speaks: what it does goes to stderr, and what stands in its way has a name."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+class Impossible(Exception):
+    """The project cannot be brought up here, and why."""
+
+
+def say(what: str) -> None:
+    print(f"compose-test: {what}", file=sys.stderr, flush=True)
+
+
+def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> str:
+    """What the command printed. One that fails makes all of it impossible, and is named."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip() or done.stdout.strip() or "no word").splitlines()[-1]
+        raise Impossible(f"{' '.join(words[:4])} failed: {last}")
+    return done.stdout
