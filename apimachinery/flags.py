@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 from apimachinery import quantity
 from apimachinery.durations import DurationError, parse_duration
 from apimachinery.gotext import quote
-from apimachinery.names import check_dns1123_subdomain
+from apimachinery.names import check_dns1123_subdomain, check_label_key, check_label_value
 from apimachinery.quantity import QuantityError
 
 _TRUE, _FALSE = (
@@ -143,6 +143,20 @@ def quantities(text: str) -> tuple[tuple[str, str], ...]:
         if not name or not equals:
             raise ArgumentTypeError(f"{quote(word)} is not a name and an amount such as cpu=32")
     return tuple(pairs)
+
+
+def labels(text: str) -> tuple[tuple[str, str], ...]:
+    """`disk=ssd,tier=front`."""
+    return tuple(_label(word) for word in words(text))
+
+
+def _label(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    problems = check_label_key(key) + check_label_value(value)
+    if not equals or problems:
+        why = problems[0] if equals else "KEY=VALUE is one"
+        raise ArgumentTypeError(f"{quote(word)} is no label: {why}")
+    return key, value
 
 
 def choice(*allowed: str) -> Callable[[str], str]:

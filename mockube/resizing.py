@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from apimachinery import conditions, meta
 from apimachinery.clock import Clock
-from apimachinery.status import Expired, Gone
+from apimachinery.status import Expired, Gone, NotFound
 from apimachinery.timestamps import format_time
+from controller_manager.config.settings import Simulation
 from controller_manager.kinds import CONFIG_MAPS, NODES
 from controller_manager.runtime import lines
 from controller_manager.runtime.client import Client, Parsed
@@ -18,7 +19,7 @@ from controller_manager.runtime.deadline import within
 from controller_manager.runtime.reflector import taken_apart
 from controller_manager.runtime.resource import Tree
 from controller_manager.simulation.node_objects import is_simulated
-from controller_manager.simulation.resizing import RESIZING, number_in
+from controller_manager.simulation.resizing import RESIZING, number_in, wanted
 from mockube.failure import TimedOut
 
 OWNER: Final = "mockube-nodes"
@@ -42,6 +43,15 @@ async def ask_for(client: Client, nodes: int, more: Mapping[str, str], clock: Cl
         "data": {"nodes": str(nodes), **more},
     }
     await client.patch(CONFIG_MAPS, RESIZING, body, kind="apply", field_manager=OWNER, force=True)
+
+
+async def wanted_by(client: Client, flag: int) -> int:
+    """How many there are to be where the manager was told a number by its flag."""
+    try:
+        asked = await client.get(CONFIG_MAPS, RESIZING)
+    except NotFound:
+        asked = None
+    return wanted(asked, Simulation(simulate_nodes=flag)).nodes
 
 
 async def count(client: Client) -> int:

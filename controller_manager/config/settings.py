@@ -9,6 +9,7 @@ from apimachinery.flags import (
     Flag,
     address,
     boolean,
+    labels,
     natural,
     number_of,
     port,
@@ -164,6 +165,10 @@ class Simulation:
     ] = ()
     simulate_node_zones: Annotated[
         tuple[str, ...], Flag("zones that the simulated nodes are in, one after the other (none)", words)
+    ] = ()
+    simulate_node_labels: Annotated[
+        tuple[tuple[str, str], ...],
+        Flag("labels of the simulated nodes, besides their own (none)", labels, metavar="KEY=VALUE"),
     ] = ()
     simulate_node_capacity: Annotated[
         tuple[tuple[str, str], ...],

@@ -5,7 +5,7 @@
     data:
       nodes: "10"            node-1 to node-10 are registered, those of higher numbers deleted
       zones: "a,b"           of nodes that are registered from now on, in turn; as the flag has it if this is left out
-      labels: "disk=ssd"     which these have besides their own
+      labels: "disk=ssd"     which these have besides their own; the same
 
 Whatever is written into it, even if it is the same, has nodes registered again that somebody has deleted. Pure.
 """
@@ -45,7 +45,11 @@ def number_in(name: str) -> int | None:
 def wanted(resizing: Tree | None, flags: Simulation) -> Wanted:
     """What cannot be read counts as if it were not there."""
     data: Mapping[str, str] = (resizing or {}).get("data") or {}
-    by_flags = Wanted(nodes=flags.simulate_nodes, zones=flags.simulate_node_zones)
+    by_flags = Wanted(
+        nodes=flags.simulate_nodes,
+        zones=flags.simulate_node_zones,
+        labels=dict(flags.simulate_node_labels),
+    )
     if not data:
         return by_flags
     try:
@@ -61,4 +65,9 @@ def _read(data: Mapping[str, str], flags: Simulation) -> Wanted:
         raise ValueError(f"nodes must be a number from 0 to {MOST_NODES}, not {data.get('nodes')!r}")
     labels = [pair.partition("=")[::2] for pair in data.get("labels", "").split(",") if pair]
     zones = tuple(filter(None, data.get("zones", "").split(",")))
-    return Wanted(nodes=nodes, zones=zones or flags.simulate_node_zones, labels=dict(labels), no_more=True)
+    return Wanted(
+        nodes=nodes,
+        zones=zones or flags.simulate_node_zones,
+        labels=dict(labels or flags.simulate_node_labels),
+        no_more=True,
+    )

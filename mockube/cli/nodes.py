@@ -2,12 +2,11 @@
 
 import argparse
 import asyncio
-from collections.abc import Sequence
 from typing import Final
 
 from apimachinery.clock import RealClock
-from apimachinery.flags import natural, seconds
-from apimachinery.names import check_label_key, check_label_value
+from apimachinery.flags import labels, natural, seconds
+from apimachinery.names import check_label_value
 from controller_manager.runtime.kubeconfig import Access
 from controller_manager.simulation.addresses import MOST_NODES
 from mockube import resizing
@@ -67,19 +66,11 @@ def _count(text: str) -> int:
 
 def _zones(text: str) -> str:
     for zone in text.split(","):
-        _refuse(check_label_value(zone), zone)
+        if problems := check_label_value(zone):
+            raise argparse.ArgumentTypeError(f'"{zone}": {problems[0]}')
     return text
 
 
 def _labels(text: str) -> str:
-    for pair in text.split(","):
-        key, equals, value = pair.partition("=")
-        _refuse(
-            check_label_key(key) + check_label_value(value) if equals else ["is no label: KEY=VALUE"], pair
-        )
+    labels(text)
     return text
-
-
-def _refuse(problems: Sequence[str], text: str) -> None:
-    if problems:
-        raise argparse.ArgumentTypeError(f'"{text}": {problems[0]}')

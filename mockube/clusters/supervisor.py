@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import msgspec
@@ -25,8 +26,8 @@ from mockube.plane.control_plane import ControlPlane, NotReady
 from mockube.plane.kept import Tell
 from mockube.plane.last_words import obituary
 from mockube.plane.launch import MANAGER, SERVER, Launch, control_plane
+from mockube.plane.meanwhile import importing
 from mockube.plane.processes import first
-from mockube.plane.usable import importing, wait_usable
 
 RESET: Final = signal.SIGUSR1
 """Asks the process that runs a cluster to empty its store."""
@@ -110,12 +111,11 @@ class Supervisor:
         plane.manager.changed = lambda: self._note(plane)
         plane.heed_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
-        imported = importing()
+        importing_usable = importing("mockube.plane.usable")
         self._step("starting the API server and the controller manager")
         with suppress(NotReady), self._limit(plane):
             async with plane.running():
-                await imported
-                await self._make_ready(plane)
+                await self._make_ready(plane, await importing_usable)
                 if not plane.is_over:
                     once_ready(self._record)
                     await plane.wait_over()
@@ -127,16 +127,19 @@ class Supervisor:
             raise TimedOut(f"it was not ready within {self._wanted.seconds:g} s, and has been ended")
         return code
 
-    async def _make_ready(self, plane: ControlPlane) -> None:
+    async def _make_ready(self, plane: ControlPlane, usable: ModuleType) -> None:
         url = kubeconfigs.publish(self._place)
         if self._wanted.copy_to is not None:
             kubeconfigs.copy(self._place, self._wanted.copy_to)
         if self._wanted.until is Until.NODES:
-            self._step(f"waiting for {self._wanted.nodes} nodes")
-            usable = wait_usable(self._launch(), clock=self._clock, tell=lambda _: None)
-            await first(usable, plane.wait_over())
+            self._step("waiting for its nodes")
+            await first(self._wait_nodes(usable), plane.wait_over())
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)
         self._note(plane)
+
+    async def _wait_nodes(self, usable: ModuleType) -> None:
+        nodes = await usable.wait_usable(self._launch(), clock=self._clock, tell=lambda _: None)
+        self._record = msgspec.structs.replace(self._record, nodes=nodes)
 
     @contextmanager
     def _limit(self, plane: ControlPlane) -> Iterator[None]:

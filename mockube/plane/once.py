@@ -19,8 +19,8 @@ from mockube.plane.control_plane import ControlPlane, NotReady
 from mockube.plane.kept import Tell
 from mockube.plane.last_words import obituary
 from mockube.plane.launch import Launch, control_plane, throwaway
+from mockube.plane.meanwhile import importing
 from mockube.plane.processes import first, shell_code
-from mockube.plane.usable import importing, wait_usable
 
 START_TIMEOUT: Final = 300.0
 
@@ -38,12 +38,13 @@ async def run_once(
         launch = throwaway(Path(folder), nodes=nodes, packs=packs)
         plane = control_plane(launch, clock=clock, tell=tell)
         plane.heed_signals()
-        imported = importing()
+        importing_usable = importing("mockube.plane.usable")
         try:
             async with plane.running():
-                await imported
+                usable = await importing_usable
                 await first(
-                    wait_usable(launch, clock=clock, tell=told, seconds=START_TIMEOUT), plane.wait_over()
+                    usable.wait_usable(launch, clock=clock, tell=told, seconds=START_TIMEOUT),
+                    plane.wait_over(),
                 )
                 if not plane.is_over:
                     return await _run(command, plane, launch)

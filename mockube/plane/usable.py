@@ -1,8 +1,8 @@
-"""When a control plane that has just been started can be worked with."""
+"""When a control plane that has just been started can be worked with.
 
-import asyncio
-from importlib import import_module
-from types import ModuleType
+It speaks HTTP, which takes its time to import: `meanwhile` does that while the processes start, which takes longer.
+"""
+
 from typing import Final
 
 from apimachinery.clock import Clock
@@ -10,35 +10,35 @@ from controller_manager.runtime.kubeconfig import read
 from controller_manager.runtime.wire import NoAnswer
 from mockube.plane.kept import Tell
 from mockube.plane.launch import Launch
+from mockube.reach import reaching
+from mockube.resizing import wanted_by
+from mockube.speaking import speaking
 
 AS_LONG_AS_IT_TAKES: Final = 86400.0
 _PAUSE: Final = 0.1
 
 
-def importing() -> asyncio.Task[ModuleType]:
-    """HTTP is imported while the processes start, which takes longer."""
-    return asyncio.create_task(asyncio.to_thread(import_module, "mockube.reach"))
-
-
 async def wait_usable(
     launch: Launch, *, clock: Clock, tell: Tell, seconds: float = AS_LONG_AS_IT_TAKES
-) -> None:
+) -> int:
     """Until pods can be made and be placed: every node is ready, and a service account is there.
 
-    If the server does not answer it is asked again; whoever waits sees for himself whether it has ended.
+    Answers with how many nodes there are, for what is stored may say more than a flag. If the server does not answer
+    it is asked again; whoever waits sees for himself whether it has ended.
     """
     while True:
         try:
-            return await _asked(launch, tell, seconds)
+            return await _asked(launch, clock, tell, seconds)
         except NoAnswer:
             await clock.sleep(_PAUSE)
 
 
-async def _asked(launch: Launch, tell: Tell, seconds: float) -> None:
-    from mockube.reach import reaching  # noqa: PLC0415 - see `importing`
-
-    async with reaching(read(launch.kubeconfig)) as reach:
-        await reach.ask_version()
+async def _asked(launch: Launch, clock: Clock, tell: Tell, seconds: float) -> int:
+    access = read(launch.kubeconfig)
+    async with speaking(access, clock) as client:
+        nodes = await wanted_by(client, launch.nodes)
         tell("the first answer")
-        await reach.wait_usable(launch.nodes, seconds=seconds)
-        tell(f"{launch.nodes} nodes ready")
+    async with reaching(access) as reach:
+        await reach.wait_usable(nodes, seconds=seconds)
+        tell(f"{nodes} nodes ready")
+    return nodes

@@ -25,7 +25,7 @@ def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
     assert "`mockube down --name side` ends it." in up.stdout
     assert up.stderr.splitlines() == [
         "mockube: starting the API server and the controller manager",
-        "mockube: waiting for 1 nodes",
+        "mockube: waiting for its nodes",
     ]
     place, first_url = mockube.place("side"), mockube.record("side").url
     copy = (mockube.home / "copy").read_text()
@@ -34,11 +34,15 @@ def test_it_is_kept_from_one_time_to_the_next_until_it_is_deleted(mockube):
     assert os.getsid(mockube.record("side").pid) == mockube.record("side").pid
     assert ask(place.kubeconfig, "POST", CONFIG_MAPS, CONFIG_MAP)[0] == 201
 
+    assert mockube.run("nodes", "2", "--name=side").returncode == 0
+
     first = mockube.processes("side")
     assert mockube.run("down", "--name=side").returncode == 0
     wait_gone(first)
 
-    assert mockube.run(*DETACHED).returncode == 0, "what was kept once is there without another word"
+    again = mockube.run(*DETACHED)
+    assert again.returncode == 0, "what was kept once is there without another word"
+    assert "with 2 simulated nodes" in again.stdout, "as was asked for last, not by the flag"
     assert ask(place.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 200
     assert mockube.record("side").url == first_url
 

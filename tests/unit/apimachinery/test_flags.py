@@ -1,0 +1,33 @@
+"""Readers of flags: what a text means, and what is said of one that means nothing."""
+
+from argparse import ArgumentTypeError
+
+import pytest
+
+from apimachinery.flags import labels
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("disk=ssd", (("disk", "ssd"),)),
+        ("example.com/tier=front, empty=", (("example.com/tier", "front"), ("empty", ""))),
+        ("", ()),
+    ],
+)
+def test_labels(text, pairs):
+    assert labels(text) == pairs
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("disk", '"disk" is no label: KEY=VALUE is one'),
+        ("=ssd", '"=ssd" is no label: '),
+        ("disk=s s", '"disk=s s" is no label: a valid label must be'),
+        ("a/b/c=d", '"a/b/c=d" is no label: '),
+    ],
+)
+def test_what_is_no_label(text, says):
+    with pytest.raises(ArgumentTypeError, match="^" + says.replace("(", r"\(")):
+        labels(text)
