@@ -1,0 +1,85 @@
+"""The Dockerfile: what it is built of is there and pinned, and what runs is nobody in particular."""
+
+import fnmatch
+import re
+
+import pytest
+
+from tests.support.process import ROOT
+from tools.deployed_requirements import FOLDER, parts
+
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
+INSTRUCTION = re.compile(r"^([A-Z]+)\s+((?:.*\\\n)*.*)$", re.MULTILINE)
+
+
+def instructions():
+    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE)
+    return [(name, arguments.strip()) for name, arguments in INSTRUCTION.findall(text)]
+
+
+def arguments(wanted):
+    return [arguments for name, arguments in instructions() if name == wanted]
+
+
+def final_stage():
+    everything = instructions()
+    last = max(index for index, (name, _) in enumerate(everything) if name == "FROM")
+    return everything[last:]
+
+
+def copied():
+    """What comes from the checkout."""
+    return [source for words in arguments("COPY") if "--from" not in words for source in words.split()[:-1]]
+
+
+def test_the_base_is_an_argument_and_slim():
+    assert arguments("FROM") == ["${BUILDER} AS builder", "${BASE}"]
+    defaults = dict(argument.split("=", 1) for argument in arguments("ARG"))
+    assert defaults["BUILDER"] == "${BASE}"
+    image, _, tag = defaults["BASE"].partition(":")
+    assert (image, "slim" in tag, "latest" in tag) == ("python", True, False)
+
+
+@pytest.mark.parametrize("source", copied())
+def test_what_is_copied_is_there_and_not_ignored(source):
+    assert (ROOT / source).exists()
+    ignored = False
+    for line in (ROOT / ".dockerignore").read_text().splitlines():
+        pattern = line.removeprefix("!")
+        if line and not line.startswith("#") and fnmatch.fnmatch(source.rstrip("/"), pattern):
+            ignored = not line.startswith("!")
+    assert not ignored
+
+
+def test_it_runs_as_a_user_by_number_who_is_not_root():
+    users = [arguments for name, arguments in final_stage() if name == "USER"]
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
+
+
+def test_nothing_is_installed_in_what_runs():
+    commands = " ".join(arguments for name, arguments in final_stage() if name == "RUN")
+    assert not re.search(r"\binstall -(?!d)|pip install|apt", commands)
+    assert any(name == "HEALTHCHECK" for name, _ in final_stage())
+
+
+def test_whatever_is_installed_is_known_by_its_hash():
+    installs = [
+        line for run in arguments("RUN") for line in run.splitlines() if re.search(r"\binstall\b", line)
+    ]
+    fetching = [line for line in installs if "requirements/" in line or 'install="' in line]
+    assert any("--require-hashes" in line for line in fetching)
+    assert all("$install " in line or "--require-hashes" in line for line in fetching)
+    assert all("--no-index" in line for line in installs if line not in fetching and "pip" in line)
+
+
+@pytest.mark.parametrize("name", ["apiserver", "controller-manager", "ready"])
+def test_its_programs_can_be_run(name):
+    program = ROOT / "deploy" / "bin" / name
+    assert program.stat().st_mode & 0o111 == 0o111
+    assert program.read_text().startswith("#!/")
+
+
+@pytest.mark.parametrize("name", sorted(parts()))
+def test_its_requirements_are_the_parts_of_the_lock_that_it_needs(name):
+    """`python tools/deployed_requirements.py` writes them anew."""
+    assert (FOLDER / name).read_text() == parts()[name]

@@ -1,0 +1,71 @@
+"""Whatever the dashboard and the rules of Prometheus name is really told by the two processes."""
+
+import re
+import urllib.request
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support import promql
+from tests.support.process import ApiServerProcess, ManagerProcess, tls
+
+TARGET_LABELS = {"job", "instance"}
+"""What Prometheus adds to all that it scrapes."""
+PARTS = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",)}
+
+
+def read(url, **options):
+    with urllib.request.urlopen(f"{url}/metrics", **options) as answer:
+        return list(text_string_to_metric_families(answer.read().decode()))
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory):
+    """Of both processes, once the manager has begun to work."""
+    with (
+        ApiServerProcess(tmp_path_factory.mktemp("metrics")) as server,
+        ManagerProcess(server.kubeconfig, "--metrics-port=0", "--simulate-nodes=1") as manager,
+    ):
+        url = re.search(r"Health and metrics: (http://\S+)", "".join(manager.log))[1]
+        return read(server.url, context=tls(server.kubeconfig)) + read(url)
+
+
+@pytest.fixture(scope="module")
+def names(families):
+    return {family.name + part for family in families for part in PARTS.get(family.type, ("",))}
+
+
+@pytest.fixture(scope="module")
+def label_names(families):
+    """By metric, where something has been counted already."""
+    found = {}
+    for family in families:
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+@pytest.mark.parametrize("expression", promql.expressions())
+def test_every_metric_of_an_expression_exists(names, expression):
+    used = promql.metrics(expression) - promql.PROMETHEUS_OWN - promql.recorded()
+    assert used <= names
+
+
+@pytest.mark.parametrize("expression", promql.expressions())
+def test_every_label_of_an_expression_exists(label_names, expression):
+    for metric in promql.metrics(expression) & label_names.keys():
+        assert promql.labels(expression) <= label_names[metric] | TARGET_LABELS
+
+
+@pytest.mark.parametrize("panel", promql.panels(), ids=lambda panel: panel["title"])
+def test_a_panel_says_what_the_page_can_draw(panel):
+    page = (promql.FOLDER / "consoles" / "mockube.html").read_text()
+    units = set(re.findall(r"^  (\w+): (?:short|\(value\))", page, re.MULTILINE))
+    assert panel["unit"] in units
+    assert panel.keys() == {"title", "unit", "label", "query"}
+
+
+def test_what_an_expression_names():
+    expression = 'histogram_quantile(0.99, sum by (verb, le) (rate(a_bucket{code=~"5.."}[1m]))) / b:c > 1'
+    assert promql.metrics(expression) == {"a_bucket", "b:c"}
+    assert promql.labels(expression) == {"verb", "le", "code"}
