@@ -25,7 +25,7 @@ def write(path: Path, *, server: str, authority: bytes, client: Pair, token: str
         raise NotOurs(f"{path} leads to other clusters, and is not overwritten: name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
     tree = document(server=server, authority=authority, client=client, token=token)
-    write_private(path, yaml.safe_dump(tree, sort_keys=False).encode())
+    write_private(path, yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False).encode())
 
 
 def document(*, server: str, authority: bytes, client: Pair, token: str) -> Mapping[str, Any]:

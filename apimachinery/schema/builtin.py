@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder, decode
 
 from apimachinery.schema.descriptions import Descriptions
-from apimachinery.schema.model import NO_FIELDS, Field, Shape, Type
+from apimachinery.schema.model import Field, Shape, Type
 
 
 class _Use(Struct, frozen=True):
@@ -58,7 +58,7 @@ class BuiltinSchemas:
 
     def __init__(self, index: _Index, descriptions: Descriptions) -> None:
         self._index = index
-        self._descriptions = descriptions
+        self._of_type, self._of_field = descriptions.of_type, descriptions.of_field
         self._struct = cache(self._make_struct)
         self._fields = cache(self._make_fields)
 
@@ -79,23 +79,25 @@ class BuiltinSchemas:
         return self._make_type(_Use(go=f"{version}.{struct}", shape=Shape.STRUCT, name=name))
 
     def _make_type(self, use: _Use) -> Type:
+        # Types are many, and Python's garbage collector looks at each part of each: those of scalars have few.
+        of_struct: dict[str, Any] = {
+            "load": partial(self._fields, use.name),
+            "describe": partial(self._of_type, use.name),
+        }
         return Type(
             shape=use.shape,
             name=use.name,
             go=use.go,
-            load=partial(self._fields, use.name),
+            **(of_struct if use.name else {}),
             element=self._make_type(use.element) if use.element else None,
             list_type=use.list_type,
             map_keys=use.map_keys,
             map_type=use.map_type,
             merge_key=use.merge_key,
             patch_strategy=use.patch_strategy,
-            describe=partial(self._descriptions.of_type, use.name),
         )
 
     def _make_fields(self, struct: str) -> Mapping[str, Field]:
-        if not struct:
-            return NO_FIELDS
         stored = _FIELDS.decode(self._index.structs[struct])
         return MappingProxyType({field.name: self._make_field(struct, field) for field in stored})
 
@@ -109,7 +111,7 @@ class BuiltinSchemas:
             omit_zero=field.omit_zero,
             embedded=field.embedded,
             default=field.default,
-            describe=partial(self._descriptions.of_field, struct, field.name),
+            describe=partial(self._of_field, struct, field.name),
         )
 
 

@@ -27,10 +27,10 @@ class Decoded(Struct, frozen=True):
 
 
 class Decoder:
-    """Decodes for all types, each compiled when it is first needed."""
+    """Decodes for all types, each compiled when it is first needed; by one who has compiled some before, if he is given."""
 
-    def __init__(self) -> None:
-        self._normaliser = Normaliser()
+    def __init__(self, normaliser: Normaliser | None = None) -> None:
+        self._normaliser = normaliser or Normaliser()
 
     def decode(
         self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None

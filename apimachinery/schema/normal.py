@@ -6,6 +6,7 @@ Why a tree was refused, and which fields went, is for `faults.py` to find out: h
 """
 
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from apimachinery.schema import either, scalars
@@ -38,10 +39,13 @@ class _Row(NamedTuple):
 
 
 class Normaliser:
-    """`normalise` for all types; what it compiled it keeps, by the name of the struct."""
+    """`normalise` for all types; what it compiled it keeps, by the name of the struct. Threads may share it."""
 
     def __init__(self) -> None:
         self._structs: dict[str, Read] = {}
+        self._new: dict[str, Read] = {}
+        """Of the structs that are being compiled and contain each other; nobody else sees one before all are there."""
+        self._compiling = RLock()
         self._nested = {Shape.STRUCT: self._struct, Shape.LIST: self._list, Shape.MAP: self._map}
 
     def normalise(self, struct: Type, tree: Any, pruned: Pruned, before: Any = None) -> Any:
@@ -59,13 +63,27 @@ class Normaliser:
         return lambda value, _before, _pruned: read(value)
 
     def _struct(self, struct: Type) -> Read:
+        return self._structs.get(struct.name) or self._compile(struct)
+
+    def _compile(self, struct: Type) -> Read:
+        with self._compiling:
+            is_outermost = not self._new
+            try:
+                read = self._structs.get(struct.name) or self._new.get(struct.name) or self._compiled(struct)
+                if is_outermost:
+                    self._structs |= self._new
+            finally:
+                if is_outermost:
+                    self._new.clear()
+            return read
+
+    def _compiled(self, struct: Type) -> Read:
         name = struct.name
-        if name not in self._structs:
-            # A struct may contain itself: until it is compiled, this stands for what it will be.
-            self._structs[name] = lambda *value: self._structs[name](*value)  # noqa: PLW0108 - bound late
-            rows = {field.name: self._row(place, field) for place, field in enumerate(struct.fields.values())}
-            self._structs[name] = _read_struct(rows)
-        return self._structs[name]
+        # A struct may contain itself: until it is compiled, this stands for what it will be.
+        self._new[name] = lambda *value: self._structs[name](*value)  # noqa: PLW0108 - bound late
+        rows = {field.name: self._row(place, field) for place, field in enumerate(struct.fields.values())}
+        read = self._new[name] = _read_struct(rows)
+        return read
 
     def _row(self, place: int, field: Field) -> _Row:
         return _Row(

@@ -1,7 +1,7 @@
 """A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apimachinery.flags import Sections
 from apimachinery.klog import Logging
@@ -27,15 +27,15 @@ BUILT_MODES = frozenset({"AlwaysAllow"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    serving: Serving
-    store: Store
-    authentication: Authentication
-    authorization: Authorization
-    admission: Admission
-    services: Services
-    auditing: Auditing
-    features: Features
-    logging: Logging
+    serving: Serving = field(default_factory=Serving)
+    store: Store = field(default_factory=Store)
+    authentication: Authentication = field(default_factory=Authentication)
+    authorization: Authorization = field(default_factory=Authorization)
+    admission: Admission = field(default_factory=Admission)
+    services: Services = field(default_factory=Services)
+    auditing: Auditing = field(default_factory=Auditing)
+    features: Features = field(default_factory=Features)
+    logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()
     """Flags of kube-apiserver that were given and have no effect."""
 

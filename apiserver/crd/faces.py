@@ -5,6 +5,7 @@ of it, in any order, with null and empty things as they were given.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from apimachinery.errors import FieldError
 from apimachinery.schema import document, faults
 from apimachinery.schema.decode import Decoded, Decoder
 from apimachinery.schema.model import Field, Schemas, Shape, Type
+from apimachinery.schema.normal import Normaliser
 from apimachinery.schema.scan import has_duplicates
 from apiserver.crd.catalog import Catalog
 from apiserver.crd.custom import Custom
@@ -41,11 +43,17 @@ class AllSchemas:
         yield from ((custom.row.api_version, custom.row.kind) for custom in self._catalog.customs)
 
 
+@cache
+def _normaliser(_: Schemas) -> Normaliser:
+    """Of these types: one for all servers of a process, for what it compiles depends on nothing else."""
+    return Normaliser()
+
+
 class AllDecoder(Decoder):
     """Decodes objects of every kind."""
 
     def __init__(self, schemas: Schemas, catalog: Catalog) -> None:
-        super().__init__()
+        super().__init__(_normaliser(schemas))
         self._catalog = catalog
         metadata = Field(name="metadata", type=schemas.definition(OBJECT_META))
         self._head = Type(

@@ -13,14 +13,15 @@ from typing import Final
 
 from apimachinery.chance import Chance
 from apimachinery.clock import Clock
+from apimachinery.packs.definitions import PACKS
 from apiserver import kubeconfig
 from apiserver.app import ApiServer
 from apiserver.authn.tokens import AUTHENTICATED
 from apiserver.config.command_line import Config, parse
+from apiserver.config.settings import Features, Serving
 from apiserver.credentials import TOKEN_BYTES, Credentials, gather
 from apiserver.http.around import Around
 from apiserver.http.listen import Door, bind
-from apiserver.pki.folder import AUTHORITY, Folder
 from apiserver.rest.call import User
 from apiserver.running import Surroundings, running
 from controller_manager.runtime.kubeconfig import Access
@@ -65,12 +66,13 @@ async def serving(
             through=around,
         )
         async with running(config, surroundings) as server:
-            url, path = f"https://{LOOPBACK}:{door.port}", folder / "kubeconfig"
+            url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / "kubeconfig", folder / "ca.crt"
             _write(path, url, credentials)
+            authority.write_bytes(credentials.server_ca)
             yield Site(
                 server=server,
                 kubeconfig=path,
-                authority=Folder(path=_pki(folder)).certificate(AUTHORITY),
+                authority=authority,
                 admin=Access(server=url, authority=credentials.server_ca, token=credentials.admin_token),
                 controllers=Access(server=url, authority=credentials.server_ca, token=token),
             )
@@ -78,17 +80,20 @@ async def serving(
 
 def server_config(folder: Path, *, packs: str, flags: Sequence[str]) -> Config:
     """ValueError with what the server's command line says of wrong flags."""
-    own = ("--secure-port", "0", "--cert-dir", str(_pki(folder)), "--packs", packs)
+    certificates = folder / "pki"
+    if not flags and packs in (
+        "",
+        *PACKS,
+    ):  # the same, without a command line, which takes a while to put together
+        features = Features(packs=tuple(filter(None, [packs])))
+        return Config(serving=Serving(secure_port=0, cert_dir=certificates), features=features)
+    own = ("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs)
     said = io.StringIO()
     try:
         with redirect_stderr(said):
             return parse((*own, *flags), {})
     except SystemExit as error:
         raise ValueError(said.getvalue().strip()) from error
-
-
-def _pki(folder: Path) -> Path:
-    return folder / "pki"
 
 
 def _known_to(credentials: Credentials, token: str) -> Credentials:

@@ -164,7 +164,7 @@ async def test_an_event_loop_that_is_blocked_does_not_hold_it_up():
 
 
 def _asked_by_another_process(cluster):
-    authority = cluster.kubeconfig.parent / "pki/ca.crt"
+    authority = cluster.kubeconfig.parent / "ca.crt"
     answer = subprocess.run(
         [sys.executable, "-c", _ASK, cluster.url, str(authority)],
         capture_output=True,

@@ -24,7 +24,7 @@ class Asking:
     """A client that shows what came, and does nothing again by itself."""
 
     def __init__(self, cluster):
-        authority = cluster.kubeconfig.parent / "pki/ca.crt"
+        authority = cluster.kubeconfig.parent / "ca.crt"
         self._context = ssl.create_default_context(cafile=authority)
         self._host = urlsplit(cluster.url).netloc
         self._headers = {"Authorization": f"Bearer {token(cluster.kubeconfig)}"}
