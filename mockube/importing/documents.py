@@ -79,9 +79,9 @@ def _item(text: bytes, of: Mapping[str, Any]) -> Any:
 
 def _named(item: Any, of: Mapping[str, Any]) -> Any:
     """Items of a list of one kind leave out which it is."""
-    if not isinstance(item, Mapping) or of["kind"] == "List" or "kind" in item:
-        return item
     kind = of["kind"].removesuffix("List")
+    if not kind or not isinstance(item, Mapping) or "kind" in item:
+        return item
     return {"apiVersion": of.get("apiVersion"), "kind": kind, **item}
 
 

@@ -1,72 +1,20 @@
 """Simulated nodes and pods beside a real server, on a clock that is stepped."""
 
-import contextlib
 from pathlib import Path
 
 import pytest
 import yaml
 
-from apimachinery.clock import SteppedClock
 from apimachinery.timestamps import format_time, parse_micro_time
 from controller_manager.config.command_line import Config
 from controller_manager.config.settings import Simulation
 from controller_manager.simulation.nodes import SIMULATED_NODES
 from controller_manager.simulation.pods import SIMULATED_PODS
-from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
+from tests.support.simulated import MERGE, NODES, PODS, simulating
 
-NODES = "/api/v1/nodes"
-PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
-MERGE = {"kind": "merge-patch+json"}
-
-
-class Cluster:
-    def __init__(self, server, manager, clock):
-        self.server = server
-        self.manager = manager
-        self.clock = clock
-
-    async def get(self, path):
-        answer = await self.server.get(path)
-        return answer.body if answer.status == 200 else None
-
-    async def run(self, name="p", *, node="node-1", annotations=None, **spec):
-        """A pod that was bound to its node when it was made, and what becomes of it at once."""
-        metadata = {
-            "name": name,
-            "annotations": {f"mockube.dev/{key}": text for key, text in (annotations or {}).items()},
-        }
-        body = {
-            "metadata": metadata,
-            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "nginx"}], **spec},
-        }
-        answer = await self.server.post(PODS, body)
-        assert answer.status == 201, answer.data
-        await self.manager.settle()
-        return await self.pod(name)
-
-    async def pod(self, name="p"):
-        return await self.get(f"{PODS}/{name}")
-
-    async def annotate(self, path, key, text):
-        await self.server.patch(path, {"metadata": {"annotations": {key: text}}}, **MERGE)
-        await self.manager.settle()
-
-    def writes(self, part):
-        return [(method, target) for method, target in self.manager.transport.writes if part in target]
-
-
-@contextlib.asynccontextmanager
-async def simulating(*, engines=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, **options):
-    clock = SteppedClock()
-    config = Config(simulation=Simulation(simulate_nodes=nodes, **options))
-    async with running(clock=clock) as server:
-        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
-        await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        async with running_manager(server, clock, engines=engines, config=config) as manager:
-            yield Cluster(server, manager, clock)
 
 
 @pytest.fixture
@@ -99,64 +47,6 @@ async def test_nodes_are_registered_and_healthy(cluster):
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
     csi_node = await cluster.get(f"{CSI_NODES}/node-1")
     assert csi_node["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
-
-
-async def resize(cluster, **data):
-    """As `mockube nodes` does."""
-    path = "/api/v1/namespaces/kube-system/configmaps"
-    await cluster.server.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
-    body = {"metadata": {"name": "mockube-nodes"}, "data": data}
-    answer = await cluster.server.put(f"{path}/mockube-nodes", body)
-    if answer.status == 404:
-        answer = await cluster.server.post(path, body)
-    assert answer.status < 300
-    await cluster.manager.settle()
-    return [node["metadata"]["name"] for node in (await cluster.get(NODES))["items"]]
-
-
-async def test_as_many_nodes_as_a_config_map_says(cluster):
-    assert await resize(cluster, nodes="4", zones="a,b", labels="disk=ssd") == [
-        f"node-{n}" for n in (1, 2, 3, 4)
-    ]
-    labels = (await cluster.get(f"{NODES}/node-4"))["metadata"]["labels"]
-    assert (labels["topology.kubernetes.io/zone"], labels["disk"]) == ("b", "ssd")
-    assert labels["kubernetes.io/hostname"] == "node-4"
-    assert (await cluster.get(f"{NODES}/node-4"))["status"]["conditions"][-1]["status"] == "True"
-    assert await resize(cluster, nodes="1") == ["node-1"]
-    assert await resize(cluster, nodes="0") == []
-
-
-async def test_what_others_simulate_is_not_counted(cluster):
-    fake = {"metadata": {"name": "fake", "annotations": {"kwok.x-k8s.io/node": "fake"}}}
-    real = {"metadata": {"name": "node-9"}}
-    for node in (fake, real):
-        await cluster.server.post(NODES, node)
-    assert await resize(cluster, nodes="1") == ["fake", "node-1", "node-9"]
-
-
-async def test_a_deleted_node_comes_again_when_it_is_asked_for(cluster):
-    await cluster.server.delete(f"{NODES}/node-2")
-    await cluster.manager.step(60)
-    assert await cluster.get(f"{NODES}/node-2") is None
-    assert await resize(cluster, nodes="2") == ["node-1", "node-2"]
-
-
-async def test_a_restarted_manager_keeps_to_what_was_asked():
-    clock = SteppedClock()
-    config = Config(simulation=Simulation(simulate_nodes=2))
-    async with running(clock=clock) as server:
-        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
-        for nodes in ("3", "1"):
-            async with running_manager(server, clock, engines=[SIMULATED_NODES], config=config) as manager:
-                await resize(Cluster(server, manager, clock), nodes=nodes)
-            async with running_manager(server, clock, engines=[SIMULATED_NODES], config=config):
-                assert len((await server.get(NODES)).body["items"]) == int(nodes)
-
-
-@pytest.mark.parametrize("nodes", ["", "-1", "many", "99999"])
-async def test_a_number_that_is_none_is_not_heeded(cluster, caplog, nodes):
-    assert await resize(cluster, nodes=nodes) == ["node-1", "node-2"]
-    assert "mockube-nodes is not heeded: nodes must be a number from 0 to 2303" in caplog.text
 
 
 async def test_leases_are_renewed_every_ten_seconds(cluster):

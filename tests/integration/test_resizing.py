@@ -1,0 +1,75 @@
+"""How many nodes are simulated while the manager runs, and after it was started again: as many as a ConfigMap says."""
+
+import pytest
+
+from apimachinery.clock import SteppedClock
+from controller_manager.config.command_line import Config
+from controller_manager.config.settings import Simulation
+from controller_manager.simulation.nodes import SIMULATED_NODES
+from tests.support.apiserver import running
+from tests.support.running_manager import running_manager
+from tests.support.simulated import NODES, Cluster, simulating
+
+
+@pytest.fixture
+async def cluster():
+    async with simulating() as cluster:
+        yield cluster
+
+
+async def resize(cluster, **data):
+    """As `mockube nodes` does."""
+    path = "/api/v1/namespaces/kube-system/configmaps"
+    await cluster.server.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+    body = {"metadata": {"name": "mockube-nodes"}, "data": data}
+    answer = await cluster.server.put(f"{path}/mockube-nodes", body)
+    if answer.status == 404:
+        answer = await cluster.server.post(path, body)
+    assert answer.status < 300
+    await cluster.manager.settle()
+    return [node["metadata"]["name"] for node in (await cluster.get(NODES))["items"]]
+
+
+async def test_as_many_nodes_as_a_config_map_says(cluster):
+    assert await resize(cluster, nodes="4", zones="a,b", labels="disk=ssd") == [
+        f"node-{n}" for n in (1, 2, 3, 4)
+    ]
+    labels = (await cluster.get(f"{NODES}/node-4"))["metadata"]["labels"]
+    assert (labels["topology.kubernetes.io/zone"], labels["disk"]) == ("b", "ssd")
+    assert labels["kubernetes.io/hostname"] == "node-4"
+    assert (await cluster.get(f"{NODES}/node-4"))["status"]["conditions"][-1]["status"] == "True"
+    assert await resize(cluster, nodes="1") == ["node-1"]
+    assert await resize(cluster, nodes="0") == []
+
+
+async def test_what_others_simulate_is_not_counted(cluster):
+    fake = {"metadata": {"name": "fake", "annotations": {"kwok.x-k8s.io/node": "fake"}}}
+    real = {"metadata": {"name": "node-9"}}
+    for node in (fake, real):
+        await cluster.server.post(NODES, node)
+    assert await resize(cluster, nodes="1") == ["fake", "node-1", "node-9"]
+
+
+async def test_a_deleted_node_comes_again_when_it_is_asked_for(cluster):
+    await cluster.server.delete(f"{NODES}/node-2")
+    await cluster.manager.step(60)
+    assert await cluster.get(f"{NODES}/node-2") is None
+    assert await resize(cluster, nodes="2") == ["node-1", "node-2"]
+
+
+async def test_a_restarted_manager_keeps_to_what_was_asked():
+    clock = SteppedClock()
+    config = Config(simulation=Simulation(simulate_nodes=2))
+    async with running(clock=clock) as server:
+        await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
+        for nodes in ("3", "1"):
+            async with running_manager(server, clock, engines=[SIMULATED_NODES], config=config) as manager:
+                await resize(Cluster(server, manager, clock), nodes=nodes)
+            async with running_manager(server, clock, engines=[SIMULATED_NODES], config=config):
+                assert len((await server.get(NODES)).body["items"]) == int(nodes)
+
+
+@pytest.mark.parametrize("nodes", ["", "-1", "many", "99999"])
+async def test_a_number_that_is_none_is_not_heeded(cluster, caplog, nodes):
+    assert await resize(cluster, nodes=nodes) == ["node-1", "node-2"]
+    assert "mockube-nodes is not heeded: nodes must be a number from 0 to 2303" in caplog.text
