@@ -1,0 +1,51 @@
+"""What compose.yaml starts, without Docker: whoever is killed under load, nothing acknowledged is lost."""
+
+import pytest
+
+from tests.support.acknowledged import Load, until
+from tests.support.compose_processes import Project
+
+pytestmark = [pytest.mark.slow, pytest.mark.etcd]
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+@pytest.fixture
+def project(tmp_path):
+    with Project(tmp_path) as project:
+        yield project
+
+
+def deployment(name, replicas):
+    labels = {"app": name}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pod}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def ready_replicas(project, name):
+    return project.asker.get(f"{DEPLOYMENTS}/{name}")["status"].get("readyReplicas")
+
+
+def test_nothing_acknowledged_is_lost_when_servers_and_etcd_die(project):
+    with Load(project.kubeconfig, project.urls) as load:
+        for replica in (*project.replicas["etcd"], *project.replicas["apiserver"]):
+            load.wait_acknowledged()
+            replica.kill()
+            load.wait_acknowledged()
+    assert load.check(project.asker) >= 600
+
+
+def test_another_manager_leads_when_the_leader_dies(project):
+    managers = project.replicas["controller-manager"]
+    until(lambda: any(manager.leads for manager in managers), "a leader")
+    (leading,) = [manager for manager in managers if manager.leads]
+    before = project.asker.leader()
+    with Load(project.kubeconfig, project.urls) as load:
+        leading.kill()
+        load.wait_acknowledged()
+        until(lambda: project.asker.leader() not in (None, "", before), "another leader")
+    load.check(project.asker)
+    made = project.asker.ask("POST", DEPLOYMENTS, deployment("after", 3))
+    assert made.status == 201
+    until(lambda: ready_replicas(project, "after") == 3, "three pods")
