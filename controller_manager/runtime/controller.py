@@ -24,6 +24,8 @@ class Watch:
     keys: ToKeys
     patience: timedelta = timedelta()
     """How long a change waits for others, so that one look and one write do for all of them."""
+    longest: timedelta = timedelta()
+    """With it each further change waits for others, too, until the first has waited for so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,10 @@ class Planning:
     def _handler(self, watch: Watch) -> Callable[[Change], None]:
         def handle(change: Change) -> None:
             for key in watch.keys(self._caches, change):
-                self.loop.add_after(key, watch.patience)
+                if watch.longest:
+                    self.loop.add_settled(key, quiet=watch.patience, longest=watch.longest)
+                else:
+                    self.loop.add_after(key, watch.patience)
 
         return handle
 

@@ -15,6 +15,7 @@ from controller_manager.runtime.metrics import Metrics
 from controller_manager.runtime.ratelimit import RateLimiter
 from controller_manager.runtime.reconcile_metrics import AGAIN, ERROR, SUCCESS, UNOBSERVED, Runs
 from controller_manager.runtime.resource import Key
+from controller_manager.runtime.settling import Settling
 from controller_manager.runtime.turn import turn
 from controller_manager.runtime.wire import NoAnswer
 from controller_manager.runtime.workqueue import WorkQueue
@@ -43,6 +44,7 @@ class Loop:
         self._numbers = metrics.queues.of(name)
         self._queue = WorkQueue[Key](self._numbers)
         self._delaying = DelayingQueue[Key](self._queue.add, clock)
+        self._settling = Settling[Key](self._queue.add, clock)
         self._limiter = RateLimiter[Key](clock)
 
     def add(self, key: Key) -> None:
@@ -50,6 +52,9 @@ class Loop:
 
     def add_after(self, key: Key, delay: timedelta) -> None:
         self._delaying.add_after(key, delay.total_seconds())
+
+    def add_settled(self, key: Key, *, quiet: timedelta, longest: timedelta) -> None:
+        self._settling.changed(key, quiet=quiet.total_seconds(), longest=longest.total_seconds())
 
     async def run(self) -> None:
         """Work until cancelled; then take no more keys, and finish what is in hand. A second time cuts that off, too."""
@@ -60,6 +65,7 @@ class Loop:
             await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._delaying.close()
+            self._settling.close()
             self._queue.close()
             await asyncio.gather(*workers)
             self._numbers.forget_waiting()

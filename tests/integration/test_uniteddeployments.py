@@ -93,8 +93,12 @@ async def test_a_rollout_by_partitions(story, kind):
     assert await story.images() == {"a": ["a:2"] * 5, "b": ["a:2"] * 5}
     status = (await story.foo())["status"]
     assert status["currentRevision"] == status["updateStatus"]["updatedRevision"]
-    updated = (await story.conditions())["UnitedDeploymentUpdated"]
-    assert updated == ("True", "UnitedDeploymentRevisionUpdated")
+
+    async def is_told():
+        told = (await story.conditions())["UnitedDeploymentUpdated"]
+        return told == ("True", "UnitedDeploymentRevisionUpdated")
+
+    await story.until(is_told)
 
 
 @of_each_kind

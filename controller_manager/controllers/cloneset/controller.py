@@ -27,7 +27,7 @@ from controller_manager.runtime.actions import NOTHING, Action, Plan, Update
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads import revisions
+from controller_manager.workloads import primary, revisions
 from controller_manager.workloads.claims import keys_of_owners, settled
 from controller_manager.workloads.podview import PodView
 from controller_manager.workloads.revisions import Settled, Wanted
@@ -156,10 +156,6 @@ def _deadline(scene: Scene) -> timedelta | None:
 # --- what it watches
 
 
-def _of_set(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),)
-
-
 def _of_node(_caches: Caches, _change: Change) -> Iterable[Key]:
     """Only read, when there is a choice of pods to delete."""
     return ()
@@ -180,7 +176,7 @@ CLONE_SET: Final = Controller(
     observed_as="cloneset-controller",
     needs=(CLONE_SETS,),
     watches=(
-        Watch(resource=CLONE_SETS, keys=_of_set),
+        *primary.watches_of(CLONE_SETS, patience=_PATIENCE),
         Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), patience=_PATIENCE),
         Watch(
             resource=PERSISTENT_VOLUME_CLAIMS,

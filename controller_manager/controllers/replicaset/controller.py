@@ -1,6 +1,5 @@
 """The controllers of ReplicaSets and ReplicationControllers: what they watch, and how a reconciliation is put together."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -18,9 +17,10 @@ from controller_manager.controllers.replicaset.status import next_check, status_
 from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
 from controller_manager.kinds import PODS
 from controller_manager.runtime.actions import NOTHING, Plan
-from controller_manager.runtime.caches import Caches, Change
+from controller_manager.runtime.caches import Caches
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key
+from controller_manager.workloads import primary
 from controller_manager.workloads.claims import keys_of_owners, settled
 
 
@@ -51,22 +51,6 @@ _PATIENCE: Final = timedelta(milliseconds=50)
 """Pods become ready in swarms, and each look counts all of them. What somebody wishes is looked at at once."""
 
 
-def _of_wish(_: Caches, change: Change) -> Iterable[Key]:
-    return () if _is_of_status(change) else (Key.of(change.latest),)
-
-
-def _of_status(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),) if _is_of_status(change) else ()
-
-
-def _is_of_status(change: Change) -> bool:
-    """Such as come of our own telling."""
-    if change.old is None or change.new is None:
-        return False
-    old, new = ({**meta.metadata(it), "resourceVersion": ""} for it in (change.old, change.new))
-    return old == new
-
-
 def _controller(family: Family, *, name: str, queue: str, service_account: str) -> Controller:
     resource = family.resource
     return Controller(
@@ -74,8 +58,7 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str) 
         queue=queue,
         service_account=service_account,
         watches=(
-            Watch(resource=resource, keys=_of_wish),
-            Watch(resource=resource, keys=_of_status, patience=_PATIENCE),
+            *primary.watches_of(resource, patience=_PATIENCE),
             Watch(
                 resource=PODS,
                 keys=keys_of_owners(PODS, resource, family.selector),

@@ -33,6 +33,7 @@ from controller_manager.runtime.actions import NOTHING, Action, Delete, Plan, Sa
 from controller_manager.runtime.caches import Caches
 from controller_manager.runtime.controller import Controller, Watch
 from controller_manager.runtime.resource import Key, Tree
+from controller_manager.workloads import primary
 from controller_manager.workloads.claims import victim
 
 
@@ -140,6 +141,7 @@ def _last(
 
 
 _PATIENCE: Final = timedelta(milliseconds=200)
+_LONGEST: Final = timedelta(seconds=1)
 """Pods become ready in swarms, set after set, and each look counts all of them. What users wish is looked at at once."""
 
 UNITED_DEPLOYMENT: Final = Controller(
@@ -154,14 +156,19 @@ UNITED_DEPLOYMENT: Final = Controller(
         if resource.group == UNITED_DEPLOYMENTS.group
     ),
     watches=(
-        Watch(resource=UNITED_DEPLOYMENTS, keys=keys.of_united),
+        *primary.watches_of(UNITED_DEPLOYMENTS, patience=_PATIENCE, longest=_LONGEST),
         Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
         *(
-            Watch(resource=one.resource, keys=keys.of_owned(one.resource), patience=_PATIENCE)
+            Watch(
+                resource=one.resource,
+                keys=keys.of_owned(one.resource),
+                patience=_PATIENCE,
+                longest=_LONGEST,
+            )
             for one in ADAPTERS
         ),
-        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE),
-        Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE),
+        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE, longest=_LONGEST),
+        Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE, longest=_LONGEST),
     ),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

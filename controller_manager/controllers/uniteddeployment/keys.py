@@ -14,10 +14,6 @@ from controller_manager.runtime.resource import Key, Resource, Tree
 from controller_manager.workloads.claims import keys_of_owners
 
 
-def of_united(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),)
-
-
 def of_owned(resource: Resource[Tree]) -> ToKeys:
     """For what a UnitedDeployment owns itself, or may adopt."""
     return keys_of_owners(resource, UNITED_DEPLOYMENTS, selector_of)

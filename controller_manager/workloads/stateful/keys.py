@@ -1,6 +1,8 @@
 """Which sets a change of something else concerns."""
 
 from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
 
 from apimachinery import labels, meta
 from apimachinery.labels import Selector
@@ -8,22 +10,22 @@ from controller_manager.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLA
 from controller_manager.runtime.caches import Caches, Change
 from controller_manager.runtime.controller import ToKeys, Watch
 from controller_manager.runtime.resource import Key, Resource, Tree
+from controller_manager.workloads import primary
 from controller_manager.workloads.claims import keys_of_owners
 from controller_manager.workloads.stateful import storage
+
+_PATIENCE: Final = timedelta(milliseconds=50)
+"""Its status tells of nothing but pods, whose own changes are looked at at once."""
 
 
 def watches_of(resource: Resource[Tree]) -> tuple[Watch, ...]:
     """What the controller of such sets watches."""
     return (
-        Watch(resource=resource, keys=_of_set),
+        *primary.watches_of(resource, patience=_PATIENCE),
         Watch(resource=PODS, keys=keys_of_owners(PODS, resource, _selector)),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claims(resource)),
         Watch(resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, resource, _selector)),
     )
-
-
-def _of_set(_: Caches, change: Change) -> Iterable[Key]:
-    return (Key.of(change.latest),)
 
 
 def _selector(owner: Tree) -> Selector:

@@ -113,6 +113,17 @@ async def test_success_makes_former_failures_forgotten(loop, work, clock):
     await until(lambda: clock.next_due() == pytest.approx(0.005))
 
 
+async def test_a_key_that_keeps_changing_is_worked_on_when_it_has_settled(loop, work, clock):
+    loop.add_settled(A, quiet=timedelta(seconds=2), longest=timedelta(seconds=5))
+    clock.advance(1)
+    loop.add_settled(A, quiet=timedelta(seconds=2), longest=timedelta(seconds=5))
+    clock.advance(1.5)
+    await turns(5)
+    assert not work.began
+    clock.advance(0.5)
+    await until(lambda: work.ended == [A])
+
+
 async def test_a_key_comes_back_when_it_asked_for_that(loop, work, clock):
     work.answers[A] = [timedelta(seconds=30)]
     loop.add(A)

@@ -4,7 +4,13 @@ import pytest
 
 from apimachinery import meta, status
 from apimachinery.groups import GroupResource
-from controller_manager.kinds import ADVANCED_STATEFUL_SETS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from controller_manager.kinds import (
+    ADVANCED_STATEFUL_SETS,
+    CONTROLLER_REVISIONS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    STATEFUL_SETS,
+)
 from controller_manager.runtime.actions import Update
 from tests.support.advancedsets import AdvancedSets, rolling
 from tests.support.statefulsets import claim_template, statefulset
@@ -186,4 +192,4 @@ def test_old_revisions_are_forgotten():
     for image in ("a:2", "a:3", "a:4"):
         sets.roll(image)
         sets.settle()
-    assert len(sets.caches().of(sets.OF.watches[3].resource).all()) == 2
+    assert len(sets.caches().of(CONTROLLER_REVISIONS).all()) == 2

@@ -1,7 +1,5 @@
 """ReplicaSets and ReplicationControllers: their pods, whom they take and let go, and what they say."""
 
-from datetime import timedelta
-
 import pytest
 
 from apimachinery import conditions, meta, status
@@ -10,7 +8,6 @@ from controller_manager.controllers.replicaset.controller import REPLICA_SET, RE
 from controller_manager.controllers.replicaset.plan import BURST_REPLICAS
 from controller_manager.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from controller_manager.runtime.actions import Create, Delete
-from controller_manager.runtime.caches import Change
 from tests.support.deployments import Cluster, replicaset, template
 
 FULL = status.forbidden(PODS.group_resource, "web-1", "exceeded quota: q")
@@ -279,29 +276,6 @@ def test_a_selector_that_selects_nothing_makes_no_pods_by_accident(cluster, sele
 
 def test_what_is_gone_has_no_plan(cluster):
     assert cluster.turn(REPLICA_SET) == []
-
-
-# --- what wakes it
-
-
-def woken(old, new):
-    """At once, and with patience."""
-    watches = [it for it in REPLICA_SET.watches if it.resource is REPLICA_SETS]
-    found = {it.patience: [key.name for key in it.keys(None, Change(old, new))] for it in watches}
-    at_once = found.pop(timedelta())
-    (later,) = found.values()
-    return at_once, later
-
-
-def test_wishes_are_looked_at_at_once_and_its_own_words_later():
-    tree = {**replicaset(), "status": {"replicas": 1}}
-    asked = meta.with_metadata(tree, generation=2, resourceVersion="2")
-    told = meta.with_metadata({**tree, "status": {"replicas": 2}}, resourceVersion="2")
-    assert woken(None, tree) == (["web"], [])
-    assert woken(tree, None) == (["web"], [])
-    assert woken(tree, asked) == (["web"], [])
-    assert woken(tree, told) == ([], ["web"])
-    assert woken(tree, tree) == ([], ["web"])
 
 
 # --- ReplicationControllers

@@ -1,0 +1,37 @@
+"""What wakes a controller of the objects that it is about."""
+
+from datetime import timedelta
+
+import pytest
+
+from apimachinery import meta
+from controller_manager.kinds import CLONE_SETS
+from controller_manager.runtime.caches import Change
+from controller_manager.workloads import primary
+
+AT_ONCE, LATER = primary.watches_of(CLONE_SETS, patience=timedelta(seconds=1), longest=timedelta(seconds=5))
+TREE = {"metadata": {"name": "web", "generation": 1, "resourceVersion": "1"}, "status": {"replicas": 1}}
+ASKED = meta.with_metadata(TREE, generation=2, resourceVersion="2")
+LABELLED = meta.with_metadata(TREE, labels={"a": "b"}, resourceVersion="2")
+TOLD = meta.with_metadata({**TREE, "status": {"replicas": 2}}, resourceVersion="2")
+
+
+@pytest.mark.parametrize(
+    ("change", "woken", "later"),
+    [
+        pytest.param(Change(None, TREE), ["web"], [], id="it came"),
+        pytest.param(Change(TREE, None), ["web"], [], id="it went"),
+        pytest.param(Change(TREE, ASKED), ["web"], [], id="its spec"),
+        pytest.param(Change(TREE, LABELLED), ["web"], [], id="its metadata"),
+        pytest.param(Change(TREE, TOLD), [], ["web"], id="its status"),
+        pytest.param(Change(TREE, TREE), [], ["web"], id="nothing"),
+    ],
+)
+def test_wishes_are_looked_at_at_once_and_what_it_tells_later(change, woken, later):
+    assert [key.name for key in AT_ONCE.keys(None, change)] == woken
+    assert [key.name for key in LATER.keys(None, change)] == later
+
+
+def test_only_what_it_tells_waits_for_more():
+    assert (AT_ONCE.patience, AT_ONCE.longest) == (timedelta(), timedelta())
+    assert (LATER.patience, LATER.longest) == (timedelta(seconds=1), timedelta(seconds=5))
