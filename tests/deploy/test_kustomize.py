@@ -1,0 +1,105 @@
+"""The manifests for a cluster: rendered by kubectl, confined, and brought up in a cluster of our own."""
+
+import shutil
+
+import pytest
+import yaml
+
+from apiserver.config import command_line as server
+from controller_manager import catalog
+from controller_manager.config import command_line as manager
+from tests.support.kubectls import NO_KUBECTL, Kubectl
+from tests.support.process import ROOT, ApiServerProcess, ManagerProcess
+
+VARIANTS = ("base", "etcd")
+SECRET = ("ca.crt", "ca.key", "sa.key", "admin.crt", "admin.key")
+STORAGE_CLASS = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: standard, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: rancher.io/local-path
+"""
+
+
+@pytest.fixture
+def binary():
+    return shutil.which("kubectl") or pytest.skip(NO_KUBECTL)
+
+
+def folder(variant):
+    return str(ROOT / "deploy" / "kustomize" / variant)
+
+
+@pytest.fixture(params=VARIANTS)
+def rendered(request, binary, tmp_path):
+    kubectl = Kubectl(binary, tmp_path / "none", tmp_path)
+    return list(yaml.safe_load_all(kubectl("kustomize", folder(request.param))))
+
+
+def workloads(rendered):
+    return [one for one in rendered if one["kind"] in ("Deployment", "StatefulSet")]
+
+
+def containers(rendered):
+    specs = [one["spec"]["template"]["spec"] for one in workloads(rendered)]
+    return [one for spec in specs for one in (*spec.get("initContainers", ()), *spec["containers"])]
+
+
+def test_pods_keep_the_restricted_standard_and_write_nowhere(rendered):
+    for one in workloads(rendered):
+        context = one["spec"]["template"]["spec"]["securityContext"]
+        assert context["runAsNonRoot"] is True
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in containers(rendered):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+
+
+def test_nobody_takes_more_memory_than_is_said_and_images_have_versions(rendered):
+    for container in containers(rendered):
+        assert container["resources"].keys() == {"requests", "limits"}
+        assert container["image"].partition(":")[2] not in ("", "latest")
+
+
+def test_our_programs_take_the_flags_that_they_are_given(rendered):
+    flags = {
+        container["args"][0]: container["args"][1:]
+        for container in containers(rendered)
+        if "args" in container
+    }
+    assert server.parse(flags["apiserver"], {}).ignored == ()
+    assert manager.parse(flags["controller-manager"], {}, catalog.NAMES).ignored == ()
+
+
+def test_what_a_policy_a_budget_or_a_service_selects_is_there(rendered):
+    there = {
+        one["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"] for one in workloads(rendered)
+    }
+    services = [one["spec"]["selector"] for one in rendered if one["kind"] == "Service"]
+    budgets = [
+        one["spec"]["selector"]["matchLabels"] for one in rendered if one["kind"] == "PodDisruptionBudget"
+    ]
+    assert {one["app.kubernetes.io/name"] for one in (*services, *budgets)} == there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_it_comes_up_in_a_cluster(binary, tmp_path, variant):
+    with (
+        ApiServerProcess(tmp_path, f"--cert-dir={tmp_path / 'pki'}") as process,
+        ManagerProcess(process.kubeconfig, "--simulate-nodes=2"),
+    ):
+        kubectl = Kubectl(binary, process.kubeconfig, tmp_path)
+        kubectl("apply", "-f", "-", stdin=STORAGE_CLASS)
+        kubectl("apply", "-k", folder(variant))
+        files = [f"--from-file={tmp_path / 'pki' / name}" for name in SECRET]
+        kubectl("create", "secret", "generic", "pki", "--namespace=mockube", *files)
+        ready = ("rollout", "status", "--namespace=mockube", "--timeout=50s")
+        kubectl(*ready, "deployment/apiserver")
+        kubectl(*ready, "deployment/controller-manager")
+        if variant == "etcd":
+            kubectl(*ready, "statefulset/etcd")
+        assert "unchanged" in kubectl("apply", "-k", folder(variant))
