@@ -15,6 +15,8 @@ from typing import Final, TypeAlias
 
 from apimachinery.clock import RealClock
 from mockube.cli.progress import Progress, is_live
+from mockube.plane.last_words import last_words
+from mockube.plane.processes import shell_code
 
 STEP, SAY, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)
@@ -60,9 +62,14 @@ def detached(work: Work, log: Path) -> int | None:
         reports = Reports(writer)
         sys.exit(work(reports))
     os.close(writer)
-    if asyncio.run(_follow(reader, child)):
+    progress = Progress(sys.stderr, live=is_live(), clock=RealClock())
+    last = asyncio.run(_follow(reader, child, progress))
+    if last == READY:
         return None
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if last != SAY:
+        progress.say(f"it has ended with code {code}: {last_words(log)}")
+    return shell_code(code)
 
 
 def _leave(log: Path) -> None:
@@ -73,19 +80,17 @@ def _leave(log: Path) -> None:
         os.dup2(instead, mine)
 
 
-async def _follow(reader: int, child: int) -> bool:
-    """Show what is reported. Ctrl+C is passed on."""
+async def _follow(reader: int, child: int, progress: Progress) -> str:
+    """Show what is reported; answers with what kind the last report was. Ctrl+C is passed on."""
     loop = asyncio.get_running_loop()
-    progress = Progress(sys.stderr, live=is_live(), clock=RealClock())
+    kind = ""
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(reader, "rb"))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, os.kill, child, number)
     async for line in lines:
         kind, _, what = line.decode().rstrip("\n").partition("\t")
-        if kind == READY:
-            progress.done()
-            return True
-        {STEP: progress.step, SAY: progress.say}[kind](what)
+        if kind in {STEP, SAY}:
+            {STEP: progress.step, SAY: progress.say}[kind](what)
     progress.done()
-    return False
+    return kind

@@ -4,7 +4,7 @@ import shlex
 from typing import Final
 
 from mockube.clusters.places import DEFAULT, Place
-from mockube.clusters.record import Record
+from mockube.clusters.record import MEMORY, Record
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
 
@@ -16,7 +16,6 @@ READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes}
 {kept}
 {end}"""
 
-MEMORY: Final = "memory"
 _KEPT: Final = {
     True: "What is stored is kept in {store}.",
     False: "What is stored is gone with it; `mockube up --keep` would keep it.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from apimachinery.clock import RealClock
 from mockube.cli.codes import code_of
 from mockube.cli.detach import Reports, detached
-from mockube.cli.greeting import MEMORY, greeting
+from mockube.cli.greeting import greeting
 from mockube.cli.parsing import Parser
 from mockube.cli.passing import SERVER, add_passed, passed
 from mockube.cli.progress import Progress, is_live
@@ -23,7 +23,7 @@ from mockube.clusters.lock import Held
 from mockube.clusters.logs import OURS
 from mockube.clusters.places import Place, place_of
 from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
-from mockube.clusters.record import Record
+from mockube.clusters.record import MEMORY, Record
 from mockube.clusters.supervisor import Supervisor, Wanted
 from mockube.clusters.waiting import until
 from mockube.failure import Failure, Misused

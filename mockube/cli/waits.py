@@ -1,5 +1,6 @@
 """What `--wait` says: for what, and for how long."""
 
+import math
 from argparse import ArgumentTypeError
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,7 @@ WAIT_SECONDS: Final = 60.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
     until: Until = Until.NODES
-    seconds: float | None = None
+    seconds: float = math.inf
     """As long as it takes, if nothing is said."""
 
 

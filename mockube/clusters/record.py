@@ -6,11 +6,14 @@ was killed.
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from apiserver.pki.private import write_private
 from mockube.clusters.places import Place
+
+MEMORY: Final = "memory"
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +30,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int
     packs: str
     store: str
-    """`memory`, the folder, or the addresses of the etcd."""
+    """`MEMORY`, the folder, or the addresses of the etcd."""
     flags: tuple[str, ...] = ()
     """Those that were given for the two processes."""
     ready: bool = False

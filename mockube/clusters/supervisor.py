@@ -1,6 +1,7 @@
 """One run of a named cluster: held, written down, kept running, reset when it is asked for, and gone at the end."""
 
 import asyncio
+import math
 import os
 import shutil
 import signal
@@ -18,9 +19,10 @@ from apimachinery.clock import Clock
 from apimachinery.timestamps import format_time
 from mockube.clusters import kubeconfigs, record
 from mockube.clusters.lock import holding
+from mockube.clusters.logs import OURS
 from mockube.clusters.places import Place
 from mockube.clusters.ports import port_of
-from mockube.clusters.record import Component, Record
+from mockube.clusters.record import MEMORY, Component, Record
 from mockube.failure import Failure, TimedOut
 from mockube.plane.control_plane import ControlPlane, NotReady
 from mockube.plane.kept import Tell
@@ -58,8 +60,8 @@ class Wanted:
     copy_to: Path | None = None
     """Where a kubeconfig is wanted besides the cluster's own."""
     until: Until = Until.NODES
-    seconds: float | None = None
-    """How long to wait until it is ready; as long as it takes, if nothing is said."""
+    seconds: float = math.inf
+    """How long to wait until it is ready."""
 
 
 class Supervisor:
@@ -98,6 +100,8 @@ class Supervisor:
         place = self._place
         for component in (SERVER, MANAGER):
             self._launch().log(component).write_bytes(b"")
+        if not self._wanted.detached:
+            place.log(OURS).unlink(missing_ok=True)
         record.write(place, self._record)
         try:
             yield
@@ -122,7 +126,7 @@ class Supervisor:
         self._resetting = self._resetting and not plane.stopped_by
         code = plane.code(stopped=0 if self._record.ready else 128 + plane.stopped_by)
         if plane.failed is not None:
-            self._tell(obituary(plane.failed.name, code, self._launch().log(plane.failed.name)))
+            self._tell(obituary(plane.failed, code))
         if self._late:
             raise TimedOut(f"it was not ready within {self._wanted.seconds:g} s, and has been ended")
         return code
@@ -134,6 +138,8 @@ class Supervisor:
         if self._wanted.until is Until.NODES:
             self._step("waiting for its nodes")
             await first(self._wait_nodes(usable), plane.wait_over())
+        if plane.is_over:
+            return
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)
         self._note(plane)
 
@@ -143,20 +149,19 @@ class Supervisor:
 
     @contextmanager
     def _limit(self, plane: ControlPlane) -> Iterator[None]:
-        """Of the time that may pass until it is ready."""
+        """Of the time that may pass until it is ready for the first time."""
 
         def expire() -> None:
             self._late = not self._record.ready
             if self._late:
                 plane.stop()
 
-        seconds = self._wanted.seconds
-        timer = None if seconds is None else self._clock.call_later(seconds, expire)
+        seconds = math.inf if self._record.resets else self._wanted.seconds
+        timer = self._clock.call_later(seconds, expire)
         try:
             yield
         finally:
-            if timer is not None:
-                timer.cancel()
+            timer.cancel()
 
     def _launch(self) -> Launch:
         place, wanted = self._place, self._wanted
@@ -196,7 +201,7 @@ def empty(place: Place) -> None:
 
 def refuse_reset(found: Record, place: Place) -> None:
     """What is stored elsewhere is not ours to remove."""
-    if found.store not in {"memory", str(place.data)}:
+    if found.store not in {MEMORY, str(place.data)}:
         raise Failure(
             f"what is stored lies in {found.store}, which is not this cluster's own: empty it there"
         )

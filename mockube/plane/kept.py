@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from apimachinery.clock import Clock
 from mockube.plane.held import GO
+from mockube.plane.last_words import obituary
 from mockube.plane.processes import Processes, Program, shell_code
 
 FIRST_DELAY: Final = 1.0
@@ -67,9 +68,7 @@ class Kept:
                 return
             if self._clock.monotonic() - began >= STEADY:
                 delay = FIRST_DELAY
-            self._tell(
-                f"the {self._program.name} has ended with code {self.code}: it is started again in {delay:g} s"
-            )
+            self._tell(f"{obituary(self._program, self.code)}; it is started again in {delay:g} s")
             await self._clock.sleep(delay)
             self.restarts += 1
             delay = min(2 * delay, LONGEST_DELAY)

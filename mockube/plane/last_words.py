@@ -4,15 +4,17 @@ import re
 from pathlib import Path
 from typing import Final
 
+from mockube.plane.processes import Program
+
 _CONTENT: Final = re.compile(r"[IW]\d{4} ")
 """A line of one who does not complain."""
-_HEAD: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: ")
+_HEAD: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: |^mockube: ")
 _TAIL_BYTES: Final = 4096
 
 
-def obituary(name: str, code: int, log: Path) -> str:
-    said = last_words(log)
-    return f"the {name} has ended with code {code}{f': {said}' if said else ''}"
+def obituary(program: Program, code: int) -> str:
+    said = last_words(program.log) if program.log is not None else ""
+    return f"the {program.name} has ended with code {code}{f': {said}' if said else ''}"
 
 
 def last_words(log: Path) -> str:

@@ -38,6 +38,7 @@ async def run_once(
         launch = throwaway(Path(folder), nodes=nodes, packs=packs)
         plane = control_plane(launch, clock=clock, tell=tell)
         plane.heed_signals()
+        code = None
         importing_usable = importing("mockube.plane.usable")
         try:
             async with plane.running():
@@ -47,15 +48,15 @@ async def run_once(
                     plane.wait_over(),
                 )
                 if not plane.is_over:
-                    return await _run(command, plane, launch)
+                    code = await _run(command, plane, launch)
         except TimeoutError:
             raise TimedOut(f"the cluster was not usable within {START_TIMEOUT:g} s") from None
         except NotReady:
             pass
-        code = plane.code(stopped=128 + plane.stopped_by)
+        own = plane.code(stopped=128 + plane.stopped_by)
         if plane.failed:
-            tell(obituary(plane.failed.name, code, launch.log(plane.failed.name)))
-        return code
+            tell(obituary(plane.failed, own))
+        return own if code is None else code
 
 
 async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:

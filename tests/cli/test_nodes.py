@@ -41,7 +41,7 @@ def test_nodes_come_and_go_and_a_restarted_manager_keeps_to_it(tmp_path, nodes):
         pytest.param(["many"], '"many" is not a whole number', id="no number"),
         pytest.param(["-1"], '"-1" is not a whole number', id="less than none"),
         pytest.param(["2304"], "no more than 2303 nodes have addresses", id="too many"),
-        pytest.param(["3", "--labels", "ssd"], '"ssd": is no label: KEY=VALUE', id="no label"),
+        pytest.param(["3", "--labels", "ssd"], '"ssd" is no label: KEY=VALUE', id="no label"),
         pytest.param(["3", "--zones", "a,b c"], '"b c": a valid label must be', id="no zone"),
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.plane.last_words import obituary
+from mockube.plane.processes import Program
 
 
 @pytest.mark.parametrize(
@@ -27,4 +28,5 @@ from mockube.plane.last_words import obituary
 def test_it_is_told_what_it_complained_about_last(tmp_path, log, told):
     path = tmp_path / "log"
     path.write_text(log)
-    assert obituary("apiserver", 3, path) == f"the apiserver has ended with code 3{told}"
+    program = Program(name="apiserver", command=(), log=path)
+    assert obituary(program, 3) == f"the apiserver has ended with code 3{told}"
