@@ -71,6 +71,10 @@ class AsyncCluster(Handle):
     async def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
         await self._do(self._plane.reach.delete(kind, name, namespace=namespace))
 
+    async def advance(self, seconds: float) -> None:
+        """Let so many seconds pass at once for the server and the controllers, with all that happens in them."""
+        await self._do(self._plane.advance(seconds))
+
     async def kr8s(self) -> Any:
         """An API object of `kr8s.asyncio`."""
         return await clients.kr8s_async(self._endpoint)
@@ -181,6 +185,10 @@ class Cluster(Handle):
 
     def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
         self._do(self._plane.reach.delete(kind, name, namespace=namespace))
+
+    def advance(self, seconds: float) -> None:
+        """Let so many seconds pass at once for the server and the controllers, with all that happens in them."""
+        self._do(self._plane.advance(seconds))
 
     # --- clients, which are closed with it
 

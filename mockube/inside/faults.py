@@ -62,6 +62,12 @@ class Faults:
         self._rules: list[Rule] = []
         self._watches: set[Asked] = set()
         """Those that run."""
+        self._working = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the server works on a request that ends by itself; those that are held up do not count."""
+        return self._working > 0
 
     def add(self, rule: Rule) -> None:
         """From now on. To cut watches cuts those that run, too."""
@@ -92,7 +98,7 @@ class Faults:
         if harm.delay:
             await self._hold_up(rule, harm.delay)
         if harm.cut == "after":
-            await proceed(asked)
+            await self._proceed(asked, proceed)
         if harm.cut:
             _cut(asked)
             return respond.too_many_requests()  # nobody is there to be told
@@ -107,8 +113,15 @@ class Faults:
         return await self._proceed(asked, proceed)
 
     async def _proceed(self, asked: Asked, proceed: Proceed) -> web.StreamResponse:
-        if asked.info.verb != "watch":
+        if asked.info.verb == "watch":
+            return await self._watch(asked, proceed)
+        self._working += 1
+        try:
             return await proceed(asked)
+        finally:
+            self._working -= 1
+
+    async def _watch(self, asked: Asked, proceed: Proceed) -> web.StreamResponse:
         self._watches.add(asked)
         try:
             return await proceed(asked)

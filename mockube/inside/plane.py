@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from apimachinery.chance import SystemChance
-from apimachinery.clock import Clock, RealClock
+from apimachinery.clock import Clock
 from controller_manager.app import Manager
 from controller_manager.config.command_line import Config
 from controller_manager.config.settings import Controllers, Leading, Server, Simulation
@@ -19,6 +19,7 @@ from mockube.inside.faults import Faults
 from mockube.inside.journal import Journal, journal
 from mockube.inside.recorder import Recorder
 from mockube.inside.serving import GRACE_SECONDS, Site, server_config, serving
+from mockube.inside.travel import TravelClock, travel
 from mockube.plane.sizes import KRUISE, NODES
 from mockube.reach import NAME, Reach
 
@@ -38,6 +39,7 @@ class Wanted:
 class Plane:
     """A control plane that runs."""
 
+    clock: TravelClock
     site: Site
     reach: Reach
     """As the administrator."""
@@ -45,11 +47,15 @@ class Plane:
     faults: Faults
     journal: Journal
 
+    async def advance(self, seconds: float) -> None:
+        """Let so many seconds pass at once, with all that happens in them."""
+        await travel(self.clock, seconds, lambda: self.faults.is_busy)
+
 
 @asynccontextmanager
 async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
     """From when its nodes are ready and pods can be made; ValueError for flags that mean nothing."""
-    clock, chance = RealClock(), SystemChance()
+    clock, chance = TravelClock(), SystemChance()
     faults = Faults(clock)
     recorder = Recorder(faults.around, clock)
     async with AsyncExitStack() as stack:
@@ -71,7 +77,7 @@ async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
         async with _reaching(site, site.controllers, clock) as own:
             await own.wait_usable(wanted.nodes, seconds=START_SECONDS)
         reach = await stack.enter_async_context(_reaching(site, site.admin, clock))
-        yield Plane(site=site, reach=reach, recorder=recorder, faults=faults, journal=heard)
+        yield Plane(clock=clock, site=site, reach=reach, recorder=recorder, faults=faults, journal=heard)
 
 
 def _manager_config(wanted: Wanted, kubeconfig: Path) -> Config:
