@@ -73,8 +73,8 @@ class _Report:
 
     def tell(self, item: Item) -> None:
         assert item.outcome is not None
-        if item.origin is None and item.outcome is Outcome.EXISTS:
-            return
+        if item.origin is None and item.outcome is not Outcome.FAILED:
+            return  # nobody has named it
         if item.outcome is Outcome.FAILED:
             where = f"{item.origin}: " if item.origin else ""
             self.refuse(f"{where}{item.title}: {item.why}")

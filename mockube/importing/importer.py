@@ -96,8 +96,13 @@ class Importer:
             await self._each(self._make, [items[at] for at in wave])
             if any(kind_of(items[at].tree) == DEFINITION for at in wave):
                 await self._await_definitions([items[at] for at in wave])
+            self._tell(items[at] for at in wave if not meta.owner_references(items[at].tree))
+        owned = [item for item in items if meta.owner_references(item.tree)]
         if not self.wishes.dry_run:
-            await self._say_owners(items)
+            await self._say_owners([item for item in owned if item.outcome in MADE])
+        self._tell(owned)
+
+    def _tell(self, items: Iterable[Item]) -> None:
         for item in items:
             self.tell(item)
 
@@ -184,9 +189,8 @@ class Importer:
             return Outcome.CREATED
         return Outcome.REPLACED if self.wishes.replace else Outcome.EXISTS
 
-    async def _say_owners(self, items: Sequence[Item]) -> None:
-        """Of those that were made. A controller that has found what is its own has said so already, and the same."""
-        made = [one for one in items if meta.owner_references(one.tree) and one.outcome in MADE]
+    async def _say_owners(self, made: Sequence[Item]) -> None:
+        """A controller that has found what is its own has said so already, and the same."""
         there = await self._owned({kind_of(one.tree): one.tree for one in made}.values())
 
         async def say(item: Item) -> None:
