@@ -4,7 +4,7 @@ import argparse
 import time
 from contextlib import contextmanager
 
-from kubernetes import client, watch
+from kubernetes import client
 
 from mockube import Cluster
 
@@ -41,18 +41,10 @@ def rolled_out(pods):
 
 
 def delete_and_wait(cluster):
-    core = client.CoreV1Api(cluster.kubernetes())
-    before = core.list_namespaced_pod("default")
-    left = {pod.metadata.name for pod in before.items}
-    cluster.delete("Deployment", "web")
-    since, changes = before.metadata.resource_version, watch.Watch()
-    for event in changes.stream(
-        core.list_namespaced_pod, "default", resource_version=since, timeout_seconds=300
-    ):
-        if event["type"] == "DELETED":
-            left.discard(event["object"].metadata.name)
-        if not left:
-            changes.stop()
+    """In the foreground: the Deployment goes when all that belongs to it has gone."""
+    apps = client.AppsV1Api(cluster.kubernetes())
+    apps.delete_namespaced_deployment("web", "default", propagation_policy="Foreground")
+    cluster.wait_gone("Deployment", "web", timeout=300)
 
 
 def main():

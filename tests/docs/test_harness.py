@@ -104,7 +104,7 @@ def test_everything_else_is_not(shown, printed):
 
 def test_commands_share_a_shell(terminal):
     for command, shown in (
-        ("mkdir there && cd there && export COLOUR=blue", None),
+        ("mkdir there && cd there && COLOUR=blue", None),
         ("basename $PWD; echo $COLOUR", "there\nblue"),
         ("(echo no; exit 3)", "no"),
         ("echo $?", "3"),

@@ -25,7 +25,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relativ
 
 @pytest.fixture(scope="session")
 def helm(tmp_path_factory):
-    return helms.helm(tmp_path_factory.mktemp("helm"))
+    return helms.helm(tmp_path_factory)
 
 
 @pytest.fixture
@@ -59,6 +59,7 @@ def lay_out(page, folder):
         shutil.copytree(page.parent, folder, dirs_exist_ok=True)
     else:
         shutil.copytree(EXAMPLES, folder / "examples")
+        shutil.copytree(ROOT / "deploy", folder / "deploy", ignore=shutil.ignore_patterns("admin.conf"))
 
 
 def _see_to_tools(command, terminal, request):

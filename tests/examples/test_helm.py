@@ -11,9 +11,9 @@ EXAMPLE = ROOT / "examples/helm"
 
 
 @pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
-def test_what_is_committed_is_what_helm_renders(tmp_path):
+def test_what_is_committed_is_what_helm_renders(tmp_path_factory):
     rendered = subprocess.run(
-        [helms.helm(tmp_path), "template", "shop", "chart"],
+        [helms.helm(tmp_path_factory), "template", "shop", "chart"],
         cwd=EXAMPLE,
         capture_output=True,
         text=True,

@@ -25,7 +25,7 @@ CLOCK = RealClock()
 READER = "/home/you"
 """The home of whoever reads the documents."""
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that something may take to come to be as it is shown."""
 
 GOES_ON = {
@@ -39,9 +39,10 @@ GOES_ON = {
 ONLY_LOOKS = re.compile(r"(kubectl (get|describe|top|logs|explain)|mockube (status|nodes$)|curl)\b")
 """Commands that may be given again: a person types slower than a test."""
 
-_NOT_HANDED_ON = ("PYTEST_", "MOCKUBE_", "KUBECONFIG", "COVERAGE", "HYPOTHESIS", "XDG_", "MAKE", "VENV")
+_NOT_HANDED_ON = ("PYTEST_", "MOCKUBE_", "KUBECONFIG", "COVERAGE", "HYPOTHESIS", "XDG_", "MAKE")
 
-_RUN = """. {state}
+_RUN = """set -a
+. {state}
 {{ {command}
 }} </dev/null
 code=$?
