@@ -100,6 +100,16 @@ def test_our_containers_can_do_nothing_but_their_work(project, service):
         assert container.execute("sh", "-c", tools).strip() == "none"
 
 
+@pytest.mark.parametrize("service", ["apiserver", "controller-manager"])
+def test_who_is_told_to_stop_ends_in_order(project, service):
+    containers = project.containers(service)
+    project("stop", service)
+    assert [one.inspect()["State"]["ExitCode"] for one in containers] == [0] * len(containers)
+    project("start", service)
+    for container in containers:
+        until(container.is_healthy, f"health of {container.name}")
+
+
 def test_the_health_of_the_image_is_that_of_the_process(project):
     server = project.containers("apiserver")[0]
     assert server.execute("ready").strip() == "ok"

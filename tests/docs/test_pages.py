@@ -59,7 +59,7 @@ def lay_out(page, folder):
         shutil.copytree(page.parent, folder, dirs_exist_ok=True)
     else:
         shutil.copytree(EXAMPLES, folder / "examples")
-        shutil.copytree(ROOT / "deploy", folder / "deploy", ignore=shutil.ignore_patterns("admin.conf"))
+        shutil.copytree(ROOT / "deploy", folder / "deploy")
 
 
 def _see_to_tools(command, terminal, request):
