@@ -101,7 +101,7 @@ def read_line(line: bytes) -> Entry | Closing:
             return Closing(count=found.count, sha256=found.sha256)
         key = _from_base64(found.key_base64) if found.key_base64 else found.key.encode()
         value = _from_base64(found.value_base64) if found.value_base64 else bytes(found.value)
-    except (msgspec.DecodeError, UnicodeError, binascii.Error) as error:
+    except (msgspec.DecodeError, UnicodeError, binascii.Error, RecursionError) as error:
         raise Unreadable("is damaged") from error
     if not key:
         raise Unreadable("is damaged")
@@ -126,7 +126,7 @@ def _is_one_line_object(value: bytes) -> bool:
     try:
         value.decode()
         _raws.decode(value)
-    except (UnicodeDecodeError, msgspec.DecodeError):
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return False
     return True
 

@@ -32,9 +32,7 @@ class NotEmpty(Exception):
     """There are keys in the store that would be lost."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(
-            f"the store holds {count} objects, which would be lost"
-        )
+        super().__init__(f"the store holds {count} objects, which would be lost")
         self.count = count
 
 

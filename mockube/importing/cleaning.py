@@ -83,8 +83,18 @@ def without_assigned(tree: Tree) -> dict[str, Any] | None:
     free = {**tree}
     for path in paths:
         free = _without(free, path)
-    ports = [{k: v for k, v in port.items() if k != "nodePort"} for port in free["spec"].get("ports") or ()]
+    ports = [
+        {name: value for name, value in port.items() if name != "nodePort"}
+        for port in spec_of(free).get("ports") or ()
+        if isinstance(port, Mapping)
+    ]
     return meta.with_value(free, ("spec", "ports"), ports)
+
+
+def spec_of(tree: Tree) -> Mapping[str, Any]:
+    """Nothing, if what stands there is none: the server will say so."""
+    spec = tree.get("spec")
+    return spec if isinstance(spec, Mapping) else {}
 
 
 def status_of(tree: Tree, nodes: Collection[str]) -> Mapping[str, Any] | None:
@@ -101,7 +111,7 @@ def _pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
 
 
 def _has_place(pod: Tree, nodes: Collection[str]) -> bool:
-    node = (pod.get("spec") or {}).get("nodeName")
+    node = spec_of(pod).get("nodeName")
     return not node or node in nodes
 
 
@@ -112,8 +122,7 @@ def _node(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
 
 def _job(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
     """The selector that the server gave it, by its uid, is given anew."""
-    spec = tree["spec"]
-    if spec.get("manualSelector"):
+    if spec_of(tree).get("manualSelector"):
         return tree
     for label in _JOB_LABELS:
         tree = _without(

@@ -9,8 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import orjson
+from msgspec import Struct
 
+from apimachinery.groups import GroupVersion
 from apiserver.wire.yaml_codec import YamlError, load
 
 _SEPARATOR: Final = re.compile(rb"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
@@ -60,7 +63,7 @@ def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
         if tree is None:
             return
         if not _is_list(tree):
-            yield 0, tree
+            yield 0, _load(text) if items else tree
         elif items:
             yield from ((number, _item(item, tree)) for number, item in enumerate(items, 1))
         else:
@@ -85,21 +88,46 @@ def _named(item: Any, of: Mapping[str, Any]) -> Any:
     return {"apiVersion": of.get("apiVersion"), "kind": kind, **item}
 
 
+class _Reference(Struct, rename="camel"):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class _Metadata(Struct, rename="camel"):
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+    owner_references: Sequence[_Reference] | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Object(Struct, rename="camel"):
+    """What is looked at before a server sees the object: all else is for the server to judge."""
+
+    api_version: str
+    kind: str
+    metadata: _Metadata
+
+
 def _checked(found: Any, origin: Origin) -> Document | Unreadable:
     if isinstance(found, YamlError):
         return Unreadable(origin=origin, problem=str(found))
-    if not isinstance(found, Mapping) or not all(
-        isinstance(found.get(f), str) for f in ("apiVersion", "kind")
-    ):
-        return Unreadable(origin=origin, problem="is no object: apiVersion or kind is missing")
-    metadata = found.get("metadata")
-    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
-        return Unreadable(origin=origin, problem=f"{found['kind']} has no name")
+    try:
+        GroupVersion.parse(msgspec.convert(found, _Object).api_version)
+    except ValueError as error:  # msgspec's own is one
+        return Unreadable(origin=origin, problem=f"is no object: {error}")
     return Document(origin=origin, tree=found)
 
 
 def _is_list(tree: Any) -> bool:
-    return isinstance(tree, Mapping) and str(tree.get("kind", "")).endswith("List") and "items" in tree
+    """An object has a name, whatever its kind is called and whatever fields it has."""
+    if not isinstance(tree, Mapping) or not str(tree.get("kind", "")).endswith("List"):
+        return False
+    return "items" in tree and "name" not in (tree.get("metadata") or {})
 
 
 def _load(text: bytes) -> Any:

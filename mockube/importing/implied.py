@@ -5,7 +5,7 @@ from typing import Any
 
 from apimachinery import meta
 from controller_manager.runtime.resource import Tree
-from mockube.importing.cleaning import NAMESPACE, POD, kind_of
+from mockube.importing.cleaning import NAMESPACE, POD, kind_of, spec_of
 
 
 def implied(trees: Sequence[Tree]) -> Iterator[dict[str, Any]]:
@@ -22,5 +22,5 @@ def implied(trees: Sequence[Tree]) -> Iterator[dict[str, Any]]:
 
 
 def _account(pod: Tree) -> str:
-    spec = pod.get("spec") or {}
+    spec = spec_of(pod)
     return str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")

@@ -198,7 +198,7 @@ class Importer:
             references, absent = await self._owners.references(tree, kinds)
             if absent:
                 item.why = f"without its owner, which is not here: {', '.join(absent)}"
-            if {one["uid"] for one in references} != there.get((kind_of(tree), Key.of(tree)), set()):
+            if not {one["uid"] for one in references} <= there.get((kind_of(tree), Key.of(tree)), set()):
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
 

@@ -12,10 +12,21 @@ from etcd.kv import Put, Range, prefix_end
 from tests.support.archives import NAME, ROOT, entries, opened, saved
 
 KEYS = st.binary(max_size=6) | st.text(max_size=6).map(str.encode)
+DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
 VALUES = st.one_of(
     st.binary(max_size=20),
     st.sampled_from(
-        [b"{}", b'{"a":1}', b' {"a":1}', b'{"a":\n1}', b'{"a":}', b'{"\xff":1}', b'{"a":1}}', b"k8s\x00x"]
+        [
+            b"{}",
+            b'{"a":1}',
+            b' {"a":1}',
+            b'{"a":\n1}',
+            b'{"a":}',
+            b'{"\xff":1}',
+            b'{"a":1}}',
+            b"k8s\x00x",
+            DEEP,
+        ]
     ),
 )
 CONTENTS = st.dictionaries(KEYS, st.tuples(VALUES, st.sampled_from([0, 0, 60, 3600])), max_size=8)

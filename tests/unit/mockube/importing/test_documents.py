@@ -73,6 +73,17 @@ def test_a_list_of_one_kind_names_its_items():
     assert found(data) == [("f: document 1, item 1", config_map("a"))]
 
 
+@pytest.mark.parametrize("kind", ["Menu", "AllowList"])
+def test_an_object_may_have_items_of_its_own(kind):
+    tree = {
+        "apiVersion": "example.com/v1",
+        "items": [{"a": 1}, {"b": 2}],
+        "kind": kind,
+        "metadata": {"name": "m"},
+    }
+    assert found(text_of(tree)) == [("f: document 1", tree)]
+
+
 def test_dates_are_texts():
     data = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}\n"
     assert found(data)[0][1]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
@@ -82,9 +93,20 @@ def test_dates_are_texts():
     ("data", "problem"),
     [
         pytest.param(b"a: [", "did not find expected node content", id="no YAML"),
-        pytest.param(b"just words", "is no object: apiVersion or kind is missing", id="no object"),
-        pytest.param(b"kind: Pod", "is no object: apiVersion or kind is missing", id="no version"),
-        pytest.param(b"apiVersion: v1\nkind: Pod", "Pod has no name", id="no name"),
+        pytest.param(b"just words", "is no object: Expected `object`, got `str`", id="no object"),
+        pytest.param(
+            b"kind: Pod", "is no object: Object missing required field `apiVersion`", id="no version"
+        ),
+        pytest.param(b"apiVersion: v1\nkind: Pod", "missing required field `metadata`", id="no metadata"),
+        pytest.param(
+            b"{apiVersion: v1, kind: Pod, metadata: {}}", "missing required field `name`", id="no name"
+        ),
+        pytest.param(
+            b"{apiVersion: v1, kind: Pod, metadata: {name: a, labels: [b]}}",
+            "Expected `object | null`, got `array` - at `$.metadata.labels`",
+            id="no labels",
+        ),
+        pytest.param(b"{apiVersion: a/b/c, kind: Pod, metadata: {name: a}}", "a/b/c", id="no API version"),
         pytest.param(b'{"kind": "Pod",', "expected", id="no JSON"),
     ],
 )
