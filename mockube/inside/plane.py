@@ -18,12 +18,14 @@ from controller_manager.runtime.kubeconfig import Access
 from mockube.inside.faults import Faults
 from mockube.inside.journal import Journal, journal
 from mockube.inside.recorder import Recorder
-from mockube.inside.serving import GRACE_SECONDS, Site, server_config, serving
+from mockube.inside.serving import Site, server_config, serving
 from mockube.inside.travel import TravelClock, travel
 from mockube.plane.sizes import KRUISE, NODES
 from mockube.reach import NAME, Reach
 
 START_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 0.5
+"""How long controllers may finish what they have in hand at the end: most of it takes no time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,6 @@ async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
         site = await stack.enter_async_context(
             serving(config, folder, clock=clock, chance=chance, around=recorder.around)
         )
-        stack.callback(faults.clear)
         manager = Manager(
             _manager_config(wanted, site.kubeconfig),
             clock=clock,
@@ -74,6 +75,7 @@ async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
             transport=site.transport,
         )
         await stack.enter_async_context(_working(manager))
+        stack.callback(faults.clear)
         async with _reaching(site, site.controllers, clock) as own:
             await own.wait_usable(wanted.nodes, seconds=START_SECONDS)
         reach = await stack.enter_async_context(_reaching(site, site.admin, clock))
@@ -84,7 +86,7 @@ def _manager_config(wanted: Wanted, kubeconfig: Path) -> Config:
     """There is one manager, so nobody needs to be elected."""
     return Config(
         server=Server(kubeconfig=kubeconfig),
-        controllers=Controllers(controller_shutdown_timeout=GRACE_SECONDS),
+        controllers=Controllers(controller_shutdown_timeout=PATIENCE_SECONDS),
         leading=Leading(leader_elect=False),
         simulation=Simulation(simulate_nodes=wanted.nodes),
     )

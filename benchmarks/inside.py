@@ -1,0 +1,65 @@
+"""How soon a cluster inside a program can be used, and how soon it is gone.
+
+    python benchmarks/inside.py [COUNT]
+
+Ready is when the server answers, its three nodes are ready and pods can be made. The first cluster of a process also
+compiles what all later ones share, so it is measured in COUNT processes of their own (10); then COUNT in one process.
+"""
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+
+def once() -> tuple[float, float]:
+    """Seconds until it is ready, and until it has ended."""
+    from mockube.cluster import Cluster  # noqa: PLC0415 - the import is measured
+
+    started = time.perf_counter()
+    cluster = Cluster().start()
+    ready = time.perf_counter()
+    cluster.stop()
+    return ready - started, time.perf_counter() - ready
+
+
+def importing() -> float:
+    started = time.perf_counter()
+    import mockube.cluster  # noqa: F401, PLC0415 - as above
+
+    return time.perf_counter() - started
+
+
+def child() -> None:
+    print(importing(), *once())
+
+
+def figures(name: str, seconds: list[float]) -> None:
+    middle, least, most = statistics.median(seconds), min(seconds), max(seconds)
+    print(f"{name:32} {middle * 1e3:7.1f} ms  ({least * 1e3:.1f} to {most * 1e3:.1f})")
+
+
+def main(count: int) -> None:
+    fresh = []
+    for _ in range(count):
+        answer = subprocess.run(
+            [sys.executable, __file__, "--child"], capture_output=True, text=True, check=True
+        )
+        fresh.append([float(word) for word in answer.stdout.split()])
+    once()
+    later = [once() for _ in range(count)]
+    figures("import", [one[0] for one in fresh])
+    figures("ready, first of a process", [one[1] for one in fresh])
+    figures("ready, later in it", [one[0] for one in later])
+    figures("gone", [one[1] for one in later])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--child"]:
+        child()
+    else:
+        main(int(sys.argv[1]) if sys.argv[1:] else 10)
