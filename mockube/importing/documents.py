@@ -7,6 +7,7 @@ that its length does not matter. Pure.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Final
 
 import msgspec
@@ -127,7 +128,9 @@ def _is_list(tree: Any) -> bool:
     """An object has a name, whatever its kind is called and whatever fields it has."""
     if not isinstance(tree, Mapping) or not str(tree.get("kind", "")).endswith("List"):
         return False
-    return "items" in tree and "name" not in (tree.get("metadata") or {})
+    metadata = tree.get("metadata")
+    has_name = isinstance(metadata, Mapping) and "name" in metadata
+    return isinstance(tree.get("items", 0), list | NoneType) and not has_name
 
 
 def _load(text: bytes) -> Any:

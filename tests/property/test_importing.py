@@ -1,0 +1,80 @@
+"""Whatever somebody has in a file: it is read or refused by name, and got ready without a stumble."""
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockube.importing.cleaning import cleaned, status_of, without_assigned
+from mockube.importing.documents import Document, read
+from mockube.importing.implied import implied
+from mockube.importing.needless import needless
+from mockube.importing.order import waves
+
+SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)
+FIELDS = st.sampled_from(
+    ["annotations", "claimRef", "clusterIP", "labels", "metadata", "nodeName", "ports", "template", "uid"]
+)
+VALUES = st.recursive(
+    SCALARS, lambda below: st.lists(below, max_size=3) | st.dictionaries(FIELDS, below, max_size=3)
+)
+KINDS = [
+    "Pod",
+    "Service",
+    "Job",
+    "Node",
+    "List",
+    "PodList",
+    "PersistentVolume",
+    "Lease",
+    "EndpointSlice",
+    "Widget",
+]
+VERSIONS = ["v1", "batch/v1", "discovery.k8s.io/v1", "coordination.k8s.io/v1", "a/b/c"]
+
+
+def mostly(usual):
+    return usual | VALUES
+
+
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": mostly(st.just("a")),
+        "uid": mostly(st.sampled_from("uv")),
+        "labels": VALUES,
+        "annotations": VALUES,
+        "ownerReferences": mostly(
+            st.just([{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "v"}]),
+        ),
+        "deletionTimestamp": VALUES,
+    },
+)
+OBJECTS = st.fixed_dictionaries(
+    {"apiVersion": mostly(st.sampled_from(VERSIONS)), "kind": mostly(st.sampled_from(KINDS))},
+    optional={
+        "metadata": mostly(METADATA),
+        "spec": VALUES,
+        "status": VALUES,
+        "items": VALUES | st.lists(METADATA.map(lambda it: {"metadata": it}), max_size=2),
+    },
+)
+
+
+@given(st.lists(OBJECTS | VALUES, max_size=4))
+def test_whatever_can_be_said_is_got_ready_or_refused(trees):
+    data = b"\n---\n".join(map(orjson.dumps, trees))
+    objects = [one.tree for one in read(data, "f") if isinstance(one, Document)]
+    made = [at for wave in waves(objects) for at in wave]
+    assert sorted(made) == list(range(len(objects)))
+    assert all(tree["metadata"]["name"] for tree in implied(objects))
+    for tree in objects:
+        needless(tree)
+        status_of(tree, ())
+        clean = cleaned(tree, ())
+        assert not {"uid", "ownerReferences", "deletionTimestamp"} & clean["metadata"].keys()
+        without_assigned(clean)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data):
+    assert all(str(one.origin).startswith("f: document ") for one in read(data, "f"))
