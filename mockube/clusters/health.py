@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from apimachinery import conditions
-from controller_manager.runtime.kubeconfig import Access, read
+from controller_manager.runtime.kubeconfig import Access, KubeconfigError, read
 from mockube.clusters.found import Found, State
 
 SECONDS: Final = 5.0
@@ -33,7 +33,7 @@ def examine(found: Found) -> Health:
     silent = [f"the {name} does not run" for name, one in found.record.components.items() if not one.pid]
     try:
         return _asked(found.place.kubeconfig, silent)
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, KubeconfigError) as error:
         return Health(problems=(*silent, f"{found.record.url} does not answer: {error}"))
 
 

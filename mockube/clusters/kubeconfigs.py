@@ -37,7 +37,10 @@ def named(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def server_of(tree: Mapping[str, Any]) -> str:
-    return str(tree["clusters"][0]["cluster"]["server"])
+    """Nothing, if it names none."""
+    for entry in tree.get("clusters") or ():
+        return str((entry.get("cluster") or {}).get("server") or "")
+    return ""
 
 
 def read_url(place: Place) -> str:
@@ -78,9 +81,15 @@ def _read(path: Path) -> Mapping[str, Any]:
         tree = yaml.safe_load(path.read_bytes())
     except yaml.YAMLError as error:
         raise Failure(f"{path} is no kubeconfig: {error}".replace("\n", " ")) from error
-    if not isinstance(tree, dict) and tree is not None:
+    if tree is not None and not _is_config(tree):
         raise Failure(f"{path} is no kubeconfig")
     return tree or {}
+
+
+def _is_config(tree: Any) -> bool:
+    return isinstance(tree, dict) and all(
+        isinstance(entry, dict) and "name" in entry for part in LISTS for entry in tree.get(part) or ()
+    )
 
 
 def _write(path: Path, tree: Mapping[str, Any]) -> None:

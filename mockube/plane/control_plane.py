@@ -80,7 +80,8 @@ class ControlPlane:
     def heed_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
-            loop.add_signal_handler(number, self._stop, number)
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under `nohup`
+                loop.add_signal_handler(number, self._stop, number)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -87,7 +87,7 @@ def test_a_merge_goes_through_a_link(place, tmp_path):
     assert "mockube-one" in path.read_text()
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", "{", "just words"])
+@pytest.mark.parametrize("text", ["[1, 2]", "{", "just words", "clusters: [1]", "users: [{}]"])
 def test_what_is_no_kubeconfig_is_left_alone(place, tmp_path, text):
     path = tmp_path / "config"
     path.write_text(text)
@@ -105,6 +105,12 @@ def test_a_copy_replaces_its_own_kind_only(place, tmp_path):
     path.write_text(OTHERS)
     with pytest.raises(Failure, match="leads to other clusters"):
         kubeconfigs.refuse_others(place, path)
+
+
+@pytest.mark.parametrize("text", ["", "clusters: []", "clusters: [{name: x}]"])
+def test_one_that_names_no_server_was_served_nowhere(place, text):
+    place.kubeconfig.write_text(text)
+    assert kubeconfigs.read_url(place) == ""
 
 
 def test_one_that_was_never_ready_was_served_nowhere(tmp_path):

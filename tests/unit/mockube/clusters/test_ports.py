@@ -25,7 +25,7 @@ def environment(tmp_path):
 
 def served_before(place, port):
     place.prepare()
-    place.kubeconfig.write_text(f"clusters: [{{cluster: {{server: 'https://127.0.0.1:{port}'}}}}]")
+    place.kubeconfig.write_text(f"clusters: [{{name: x, cluster: {{server: 'https://127.0.0.1:{port}'}}}}]")
 
 
 def test_the_default_cluster_has_upstreams_port(environment):

@@ -180,6 +180,16 @@ async def test_a_second_signal_waits_for_nobody(told):
     assert await running == 128 + signal.SIGKILL
 
 
+async def test_a_terminal_that_is_closed_is_not_heeded_under_nohup(told):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        Run(told).plane.heed_signals()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 async def test_nothing_outlives_a_supervisor_that_is_killed(told):
     """All of them hold one pipe, which is at its end when the last has gone."""
     supervisor = await asyncio.create_subprocess_exec(

@@ -1,0 +1,63 @@
+"""What is told of a cluster that is not well; `tests/cli/test_up.py` asks one that is."""
+
+import socket
+
+import pytest
+
+from mockube.clusters.found import Found, State
+from mockube.clusters.health import examine
+from mockube.clusters.places import place_of
+from mockube.clusters.record import Component, Record
+
+
+def running(url="", **components):
+    return Record(
+        pid=1,
+        version="1",
+        started="",
+        detached=True,
+        nodes=3,
+        packs="",
+        store="memory",
+        ready=True,
+        url=url,
+        components={name: Component(pid=pid) for name, pid in components.items()},
+    )
+
+
+@pytest.fixture
+def place(tmp_path):
+    place = place_of("one", {"XDG_DATA_HOME": str(tmp_path)})
+    place.prepare()
+    return place
+
+
+@pytest.mark.parametrize(
+    ("state", "record", "problem"),
+    [
+        pytest.param(State.DEAD, running(), "the process that ran it was killed", id="killed"),
+        pytest.param(State.STARTING, running(), "it is not ready yet", id="not ready"),
+    ],
+)
+def test_what_its_state_says_is_enough(place, state, record, problem):
+    assert examine(Found(place=place, state=state, record=record)).problems == (problem,)
+
+
+def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(place):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"https://127.0.0.1:{closed.getsockname()[1]}"
+    place.kubeconfig.write_text(
+        f"{{current-context: x, contexts: [{{name: x, context: {{cluster: x}}}}], "
+        f"clusters: [{{name: x, cluster: {{server: '{url}'}}}}]}}"
+    )
+    found = Found(place=place, state=State.RUNNING, record=running(url, apiserver=1, manager=0))
+    silent, unanswered = examine(found).problems
+    assert silent == "the manager does not run"
+    assert unanswered.startswith(f"{url} does not answer: ")
+
+
+def test_a_kubeconfig_that_leads_nowhere(place):
+    place.kubeconfig.write_text("{}")
+    found = Found(place=place, state=State.RUNNING, record=running("https://x"))
+    (problem,) = examine(found).problems
+    assert problem.startswith("https://x does not answer: ")
