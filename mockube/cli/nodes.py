@@ -28,7 +28,7 @@ def add_flags(parser: Parser) -> None:
         metavar="A,B",
         help="zones of nodes that come, one after the other (as before)",
     )
-    parser.add_argument("--labels", type=_labels, metavar="K=V,…", help="labels of nodes that come (none)")
+    parser.add_argument("--labels", type=_labels, metavar="K=V,...", help="labels of nodes that come (none)")
     parser.add_argument(
         "--timeout",
         type=seconds,

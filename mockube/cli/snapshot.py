@@ -2,15 +2,24 @@
 
 import argparse
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from apimachinery.flags import flags_of
 from apiserver.config.settings import Store
 from mockube.cli.meant import add_server, told
 from mockube.cli.parsing import Parser
 
-STORE_FLAGS = ("data_dir", "etcd_servers", "etcd_prefix", "etcd_cafile", "etcd_certfile", "etcd_keyfile")
-"""The API server's own, for stores that are reached without one."""
+STORE_FLAGS: Final[Mapping[str, str]] = {
+    "data_dir": "the folder of one that does not run",
+    "etcd_servers": "endpoints of an etcd, such as http://127.0.0.1:2379",
+    "etcd_prefix": "what all keys begin with (/registry)",
+    "etcd_cafile": "who must have signed etcd's certificate",
+    "etcd_certfile": "the certificate to show to etcd",
+    "etcd_keyfile": "the key of --etcd-certfile",
+}
+"""The API server's own, and what they say where no API server is asked."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -18,7 +27,9 @@ def add_flags(parser: Parser) -> None:
     saving = commands.add_parser("save", help="write all that is stored into a file")
     restoring = commands.add_parser("restore", help="store what is in a file, and nothing else")
     for command in (saving, restoring):
-        command.add_argument("file", type=Path, metavar="FILE")
+        command.add_argument(
+            "file", type=Path, metavar="FILE", help="lines of JSON, compressed: zcat reads it"
+        )
         add_server(command)
         _add_store(command)
     restoring.add_argument("--replace", action="store_true", help="lose what is stored there now")
@@ -33,14 +44,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add_store(parser: Parser) -> None:
-    group = parser.add_argument_group("Store, where no API server is asked")
+    group = parser.add_argument_group("Store, instead of an API server")
     flags = flags_of(Store)
-    for name in STORE_FLAGS:
+    for name, meaning in STORE_FLAGS.items():
         flag = flags[name]
         group.add_argument(
             f"--{name.replace('_', '-')}",
             type=flag.read,
             default=() if flag.repeats else None,
             metavar=flag.metavar or name.rpartition("_")[2].upper(),
-            help=flag.help,
+            help=meaning,
         )
