@@ -24,6 +24,9 @@ from mockube.plane.processes import first, shell_code
 
 START_TIMEOUT: Final = 300.0
 
+KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
+"""By which the command finds its cluster, and so do our own commands that it may be."""
+
 
 async def run_once(
     command: Sequence[str], *, nodes: int, packs: str, clock: Clock, tell: Tell, note: Tell
@@ -62,7 +65,8 @@ async def run_once(
 async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:
     if _shares_terminal():
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
-    async with plane.processes.start(command, {"KUBECONFIG": str(launch.kubeconfig)}) as process:
+    environment = dict.fromkeys(KUBECONFIG_VARIABLES, str(launch.kubeconfig))
+    async with plane.processes.start(command, environment) as process:
         await first(process.wait(), plane.wait_over())
     assert process.returncode is not None
     return shell_code(process.returncode)

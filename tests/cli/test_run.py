@@ -95,6 +95,11 @@ def test_what_belongs_to_the_command_is_handed_to_it(run):
     assert process.communicate() == ("['--', '-v', '--help']\n", "")
 
 
+def test_our_own_commands_find_its_cluster(run):
+    process = run("--simulate-nodes=2", "--", sys.executable, "-m", "mockube", "nodes")
+    assert process.communicate() == ("2\n", "")
+
+
 def test_a_command_that_does_not_exist_is_named(run):
     process = run("--", "no-such-command")
     assert process.communicate() == ("", "no-such-command: No such file or directory\n")
