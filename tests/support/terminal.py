@@ -39,6 +39,9 @@ GOES_ON = {
 ONLY_LOOKS = re.compile(r"(kubectl (get|describe|top|logs|explain)|mockube (status|nodes$)|curl)\b")
 """Commands that may be given again: a person types slower than a test."""
 
+OUR_PLUGINS = ("asyncio", "aiohttp", "randomly", "hypothesispytest", "timeout", "xdist")
+"""Of pytest: few readers have them, and each takes its time."""
+
 _NOT_HANDED_ON = ("PYTEST_", "MOCKUBE_", "KUBECONFIG", "COVERAGE", "HYPOTHESIS", "XDG_", "MAKE")
 
 _RUN = """set -a
@@ -142,7 +145,7 @@ class Terminal:
             "HOME": str(self._home),
             "COLUMNS": "100",
             "NO_COLOR": "1",
-            "PYTEST_ADDOPTS": "-p no:asyncio -p no:aiohttp -p no:randomly",  # ours, that few readers have
+            "PYTEST_ADDOPTS": " ".join(f"-p no:{plugin}" for plugin in OUR_PLUGINS),
             "MOCKUBE_SECURE_PORT": "0",  # a free one, of `mockube up` and of each process by itself
             "MOCKUBE_APISERVER_SECURE_PORT": "0",
             "MOCKUBE_CONTROLLER_MANAGER_SECURE_PORT": "0",
