@@ -3,35 +3,32 @@
 `make compose-test` sees to an engine and to images; without them these tests do not run.
 """
 
-import os
 import urllib.parse
 import urllib.request
+from contextlib import closing
 
 import orjson
 import pytest
 
 from tests.support.acknowledged import Asker, Load, until
-from tests.support.compose import COMPOSE, KUBECONFIG, Project, kubectl
+from tests.support.compose import COMPOSE, PROMETHEUS, URL, Project
 
 if not COMPOSE:
     pytest.skip("no Docker engine: `make compose-test` starts one where it may", allow_module_level=True)
 
 pytestmark = pytest.mark.slow
 
-PROMETHEUS = f"http://127.0.0.1:{os.environ.get('MOCKUBE_PROMETHEUS_PORT', '9090')}"
-
 
 @pytest.fixture(scope="module")
-def project():
-    with Project() as project:
+def project(tmp_path_factory):
+    with Project(tmp_path_factory.mktemp("kubeconfig")) as project:
         yield project
 
 
 @pytest.fixture
 def asker(project):
-    asker = Asker(KUBECONFIG, [project.url])
-    yield asker
-    asker.close()
+    with closing(Asker(project.kubeconfig, [URL])) as asker:
+        yield asker
 
 
 def ask_prometheus(path, **parameters):
@@ -46,20 +43,34 @@ def query(expression):
 
 
 def test_kubectl_finds_a_cluster_that_works(project):
-    assert kubectl("get", "nodes", "--no-headers").split().count("Ready") == 3
-    kubectl("create", "deployment", "web", "--image=nginx", "--replicas=5")
-    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-    kubectl("delete", "deployment", "web")
+    assert project.kubectl("get", "nodes", "--no-headers").split().count("Ready") == 3
+    project.kubectl("create", "deployment", "web", "--image=nginx", "--replicas=5")
+    assert "successfully rolled out" in project.kubectl(
+        "rollout", "status", "deployment/web", "--timeout=60s"
+    )
+    project.kubectl("delete", "deployment", "web")
+    assert "Number of desired pods" in project.kubectl("explain", "deployment.spec.replicas")
+
+
+def test_what_is_ended_and_begun_anew_is_the_same_cluster(project):
+    project.kubectl("create", "configmap", "old", "--from-literal=a=b")
+    kubeconfig = project.kubeconfig.with_name("old.conf")
+    kubeconfig.write_bytes(project.kubeconfig.read_bytes())
+    project("down", "--timeout=20")
+    project.start()
+    with closing(Asker(kubeconfig, [URL])) as asker:
+        assert asker.get("/api/v1/namespaces/default/configmaps/old")["data"] == {"a": "b"}
+    project.kubectl("delete", "configmap", "old")
 
 
 def test_a_kubeconfig_is_for_its_owner_alone(project):
-    assert KUBECONFIG.stat().st_mode & 0o777 == 0o600
-    assert KUBECONFIG.stat().st_uid == KUBECONFIG.parent.stat().st_uid
+    assert project.kubeconfig.stat().st_mode & 0o777 == 0o600
+    assert project.kubeconfig.stat().st_uid == project.kubeconfig.parent.stat().st_uid
 
 
 @pytest.mark.parametrize("service", ["etcd", "apiserver", "front", "prometheus"])
 def test_nothing_acknowledged_is_lost_when_a_container_dies(project, asker, service):
-    with Load(KUBECONFIG, [project.url], prefix=service) as load:
+    with Load(project.kubeconfig, [URL], prefix=service) as load:
         for container in project.containers(service):
             load.wait_acknowledged()
             container.kill()
@@ -69,7 +80,7 @@ def test_nothing_acknowledged_is_lost_when_a_container_dies(project, asker, serv
 
 
 def test_another_manager_leads_when_the_leader_dies(project, asker):
-    with Load(KUBECONFIG, [project.url], prefix="leader") as load:
+    with Load(project.kubeconfig, [URL], prefix="leader") as load:
         until(asker.leader, "a leader")
         before = asker.leader()
         leading = [one for one in project.containers("controller-manager") if one.hostname in before]
@@ -78,16 +89,16 @@ def test_another_manager_leads_when_the_leader_dies(project, asker):
         load.wait_acknowledged()
         until(lambda: asker.leader() not in (None, "", before), "another leader")
     load.check(asker)
-    kubectl("create", "deployment", "after", "--image=nginx", "--replicas=3")
-    kubectl("rollout", "status", "deployment/after", "--timeout=60s")
-    kubectl("delete", "deployment", "after")
+    project.kubectl("create", "deployment", "after", "--image=nginx", "--replicas=3")
+    project.kubectl("rollout", "status", "deployment/after", "--timeout=60s")
+    project.kubectl("delete", "deployment", "after")
 
 
 def test_what_is_acknowledged_is_in_etcd(project):
-    kubectl("create", "configmap", "kept", "--from-literal=a=b")
+    project.kubectl("create", "configmap", "kept", "--from-literal=a=b")
     etcd = project.containers("etcd")[0]
     assert etcd.execute("etcdctl", "get", "--keys-only", "/registry/configmaps/default/kept").strip()
-    kubectl("delete", "configmap", "kept")
+    project.kubectl("delete", "configmap", "kept")
 
 
 @pytest.mark.parametrize("service", ["apiserver", "controller-manager"])

@@ -13,22 +13,25 @@ import orjson
 from tests.support.acknowledged import until
 from tests.support.process import ROOT
 
-KUBECONFIG = ROOT / "deploy" / "kubeconfig" / "admin.conf"
 COMPOSE = os.environ.get("MOCKUBE_COMPOSE", "")
 IMAGE = os.environ.get("MOCKUBE_IMAGE", "mockube:local")
 PROJECT = ("--project-name", "mockube-test", "--profile", "metrics")
+PORTS = {"MOCKUBE_PORT": "16443", "MOCKUBE_PROMETHEUS_PORT": "19090"}
+"""Others than those of whoever runs the project for himself."""
+URL, PROMETHEUS = (
+    f"{scheme}://127.0.0.1:{port}" for scheme, port in zip(("https", "http"), PORTS.values(), strict=True)
+)
 TIMEOUT = 100
 
 
-def run(*command, check=True):
+def run(*command, check=True, **variables):
     """What a command printed."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
     assert done.returncode == 0 or not check, (command, done.stdout[-3000:], done.stderr[-3000:])
     return done.stdout
-
-
-def kubectl(*arguments):
-    return run("kubectl", "--kubeconfig", str(KUBECONFIG), *arguments)
 
 
 class Container:
@@ -76,26 +79,34 @@ class Container:
 class Project:
     """All of compose.yaml, with two API servers and Prometheus, from start to end of a block."""
 
+    def __init__(self, folder):
+        self.kubeconfig = folder / "admin.conf"
+
     def __enter__(self):
-        self("up", "--detach", "--no-build", "--scale", "apiserver=2")
-        until(KUBECONFIG.exists, "a kubeconfig")
-        for service in ("front", "controller-manager", "prometheus"):
-            for container in self.containers(service):
-                until(container.is_healthy, f"health of {container.name}")
+        try:
+            self.start()
+        except AssertionError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exc):
-        if exc[0] is not None:
-            sys.stdout.write(self("logs", "--tail=40"))
+        sys.stdout.write(self("logs", "--tail=40"))
         self("down", "--volumes", "--timeout=20")
-        KUBECONFIG.unlink(missing_ok=True)
 
-    def __call__(self, *arguments, check=True):
-        return run(*shlex.split(COMPOSE), *PROJECT, *arguments, check=check)
+    def start(self):
+        self("up", "--detach", "--no-build", "--scale", "apiserver=2")
+        until(self.kubeconfig.exists, "a kubeconfig")
+        for service in ("front", "controller-manager", "prometheus"):
+            for container in self.containers(service):
+                until(container.is_healthy, f"health of {container.name}")
+
+    def __call__(self, *arguments):
+        variables = {**PORTS, "MOCKUBE_KUBECONFIG_DIR": str(self.kubeconfig.parent)}
+        return run(*shlex.split(COMPOSE), *PROJECT, *arguments, **variables)
 
     def containers(self, service):
         return [Container(identity) for identity in self("ps", "--quiet", service).split()]
 
-    @property
-    def url(self):
-        return f"https://127.0.0.1:{os.environ.get('MOCKUBE_PORT', '6443')}"
+    def kubectl(self, *arguments):
+        return run("kubectl", "--kubeconfig", str(self.kubeconfig), *arguments)

@@ -6,7 +6,6 @@ machine's own network is left as it is. The last line says whether it ran.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,21 +22,27 @@ NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", 
 
 
 def main(folder: Path, *, inside: bool) -> int:
-    stock = Stock(folder)
     try:
-        if inside:
-            with engine.own(stock) as environment:
-                return _test(
-                    environment | images.from_stock(stock, environment), engine.compose(stock, environment)
-                )
-        if not engine.answers(os.environ):
-            engine.check_possible()
-            stock.fetch()
-            return subprocess.run(_myself(folder, INSIDE, *NAMESPACES), cwd=ROOT, check=False).returncode
-        return _test(dict(os.environ) | images.from_somewhere(stock), engine.compose(stock, os.environ))
+        return _inside(Stock(folder)) if inside else _outside(Stock(folder), folder)
     except Impossible as reason:
         print(f"compose: could not run: {reason}")
         return 0
+
+
+def _outside(stock: Stock, folder: Path) -> int:
+    """By the engine that answers; else by this program again, in namespaces of its own."""
+    if engine.answers(os.environ):
+        return _test(dict(os.environ) | images.from_somewhere(stock), engine.compose(stock, os.environ))
+    engine.check_possible()
+    stock.fetch()
+    again = [*NAMESPACES, sys.executable, "-m", "tools.compose_test", folder, INSIDE]
+    return subprocess.run(again, cwd=ROOT, check=False).returncode
+
+
+def _inside(stock: Stock) -> int:
+    with engine.own(stock) as environment:
+        compose = engine.compose(stock, environment)
+        return _test(environment | images.from_stock(stock, environment), compose)
 
 
 def _test(environment: Mapping[str, str], compose: str) -> int:
@@ -48,11 +53,6 @@ def _test(environment: Mapping[str, str], compose: str) -> int:
     ).returncode
     print(f"compose: ran: {'passed' if code == 0 else 'failed'}")
     return code
-
-
-def _myself(folder: Path, flag: str, *under: str) -> list[str]:
-    assert shutil.which(under[0])
-    return [*under, sys.executable, "-m", "tools.compose_test", str(folder), flag]
 
 
 if __name__ == "__main__":
