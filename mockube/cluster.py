@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from controller_manager.runtime.client import Parsed
+from controller_manager.simulation.addresses import MOST_NODES
 from mockube import clients
 from mockube.inside.handle import Fault, Handle, NotStarted
 from mockube.inside.hosting import Hosted
@@ -88,10 +89,22 @@ class AsyncCluster(Handle):
 
 
 class Cluster(Handle):
-    """A context manager. `packs` are kinds to serve besides Kubernetes' own, `flags` more flags of the API server."""
+    """A context manager. `packs` are kinds to serve besides Kubernetes' own.
 
-    def __init__(self, *, nodes: int = NODES, packs: str = KRUISE, flags: Sequence[str] = ()) -> None:
-        wanted = Wanted(nodes=nodes, packs=packs, flags=tuple(flags))
+    `flags` are more flags of the API server, and `manager_flags` of the controller manager.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: int = NODES,
+        packs: str = KRUISE,
+        flags: Sequence[str] = (),
+        manager_flags: Sequence[str] = (),
+    ) -> None:
+        if not 0 <= nodes <= MOST_NODES:
+            raise ValueError(f"nodes is from 0 to {MOST_NODES}, and not {nodes}")
+        wanted = Wanted(nodes=nodes, packs=packs, flags=tuple(flags), manager_flags=tuple(manager_flags))
         super().__init__(Hosted[Plane](partial(control_plane, wanted), name="mockube"))
         self._stack = ExitStack()
 
@@ -107,8 +120,8 @@ class Cluster(Handle):
         self._begin()
         try:
             self._hosted.opened.result()
-        except ValueError as error:
-            raise NotStarted(str(error)) from error
+        except Exception as error:
+            raise NotStarted(_reason(error)) from error
         except KeyboardInterrupt:
             self.stop()
             raise
@@ -130,8 +143,8 @@ class Cluster(Handle):
         self._begin()
         try:
             await asyncio.wrap_future(self._hosted.opened)
-        except ValueError as error:
-            raise NotStarted(str(error)) from error
+        except Exception as error:
+            raise NotStarted(_reason(error)) from error
         except asyncio.CancelledError:
             self.stop()
             raise
@@ -215,3 +228,10 @@ class Cluster(Handle):
         except KeyboardInterrupt:
             future.cancel()
             raise
+
+
+def _reason(error: BaseException) -> str:
+    """What it was that failed first, in however many blocks."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FIXTURE: Final = "mockube"
 SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
-OPTIONS: Final = ("nodes", "packs", "flags")
+OPTIONS: Final = ("nodes", "packs", "flags", "manager_flags")
 """What the marker may say."""
 MARKER: Final = (
     f"mockube({', '.join(f'{one}=...' for one in OPTIONS)}): what the cluster of the fixture `mockube` has"

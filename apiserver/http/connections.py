@@ -7,7 +7,8 @@ that have begun are answered.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from aiohttp import web
@@ -30,12 +31,19 @@ def _is_no_fault_of_a_client(record: logging.LogRecord) -> bool:
 LOG.addFilter(_is_no_fault_of_a_client)
 
 
-def _is_no_loss(record: logging.LogRecord) -> bool:
-    """A client that goes away in the middle of an answer is warned of once for each piece that is still to come."""
-    return record.msg != "SSL connection is closed"
+@contextmanager
+def silent_losses() -> Iterator[None]:
+    """Else a client that goes away in the middle of an answer is warned of once for each piece that is still to come."""
 
+    def is_no_loss(record: logging.LogRecord) -> bool:
+        return record.msg != "SSL connection is closed"
 
-logging.getLogger("asyncio").addFilter(_is_no_loss)
+    logger = logging.getLogger("asyncio")
+    logger.addFilter(is_no_loss)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_no_loss)
 
 
 class Server(web.Server):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from apimachinery.clock import Clock
-from apiserver.http.connections import Server
+from apiserver.http.connections import Server, silent_losses
 
 BACKLOG = 1024
 FAREWELL_SECONDS = 0.02
@@ -50,14 +50,15 @@ async def listening(
     """
     runner = web.ServerRunner(server, access_log=None, shutdown_timeout=FAREWELL_SECONDS)
     await runner.setup()
-    try:
-        for door in doors:
-            await web.SockSite(runner, door.socket, ssl_context=door.tls, backlog=BACKLOG).start()
-        yield
-    finally:
-        for site in runner.sites:
-            await site.stop()
-        before_drain()
-        await server.drain(clock, drain_seconds)
-        await runner.cleanup()
-        await server.part(clock, FAREWELL_SECONDS)
+    with silent_losses():
+        try:
+            for door in doors:
+                await web.SockSite(runner, door.socket, ssl_context=door.tls, backlog=BACKLOG).start()
+            yield
+        finally:
+            for site in runner.sites:
+                await site.stop()
+            before_drain()
+            await server.drain(clock, drain_seconds)
+            await runner.cleanup()
+            await server.part(clock, FAREWELL_SECONDS)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -11,14 +11,15 @@ from typing import Final
 from apimachinery.chance import SystemChance
 from apimachinery.clock import Clock
 from controller_manager.app import Manager
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Controllers, Leading, Server, Simulation
+from controller_manager.catalog import NAMES
+from controller_manager.config.command_line import Config, parse
 from controller_manager.runtime.connect import Connection, connected
 from controller_manager.runtime.kubeconfig import Access
 from mockube.inside.faults import Faults
+from mockube.inside.flags import told
 from mockube.inside.journal import Journal, journal
 from mockube.inside.recorder import Recorder
-from mockube.inside.serving import Site, server_config, serving
+from mockube.inside.serving import KUBECONFIG, Site, server_config, serving
 from mockube.inside.travel import TravelClock, travel
 from mockube.plane.sizes import KRUISE, NODES
 from mockube.reach import NAME, Reach
@@ -35,6 +36,8 @@ class Wanted:
     """Kinds to serve besides Kubernetes' own."""
     flags: Sequence[str] = ()
     """More flags of the API server."""
+    manager_flags: Sequence[str] = ()
+    """And of the controller manager."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +67,12 @@ async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
         heard = stack.enter_context(journal())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
         config = server_config(folder, packs=wanted.packs, flags=wanted.flags)
+        manager_config = _manager_config(wanted, folder / KUBECONFIG)
         site = await stack.enter_async_context(
             serving(config, folder, clock=clock, chance=chance, around=recorder.around)
         )
         manager = Manager(
-            _manager_config(wanted, site.kubeconfig),
+            manager_config,
             clock=clock,
             chance=chance,
             access=site.controllers,
@@ -84,11 +88,16 @@ async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
 
 def _manager_config(wanted: Wanted, kubeconfig: Path) -> Config:
     """There is one manager, so nobody needs to be elected."""
-    return Config(
-        server=Server(kubeconfig=kubeconfig),
-        controllers=Controllers(controller_shutdown_timeout=PATIENCE_SECONDS),
-        leading=Leading(leader_elect=False),
-        simulation=Simulation(simulate_nodes=wanted.nodes),
+    own = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(wanted.nodes))
+    given = (
+        told(lambda: parse((*own, *wanted.manager_flags), {}, NAMES)) if wanted.manager_flags else Config()
+    )
+    return replace(
+        given,
+        server=replace(given.server, kubeconfig=kubeconfig),
+        controllers=replace(given.controllers, controller_shutdown_timeout=PATIENCE_SECONDS),
+        leading=replace(given.leading, leader_elect=False),
+        simulation=replace(given.simulation, simulate_nodes=wanted.nodes),
     )
 
 

@@ -4,9 +4,8 @@ The administrator comes by its kubeconfig; mockube's own controllers come by a t
 can be told apart, and without a socket.
 """
 
-import io
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, redirect_stderr
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -26,9 +25,12 @@ from apiserver.rest.call import User
 from apiserver.running import Surroundings, running
 from controller_manager.runtime.kubeconfig import Access
 from mockube.inside.direct import DirectTransport
+from mockube.inside.flags import told
 from mockube.inside.matching import CONTROLLERS
 
 LOOPBACK: Final = "127.0.0.1"
+KUBECONFIG: Final = "kubeconfig"
+"""The file's name."""
 GRACE_SECONDS: Final = 0.02
 """How long work in hand is waited for at the end: nobody will look at what comes of it."""
 
@@ -66,7 +68,7 @@ async def serving(
             through=around,
         )
         async with running(config, surroundings) as server:
-            url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / "kubeconfig", folder / "ca.crt"
+            url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / KUBECONFIG, folder / "ca.crt"
             _write(path, url, credentials)
             authority.write_bytes(credentials.server_ca)
             yield Site(
@@ -88,12 +90,7 @@ def server_config(folder: Path, *, packs: str, flags: Sequence[str]) -> Config:
         features = Features(packs=tuple(filter(None, [packs])))
         return Config(serving=Serving(secure_port=0, cert_dir=certificates), features=features)
     own = ("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs)
-    said = io.StringIO()
-    try:
-        with redirect_stderr(said):
-            return parse((*own, *flags), {})
-    except SystemExit as error:
-        raise ValueError(said.getvalue().strip()) from error
+    return told(lambda: parse((*own, *flags), {}))
 
 
 def _known_to(credentials: Credentials, token: str) -> Credentials:

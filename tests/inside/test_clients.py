@@ -1,5 +1,6 @@
 """Clients of other makers, ready for a cluster."""
 
+import gc
 import sys
 
 import pytest
@@ -16,6 +17,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def left_open_no_longer():
+    """Before another test is blamed for it."""
+    yield
+    gc.collect()
 
 
 def test_the_official_client(cluster):

@@ -127,6 +127,21 @@ def test_flags_are_those_of_the_server():
         assert len(cluster.list("Node")) == 1
 
 
+def test_flags_are_those_of_the_manager():
+    without = ["--controllers=*,-deployment-controller", "--simulate-node-zones=a,b"]
+    with Cluster(nodes=2, manager_flags=without) as cluster:
+        zones = [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in cluster.list("Node")]
+        assert zones == ["a", "b"]
+        cluster.apply(MANIFESTS)
+        cluster.advance(60)
+        assert cluster.list("ReplicaSet", namespace="shop") == []
+    with (
+        pytest.raises(NotStarted, match="there is no teapot"),
+        Cluster(manager_flags=["--controllers=teapot"]),
+    ):
+        pass
+
+
 def test_any_number_runs_at_once_and_each_is_alone():
     def told(number):
         with Cluster(nodes=number) as cluster:
@@ -191,7 +206,8 @@ def test_nothing_of_it_is_left_and_nothing_of_the_process_is_changed(monkeypatch
         assert [*tmp_path.iterdir()] == [cluster.kubeconfig.parent]
     assert [*tmp_path.iterdir()] == []
     assert _state_of_the_process() == before
-    assert {**during, "threads": None, "loggers": None} == {**before, "threads": None, "loggers": None}
+    own = dict.fromkeys(("threads", "loggers", "filters"))
+    assert {**during, **own} == {**before, **own}
     with pytest.raises(NotStarted, match="the cluster was stopped"):
         cluster.get("Node", "node-1")
 
@@ -202,7 +218,8 @@ def _state_of_the_process():
         "loggers": [
             logging.getLogger(name).handlers[:] for name in ("apiserver", "controller_manager", "etcd")
         ],
-        "root": (logging.root.level, logging.root.handlers[:], logging.getLogger("asyncio").filters[:]),
+        "filters": logging.getLogger("asyncio").filters[:],
+        "root": (logging.root.level, logging.root.handlers[:]),
         "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
         "garbage": (gc.get_threshold(), gc.isenabled(), gc.get_freeze_count()),
         "loops": type(asyncio.get_event_loop_policy()),
@@ -236,6 +253,32 @@ def test_one_that_is_forgotten_leaves_nothing(tmp_path):
     )
     assert (answer.returncode, answer.stderr) == (0, "")
     assert [*tmp_path.iterdir()] == []
+
+
+def test_one_without_nodes_is_an_api_and_its_controllers():
+    with Cluster(nodes=0) as cluster:
+        assert cluster.list("Node") == []
+        cluster.apply(MANIFESTS)
+        cluster.wait("Deployment", "web", lambda it: it["status"].get("replicas") == 2, namespace="shop")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        pytest.param({"packs": "unicorns"}, '"unicorns" is no pack', id="a pack that is none"),
+        pytest.param(
+            {"flags": ["--secure-port", "1", "--bind-address", "192.0.2.1"]}, "assign", id="no address"
+        ),
+    ],
+)
+def test_what_cannot_be_is_told(options, problem):
+    with pytest.raises(NotStarted, match=problem), Cluster(**options):
+        pass
+
+
+def test_so_many_nodes_cannot_be():
+    with pytest.raises(ValueError, match="nodes is from 0 to"):
+        Cluster(nodes=-1)
 
 
 def test_one_that_cannot_start_says_why_and_leaves_nothing(tmp_path, monkeypatch):
