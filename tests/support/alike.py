@@ -22,6 +22,7 @@ ALLOWANCES: Final = (
     ("how much is stored", r"\b\d+ objects", "N objects"),
     ("ids of processes", r"\bpid \d+", "pid PID"),
     ("the version of kubectl", r"(Client|Kustomize) Version: v\S+", r"\1 Version: VERSION"),
+    ("a slip of kubectl 1.27", r" annotated$", " annotate"),
     ("widths of columns", r"[ \t]+", " "),
     ("blanks at the end", r" $", ""),
 )
