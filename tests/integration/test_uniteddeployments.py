@@ -102,6 +102,26 @@ async def test_a_rollout_by_partitions(story, kind):
 
 
 @of_each_kind
+async def test_a_server_that_has_only_the_definitions_and_fills_in_nothing(kind):
+    async with united_story(settings=None) as story:
+        await story.define()
+        given = united(kind, ["a", "b"], replicas=4)
+        given["spec"] = {
+            field: given["spec"][field] for field in ("replicas", "selector", "template", "topology")
+        }
+        await story.deploy(given)
+        partitions = {"manualUpdate": {"partitions": {"a": 1}}}
+        await story.patch(updateStrategy=partitions, template=template_of(kind, "a:2"))
+        await story.manager.step(60)
+        is_kept = kind != "Deployment"
+        assert await story.images() == {"a": ["a:1" if is_kept else "a:2", "a:2"], "b": ["a:2"] * 2}
+        await story.patch(updateStrategy=None)
+        await story.until(story.is_rolled_out)
+        assert await story.images() == {"a": ["a:2"] * 2, "b": ["a:2"] * 2}
+        assert await story.is_at_rest()
+
+
+@of_each_kind
 async def test_a_subset_goes_and_another_kind_comes(story, kind):
     await story.deploy(united(kind, ["a", "b", "c"], replicas=6))
     await story.patch(topology={"subsets": [subset("a"), subset("c")]})

@@ -3,6 +3,7 @@
 import contextlib
 
 from apimachinery.clock import SteppedClock
+from apimachinery.packs.definitions import definitions
 from apiserver.settings import Settings
 from controller_manager.config.command_line import Config
 from controller_manager.config.settings import Simulation
@@ -38,11 +39,11 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 @contextlib.asynccontextmanager
-async def united_story(*, zones=()):
+async def united_story(*, zones=(), settings=KRUISE):
     clock = SteppedClock()
     config = Config(simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones))
     async with (
-        running(clock=clock, settings=KRUISE) as server,
+        running(clock=clock, settings=settings) as server,
         running_manager(server, clock, controllers=CONTROLLERS, engines=ENGINES, config=config) as manager,
     ):
         story = Story(server, manager)
@@ -65,6 +66,14 @@ class Story:
         await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         for node in await self.items("/api/v1/nodes"):
             await self.patch_node(node, {"spec": {"taints": None}})
+
+    async def define(self):
+        """Have the server learn the kinds from what `mockube crds kruise` prints; the manager finds them by and by."""
+        for definition in definitions("kruise"):
+            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+            answer = await self.server.post(path, definition, Content_Type="application/yaml")
+            assert answer.status == 201, answer.body
+        await self.manager.step(40)
 
     async def patch_node(self, node, body):
         answer = await self.server.patch(f"/api/v1/nodes/{node['metadata']['name']}", body)
