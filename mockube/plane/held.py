@@ -4,10 +4,14 @@ Run as a module, with the program's name and arguments. A byte on stdin says go;
 """
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 GO = b"\n"
+POLITE = 10
 
 
 def held(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
@@ -15,8 +19,15 @@ def held(python: Sequence[str], program: str, arguments: Sequence[str]) -> Seque
     return [*python, "-m", "mockube.plane.held", program, *arguments]
 
 
+def _import(name: str) -> ModuleType:
+    if sys.platform == "linux":  # where it concerns this thread alone, and not the program that is to run
+        os.setpriority(os.PRIO_PROCESS, 0, POLITE)
+    return importlib.import_module(name)
+
+
 def _main(program: str, arguments: Sequence[str]) -> int:
-    main = importlib.import_module(f"{program}.__main__").main
+    with ThreadPoolExecutor(max_workers=1) as one:
+        main = one.submit(_import, f"{program}.__main__").result().main
     told = sys.stdin.buffer.read(len(GO))
     return int(main(arguments)) if told else 0
 
