@@ -18,7 +18,3 @@ class Missing(Failure):
 
 class TimedOut(Failure):
     """It did not come about in time."""
-
-
-class Unhealthy(Failure):
-    """It is there, and not well."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-from mockube.failure import Failure, Missing, Misused, TimedOut, Unhealthy
+from mockube.failure import Failure, Missing, Misused, TimedOut
 
 
 class Code(IntEnum):
@@ -15,6 +15,7 @@ class Code(IntEnum):
     NOT_FOUND = 3
     TIMEOUT = 4
     UNHEALTHY = 5
+    """Of a cluster or of a machine that was looked at: the answer, and no failure."""
 
 
 CODES: Final[Mapping[type[Failure], Code]] = {
@@ -22,7 +23,6 @@ CODES: Final[Mapping[type[Failure], Code]] = {
     Misused: Code.USAGE,
     Missing: Code.NOT_FOUND,
     TimedOut: Code.TIMEOUT,
-    Unhealthy: Code.UNHEALTHY,
 }
 
 
