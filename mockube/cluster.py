@@ -7,7 +7,6 @@ It runs in an event loop in a thread of its own, whoever asks for it: `with` giv
 import asyncio
 import weakref
 from collections.abc import Coroutine, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -106,12 +105,11 @@ class Cluster(Handle):
             raise ValueError(f"nodes is from 0 to {MOST_NODES}, and not {nodes}")
         wanted = Wanted(nodes=nodes, packs=packs, flags=tuple(flags), manager_flags=tuple(manager_flags))
         super().__init__(Hosted[Plane](partial(control_plane, wanted), name="mockube"))
-        self._stack = ExitStack()
 
     @property
     def awaited(self) -> AsyncCluster:
         """The same cluster, for an event loop."""
-        return AsyncCluster(self._hosted)
+        return AsyncCluster(self._hosted, self._clients)
 
     # --- from its begin to its end
 
@@ -128,7 +126,7 @@ class Cluster(Handle):
         return self
 
     def stop(self) -> None:
-        self._stack.close()
+        self._clients.close()
         self._hosted.close()
 
     def __enter__(self) -> Self:
@@ -203,11 +201,7 @@ class Cluster(Handle):
         """Let so many seconds pass at once for the server and the controllers, with all that happens in them."""
         self._do(self._plane.advance(seconds))
 
-    # --- clients, which are closed with it
-
-    def kubernetes(self) -> Any:
-        """An `ApiClient` of the official client."""
-        return self._closing(clients.kubernetes(self._endpoint))
+    # --- clients
 
     def lightkube(self) -> Any:
         """A `Client` of lightkube."""
@@ -216,10 +210,6 @@ class Cluster(Handle):
     def kr8s(self) -> Any:
         """An API object of kr8s."""
         return clients.kr8s(self._endpoint)
-
-    def _closing(self, client: Any) -> Any:
-        self._stack.callback(client.close)
-        return client
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         future = self._hosted.submit(work)

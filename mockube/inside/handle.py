@@ -1,9 +1,10 @@
 """What any thread may ask of a control plane that is hosted, at once: what it was asked, what it complains of, faults."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from mockube import clients
 from mockube.failure import Failure
@@ -48,8 +49,10 @@ class Fault:
 class Handle:
     """A control plane that is hosted, or is to be."""
 
-    def __init__(self, hosted: Hosted[Plane]) -> None:
+    def __init__(self, hosted: Hosted[Plane], clients: ExitStack | None = None) -> None:
+        """`clients` are closed with the cluster."""
         self._hosted = hosted
+        self._clients = clients or ExitStack()
 
     def __repr__(self) -> str:
         opened, ended = self._hosted.opened.done(), self._hosted.ended.done()
@@ -110,9 +113,17 @@ class Handle:
         self._hosted.call(lambda: faults.add(rule))
         return Fault(rule, self._hosted)
 
-    def kubernetes_asyncio(self) -> object:
+    def kubernetes(self) -> Any:
+        """An `ApiClient` of the official client."""
+        return self._closing(clients.kubernetes(self._endpoint))
+
+    def kubernetes_asyncio(self) -> Any:
         """An `ApiClient` of kubernetes-asyncio, for the event loop that runs. It is yours to close."""
         return clients.kubernetes_asyncio(self._endpoint)
+
+    def _closing(self, client: Any) -> Any:
+        self._clients.callback(client.close)
+        return client
 
     @property
     def _endpoint(self) -> clients.Endpoint:

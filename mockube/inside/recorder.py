@@ -42,7 +42,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return f"{self.at:%H:%M:%S.%f} {code} {self.verb} {self.uri} ({self.user}, {self.agent})"
 
 
-class Calls(tuple[Call, ...]):
+class Calls(list[Call]):
     """The calls that were looked for, oldest first."""
 
     __slots__ = ()

@@ -74,7 +74,7 @@ def test_calls_are_looked_for(cluster, criteria, names):
 def test_the_controllers_are_told_of_when_they_are_meant(cluster):
     cluster.apply(DEPLOYMENT.replace("web", "controlled"))
     cluster.wait("Deployment", "controlled", "Available")
-    assert cluster.calls(resource="pods", verb="create") == ()
+    assert cluster.calls(resource="pods", verb="create") == []
     made = cluster.calls(resource="pods", verb="create", user=CONTROLLERS)
     assert [call.code for call in made] == [201, 201]
     assert {call.user for call in cluster.calls(user="*")} == {"kubernetes-admin", CONTROLLERS}
@@ -91,10 +91,10 @@ async def test_what_is_not_answered_has_no_code():
 
 
 def test_what_is_no_resource_is_found_by_its_path(cluster):
-    assert cluster.calls(path="/version") == ()
+    assert cluster.calls(path="/version") == []
     official.VersionApi(cluster.kubernetes()).get_code()
     assert [call.verb for call in cluster.calls(path="/version*")] == ["get"]
-    assert cluster.calls(verb="get") == ()
+    assert cluster.calls(verb="get") == []
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_would_never_be_found_is_an_error(cluster, criteria, problem):
 
 def test_a_new_cluster_has_not_been_asked_anything():
     with Cluster(nodes=1) as cluster:
-        assert cluster.calls() == ()
+        assert cluster.calls() == []
 
 
 async def test_who_counts_is_warned_if_the_oldest_are_forgotten():
@@ -124,7 +124,7 @@ async def test_who_counts_is_warned_if_the_oldest_are_forgotten():
         recorder.warn_of_forgotten()
     recorder.clear()
     recorder.warn_of_forgotten()
-    assert recorder.calls(matcher({})) == ()
+    assert recorder.calls(matcher({})) == []
 
 
 async def proceeding(asked, proceed):
