@@ -68,8 +68,9 @@ def test_a_missing_test_is_seen(tmp_path):
 
 
 def test_an_unknown_command_is_seen():
-    makefile = "up: x ## Start\ntypes:\n"
-    assert list(unknown_commands("`make up`, `make types launch`\n$ make lift   # x\n", makefile)) == [
+    makefile = "up: x ## Start\ntypes:\nlift-off:\n"
+    text = "`make up`, `make lift-off`, `make types launch`\n$ make lift   # x\n"
+    assert list(unknown_commands(text, makefile)) == [
         "launch",
         "lift",
     ]
