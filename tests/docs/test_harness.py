@@ -76,6 +76,7 @@ def test_a_session_without_a_prompt_is_refused():
         pytest.param("a   1s\n", "a     2m10s\n", id="ages and the columns that they widen"),
         pytest.param("ready after 0.8 s", "ready after 12.25 s", id="measured times"),
         pytest.param("web-7887448d46-cxx7n", "web-7887448d46-zzzz9", id="ends of generated names"),
+        pytest.param("web-cxx7n-0", "web-7884s-0", id="one that looks like an age"),
         pytest.param("10.244.3.1   node-3", "10.244.1.1   node-1", id="where a pod was placed"),
         pytest.param("at https://127.0.0.1:6443", "at https://127.0.0.1:40123", id="ports"),
         pytest.param("a\n...\nz", "a\nb\nc\nz", id="lines left out"),

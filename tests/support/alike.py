@@ -1,6 +1,6 @@
 """Whether something printed is what a page shows: the same to the letter, but for what differs from run to run.
 
-What may differ has a name here. `...` on a line of its own stands for any lines, within a line for any characters.
+What may differ has a name here, in the order in which it is looked for: a name may end as an age does. `...` on a line of its own stands for any lines, within a line for any characters.
 """
 
 import difflib
@@ -8,12 +8,12 @@ import re
 from typing import Final
 
 ALLOWANCES: Final = (
+    ("ends of generated names", r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
     ("measured times", r"\b\d+(?:\.\d+)? ?m?s\b", "TIME"),
     ("ages", r"\b(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+[smhd]\b", "TIME"),
     ("moments", r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "MOMENT"),
     ("heads of lines in a log", r"^([IWE])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \w+\.py:\d+\]", r"\1LOG]"),
     ("uids", r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UID"),
-    ("ends of generated names", r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
     ("ports of this machine", r"(127\.0\.0\.1|localhost):\d+", r"\1:PORT"),
     ("addresses in the cluster", r"\b10\.\d+\.\d+\.\d+\b", "ADDRESS"),
     ("where a pod was placed", r"ADDRESS +node-\d+", "ADDRESS NODE"),
