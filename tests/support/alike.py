@@ -1,6 +1,7 @@
 """Whether something printed is what a page shows: the same to the letter, but for what differs from run to run.
 
-What may differ has a name here, in the order in which it is looked for: a name may end as an age does. `...` on a line of its own stands for any lines, within a line for any characters.
+What may differ has a name here, in the order in which it is looked for: a name may end as an age does. `...` on a line of
+its own stands for any lines, within a line for any characters.
 """
 
 import difflib
