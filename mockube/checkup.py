@@ -24,6 +24,7 @@ from apiserver.discovery.version import MINOR
 from mockube.clusters.found import State, look
 from mockube.clusters.places import home, places
 from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free
+from mockube.failure import Failure
 
 FILES: Final = 1024
 """Each client that watches holds a socket for each kind it watches."""
@@ -61,9 +62,14 @@ def wrong(words: str) -> Finding:
 
 
 def look_around(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[str, Finding]]:
-    """What is found of each thing, by its name."""
+    """What is found of each thing, by its name. What cannot be looked at is wrong."""
     for name, check in CHECKS.items():
-        yield name, check(environment, clock)
+        try:
+            yield name, check(environment, clock)
+        except OSError as error:
+            yield name, wrong(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        except Failure as failure:
+            yield name, wrong(str(failure))
 
 
 def _python(_environment: Mapping[str, str], _clock: Clock) -> Finding:

@@ -48,6 +48,16 @@ def test_a_cluster_that_was_killed_is_wrong_and_said_how_to_tidy_up(environment)
     assert "`mockube down --name one`" in finding.words
 
 
+def test_what_cannot_be_looked_at_is_wrong(environment):
+    place = place_of("one", environment)
+    place.prepare()
+    place.record.mkdir()
+    told = dict(look_around(environment, SteppedClock()))
+    assert told["clusters"].verdict is Verdict.WRONG
+    assert told["clusters"].words == f"{place.record}: Is a directory"
+    assert told["Python"].verdict is Verdict.OK
+
+
 def test_a_clock_that_went_back_is_wrong(environment):
     place = place_of("one", environment)
     place.prepare()
