@@ -5,8 +5,7 @@ fields are in Go's order. Each struct is compiled into a function once; that of 
 Why a tree was refused, and which fields went, is for `faults.py` to find out: here it costs nothing.
 """
 
-from collections.abc import Callable, Mapping
-from threading import RLock
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from apimachinery.schema import either, scalars
@@ -43,9 +42,6 @@ class Normaliser:
 
     def __init__(self) -> None:
         self._structs: dict[str, Read] = {}
-        self._new: dict[str, Read] = {}
-        """Of the structs that are being compiled and contain each other; nobody else sees one before all are there."""
-        self._compiling = RLock()
         self._nested = {Shape.STRUCT: self._struct, Shape.LIST: self._list, Shape.MAP: self._map}
 
     def normalise(self, struct: Type, tree: Any, pruned: Pruned, before: Any = None) -> Any:
@@ -63,26 +59,9 @@ class Normaliser:
         return lambda value, _before, _pruned: read(value)
 
     def _struct(self, struct: Type) -> Read:
-        return self._structs.get(struct.name) or self._compile(struct)
-
-    def _compile(self, struct: Type) -> Read:
-        with self._compiling:
-            is_outermost = not self._new
-            try:
-                read = self._structs.get(struct.name) or self._new.get(struct.name) or self._compiled(struct)
-                if is_outermost:
-                    self._structs |= self._new
-            finally:
-                if is_outermost:
-                    self._new.clear()
-            return read
-
-    def _compiled(self, struct: Type) -> Read:
-        name = struct.name
-        # A struct may contain itself: until it is compiled, this stands for what it will be.
-        self._new[name] = lambda *value: self._structs[name](*value)  # noqa: PLW0108 - bound late
-        rows = {field.name: self._row(place, field) for place, field in enumerate(struct.fields.values())}
-        read = self._new[name] = _read_struct(rows)
+        read = self._structs.get(struct.name)
+        if read is None:
+            read = self._structs[struct.name] = self._compiled(struct)
         return read
 
     def _row(self, place: int, field: Field) -> _Row:
@@ -93,6 +72,19 @@ class Normaliser:
             drops_empty=drops_empty(field),
             absent=absent(field),
         )
+
+    def _compiled(self, struct: Type) -> Read:
+        fields = struct.fields
+        places = {name: place for place, name in enumerate(fields)}
+        always = [(name, given) for name, field in fields.items() if (given := absent(field)) is not OMITTED]
+        rows: dict[str, _Row] = {}
+
+        def find(name: str) -> _Row | None:
+            """A row is made when its field is first seen: most fields of most kinds never are. And a struct may contain itself."""
+            field = fields.get(name)
+            return None if field is None else rows.setdefault(name, self._row(places[name], field))
+
+        return _read_struct(rows, find, places, always)
 
     def _list(self, of: Type) -> Read:
         read, plain, null = self._element(of)
@@ -149,9 +141,13 @@ class Normaliser:
         return read_either
 
 
-def _read_struct(rows: Mapping[str, _Row]) -> Read:
-    places = {name: row.place for name, row in rows.items()}
-    always = [(name, row.absent) for name, row in rows.items() if row.absent is not OMITTED]
+def _read_struct(
+    rows: Mapping[str, _Row],
+    find: Callable[[str], _Row | None],
+    places: Mapping[str, int],
+    always: Sequence[tuple[str, Any]],
+) -> Read:
+    """`find` is asked for what is not among the rows yet; `always` are the fields that are written even where they are not."""
 
     def read_struct(value: Any, before: Any, pruned: Pruned) -> dict[str, Any]:
         if value.__class__ is not dict:
@@ -160,7 +156,7 @@ def _read_struct(rows: Mapping[str, _Row]) -> Read:
         made = {}
         latest, in_order = -1, True
         for name, item in value.items():
-            row = rows.get(name)
+            row = rows.get(name) or find(name)
             if row is None:
                 pruned.append(name)
                 continue
