@@ -15,14 +15,15 @@ with Cluster(nodes=3) as cluster:
     image = {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:1.29"}]}}}}
     wanted = apps.patch_namespaced_deployment("web", "default", image)
 
-    changes = watch.Watch()
-    for event in changes.stream(apps.list_namespaced_deployment, "default", timeout_seconds=60):
+    follow = watch.Watch().stream(apps.list_namespaced_deployment, "default", timeout_seconds=60)
+    for event in follow:
         status = event["object"].status
         if status.observed_generation < wanted.metadata.generation:
             continue  # it tells of the old template
-        print(
-            f"{status.updated_replicas or 0} updated, {status.available_replicas or 0} of {status.replicas} available"
-        )
-        if status.updated_replicas == status.replicas == status.available_replicas == wanted.spec.replicas:
-            changes.stop()
+        updated, available = status.updated_replicas or 0, status.available_replicas or 0
+        print(f"{updated} updated, {available} of {status.replicas} available")
+        if updated == available == status.replicas == wanted.spec.replicas:
+            break
+    else:
+        raise SystemExit("a minute was not enough")
     print("web runs nginx:1.29")
