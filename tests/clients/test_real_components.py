@@ -134,3 +134,27 @@ def test_the_real_manager_and_scheduler_before_our_server(tmp_path, kubectl_of):
             kubectl("wait", f"--namespace={OWN_NAMESPACE}", "job/sum", "--for=condition=complete")
             leave(kubectl)
     assert not [line for line in manager.log if "Failed to watch" in line or "failed to list" in line]
+
+
+def test_the_servers_take_turns_over_one_etcd(tmp_path, kubectl_of):
+    """Each reads what the other stored: ours wrote JSON, the real one writes protobuf."""
+    jsonpath = "--output=jsonpath={.items[*].metadata.name}"
+    with EtcdServer() as etcd:
+        certificates, tokens = tmp_path / "certificates", write_tokens(tmp_path / "tokens.csv")
+        ours = f"--etcd-servers={etcd.url}", "--cert-dir", certificates, "--token-auth-file", tokens
+        with ApiServerProcess(tmp_path, *ours) as server:
+            kubectl = kubectl_of(server.url, certificates / "ca.crt")
+            kubectl("create", "namespace", OWN_NAMESPACE)
+            kubectl("apply", f"--namespace={OWN_NAMESPACE}", "-f", "-", stdin=OBJECTS)
+        (tmp_path / "real").mkdir()
+        with RealApiServer(tmp_path / "real", etcd) as server:
+            kubectl = kubectl_of(server.url, server.authority)
+            wait_ready(server, kubectl)
+            assert kubectl("get", "deployments", f"--namespace={OWN_NAMESPACE}", jsonpath) == "web"
+            kubectl("scale", "deployment/web", f"--namespace={OWN_NAMESPACE}", "--replicas=7")
+            kubectl("create", "configmap", "theirs", f"--namespace={OWN_NAMESPACE}")
+        with ApiServerProcess(tmp_path, *ours) as server:
+            kubectl = kubectl_of(server.url, certificates / "ca.crt")
+            assert "theirs" in kubectl("get", "configmaps", f"--namespace={OWN_NAMESPACE}", jsonpath)
+            replicas = "--output=jsonpath={.spec.replicas}"
+            assert kubectl("get", "deployment/web", f"--namespace={OWN_NAMESPACE}", replicas) == "7"
