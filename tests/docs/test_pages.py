@@ -11,10 +11,17 @@ from tests.support.etcd_server import etcd_binary
 from tests.support.pages import SHELLS, Command, File, Program, blocks, steps
 from tests.support.terminal import NotAsShown, Terminal
 
+FOLDERS = (path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
 PAGES = sorted(
-    page
-    for page in ROOT.rglob("*.md")
-    if not any(part.startswith(".") for part in page.relative_to(ROOT).parts)
+    [
+        *ROOT.glob("*.md"),
+        *(
+            page
+            for folder in FOLDERS
+            if not (folder / "pyvenv.cfg").exists()
+            for page in folder.rglob("*.md")
+        ),
+    ]
 )
 """Whoever writes a page has it followed here."""
 
