@@ -45,7 +45,7 @@ def _facts(running: Record, health: Health) -> list[tuple[str, str]]:
     return [
         ("url", running.url or "-"),
         ("since", running.started),
-        ("nodes", f"{health.nodes_ready} of {running.nodes} ready"),
+        ("nodes", f"{health.nodes_ready} of {health.nodes} ready"),
         ("store", running.store),
         ("processes", ", ".join([f"mockube {running.pid}", *_processes(running)])),
     ]
