@@ -24,15 +24,6 @@ class Saying:
     failed: tuple[str, str] = ("", "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Create:
-    """Make objects of one resource, by slow start: 1, 2, 4 … at once, until a batch has an error."""
-
-    resource: AnyResource
-    bodies: tuple[Tree, ...]
-    saying: Saying | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Victim:
     """An object to delete; nothing happens to another one that took its name since."""
@@ -75,6 +66,21 @@ class Patch:
     kind: Literal["merge", "strategic"] = "merge"
     subresource: str = ""
     saying: Saying | None = None
+
+
+def no_more(_: Tree) -> tuple[Patch, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Make objects of one resource, by slow start: 1, 2, 4 … at once, until a batch has an error."""
+
+    resource: AnyResource
+    bodies: tuple[Tree, ...]
+    saying: Saying | None = None
+    then: Callable[[Tree], tuple[Patch, ...]] = no_more
+    """What else is written of each object as soon as it is there: a head start, which the next round makes up for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ Every write is told to the key's own `Writes`, so that no plan is made before th
 """
 
 from collections.abc import Awaitable, Iterable
+from contextlib import suppress
 from typing import Protocol, assert_never
 
 from apimachinery import meta
@@ -96,6 +97,9 @@ class Executor:
             raise
         writes.wrote(resource, made)
         self._tell(action.saying, meta.name(made))
+        for patch in action.then(made):
+            with suppress(ApiError):  # it is made, and who finds this undone tells why it fails
+                await self._change(patch, writes)
 
     async def _delete(self, action: Delete, victim: Victim, writes: Writes) -> None:
         resource, key = action.resource, victim.key

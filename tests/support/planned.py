@@ -1,6 +1,7 @@
 """An API server in miniature for controllers that plan: it holds objects, shows them as caches, and carries plans out.
 
 Nothing is late and nothing is lost here; what the runtime makes of plans when something is has tests of its own.
+Nothing has a head start either: what may be written of an object as soon as it is made is left to the next round.
 """
 
 from functools import cache

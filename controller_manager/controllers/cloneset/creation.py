@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterator
+from functools import partial
 from itertools import count
 
 from apimachinery.chance import SUFFIX_ALPHABET, SUFFIX_LENGTH
@@ -9,8 +10,10 @@ from controller_manager.controllers.cloneset import identity, storage
 from controller_manager.controllers.cloneset.diffs import Diffs
 from controller_manager.controllers.cloneset.scene import Scene
 from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Action, Create, Saying
-from controller_manager.workloads.inplace import lifecycle
+from controller_manager.runtime.actions import Action, Create, Patch, Saying
+from controller_manager.runtime.resource import Tree
+from controller_manager.workloads.inplace import lifecycle, readiness, update
+from controller_manager.workloads.podview import PodView
 
 
 def creation(scene: Scene, wanted: Diffs) -> tuple[Action, ...]:
@@ -32,7 +35,16 @@ def creation(scene: Scene, wanted: Diffs) -> tuple[Action, ...]:
         failed=("FailedCreate", "failed to create pod: {error}, pod: {name}"),
     )
     claims = storage.missing(owner, instances, scene.claims)
-    return (*claims, Create(resource=PODS, bodies=bodies, saying=saying))
+    return (*claims, Create(resource=PODS, bodies=bodies, saying=saying, then=partial(_opened, scene)))
+
+
+def _opened(scene: Scene, made: Tree) -> tuple[Patch, ...]:
+    """Its gates are open before its kubelet first tells of it, and so it is told of once."""
+    pod = PodView.of(made)
+    return (
+        *update.step(pod, scene.now, revision=identity.revision_of(pod)).patches,
+        *readiness.opened(pod, scene.now),
+    )
 
 
 def free_instances(scene: Scene, wanted: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from apimachinery import meta
 from apimachinery.status import (
     AlreadyExists,
     Cause,
@@ -28,6 +29,7 @@ from controller_manager.runtime.actions import (
 )
 from controller_manager.runtime.executor import Executor
 from controller_manager.runtime.own_writes import Writes
+from controller_manager.runtime.resource import Key
 from controller_manager.runtime.wire import OutcomeUnknown
 from tests.support.recorded_client import RecordedClient, RecordedSayer, key
 
@@ -93,6 +95,29 @@ async def test_a_creation_that_fails_ends_the_plan(runtime, body, error, said):
         )
     assert len(runtime.client.calls) == 1
     assert [message for *_, message in runtime.sayer.said] == said
+
+
+def noted(made):
+    body = {"metadata": {"uid": meta.uid(made)}}
+    return (Patch(resource=PODS, key=Key.of(made), body=body),)
+
+
+async def test_more_is_written_of_each_as_soon_as_it_is_there(runtime):
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), then=noted))
+    assert runtime.client.told() == [
+        "create pods web-0",
+        "patch pods web-0",
+        "create pods web-2",
+        "patch pods web-2",
+    ]
+    assert runtime.writes.revisions == {PODS: 104}
+
+
+async def test_what_fails_after_a_creation_is_left_to_the_next_round(runtime):
+    runtime.client.refusals["patch", "web-0"] = Forbidden("why")
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING, then=noted))
+    assert runtime.client.told()[-2:] == ["create pods web-2", "patch pods web-2"]
+    assert [message for *_, message in runtime.sayer.said] == ["did web-0", "did web-2"]
 
 
 async def test_a_namespace_that_ends_is_no_failure(runtime):

@@ -5,7 +5,8 @@ import pytest
 from apimachinery import conditions, meta
 from apimachinery.wellknown import FINALIZER_FOREGROUND
 from controller_manager.kinds import CLONE_SETS, PODS
-from tests.support.clonesets import Clones, template
+from controller_manager.runtime.resource import Key
+from tests.support.clonesets import WEB, Clones, template
 
 HOOK = {"preDelete": {"labelsHandler": {"hold": "true"}}}
 
@@ -40,6 +41,15 @@ def test_what_a_new_pod_is():
     assert meta.annotations(pod) == {"lifecycle.apps.kruise.io/timestamp": "2030-01-01T00:00:00Z"}
     assert pod["spec"]["readinessGates"] == [{"conditionType": "InPlaceUpdateReady"}]
     assert meta.controller_of(pod)["kind"] == "CloneSet"
+
+
+def test_the_gate_of_a_new_pod_opens_as_soon_as_it_is_there():
+    (create,) = [action for action in Clones(replicas=1).plan(WEB).actions if action.resource is PODS]
+    made = meta.with_metadata(create.bodies[0], uid="u-1")
+    (opened,) = create.then(made)
+    assert (opened.key, opened.subresource) == (Key.of(made), "status")
+    (told,) = opened.body["status"]["conditions"]
+    assert (told["type"], told["status"]) == ("InPlaceUpdateReady", "True")
 
 
 def test_a_gate_of_the_template_is_there_once():
