@@ -3,6 +3,7 @@
 Each part is made once and kept in the folder. Nothing is installed on the machine itself.
 """
 
+import os
 import platform
 import shutil
 import sys
@@ -44,9 +45,12 @@ class Stock:
             _once(path, make)
 
     def _bootstrap(self, to: Path) -> None:
-        debootstrap = self.programs / "usr/sbin/debootstrap"
-        scripts = f"DEBOOTSTRAP_DIR={self.programs}/usr/share/debootstrap"
-        run("env", scripts, debootstrap, "--variant=minbase", "--include=python3", SUITE, to)
+        programs = [str(self.programs / "usr" / folder) for folder in ("sbin", "bin")]
+        settings = (
+            f"PATH={':'.join([os.environ['PATH'], *programs])}",
+            f"DEBOOTSTRAP_DIR={self.programs}/usr/share/debootstrap",
+        )
+        run("env", *settings, "debootstrap", "--variant=minbase", "--include=python3", SUITE, to)
 
     def _add_servers(self, to: Path) -> None:
         run("cp", "--archive", self.base, to)
