@@ -113,6 +113,10 @@ class Handle:
         self._hosted.call(lambda: faults.add(rule))
         return Fault(rule, self._hosted)
 
+    def stop_faults(self) -> None:
+        """All of them; whom they hold up goes on at once."""
+        self._hosted.call(self._plane.faults.clear)
+
     def kubernetes(self) -> Any:
         """An `ApiClient` of the official client."""
         return self._closing(clients.kubernetes(self._endpoint))

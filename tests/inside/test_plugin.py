@@ -154,6 +154,24 @@ def test_none_of_it_is_told_of_what_passes(mockube):
     assert answer.stdout.count("mockube: calls") == 1
 
 
+def test_a_failure_is_told_of_whatever_still_goes_wrong(run):
+    text = """
+def test_mine(mockube):
+    mockube.inject(delay=600.0)
+    mockube.inject(user="*", status=500)
+    assert False
+
+def test_forgotten(mockube):
+    from mockube.inside.recorder import Recorder
+
+    mockube._plane.recorder.forgotten = 7
+    assert False
+"""
+    answer = run(text)
+    assert answer.returncode == 1
+    assert "2 failed" in answer.stdout
+
+
 def test_a_failure_after_its_end_says_so(run):
     text = """
 def test_mine(mockube):
