@@ -42,7 +42,7 @@ ONLY_LOOKS = re.compile(r"(kubectl (get|describe|top|logs|explain)|mockube (stat
 OUR_PLUGINS = ("asyncio", "aiohttp", "randomly", "hypothesispytest", "timeout", "xdist")
 """Of pytest: few readers have them, and each takes its time."""
 
-_NOT_HANDED_ON = ("PYTEST_", "MOCKUBE_", "KUBECONFIG", "COVERAGE", "HYPOTHESIS", "XDG_", "MAKE")
+_NOT_HANDED_ON = ("PYTEST_", "MOCKUBE_", "KUBECONFIG", "COVERAGE", "HYPOTHESIS", "XDG_", "MAKE", "ARGS")
 
 _RUN = """set -a
 . {state}
