@@ -7,7 +7,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Generic, TypeVar
 
 NEW_LOOP: Callable[[], asyncio.AbstractEventLoop]
@@ -43,7 +43,8 @@ class Hosted(Generic[T]):
         self._begun.wait()
         if not self._is_to_end and not self.ended.done():
             self._is_to_end = True
-            self._loop.call_soon_threadsafe(self._main.cancel)
+            with suppress(RuntimeError):  # it has just ended by itself
+                self._loop.call_soon_threadsafe(self._main.cancel)
 
     def close(self) -> None:
         """Have it end, and wait until nothing of it is left. Raises what has ended it before."""
