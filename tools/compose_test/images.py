@@ -57,10 +57,11 @@ def from_stock(stock: Stock, environment: Mapping[str, str]) -> Mapping[str, str
 
 
 def _pulled() -> list[str]:
-    """What compose.yaml names where no variable names another."""
+    """What compose.yaml names where no variable names another, and says nothing of how it is built."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
-    images = {service["image"].partition(":-")[2].rstrip("}") for service in services}
-    return sorted(image for image in images if not image.startswith("mockube:"))
+    return sorted(
+        service["image"].partition(":-")[2].rstrip("}") for service in services if "build" not in service
+    )
 
 
 def _build(environment: Mapping[str, str], *options: str) -> None:
