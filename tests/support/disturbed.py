@@ -73,6 +73,9 @@ class Story:
         return [item for item in await self.items(path) if not meta.is_deleting(item)]
 
     async def is_settled(self):
+        """No pod came since the machine has looked, and what the status tells is what there should be."""
+        if {*map(meta.uid, await self.items(PODS))} - self.pods:
+            return False
         answer = await self.server.get(self.path)
         return answer.status == 404 or self.is_rolled_out(answer.body)
 

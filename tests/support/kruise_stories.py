@@ -66,8 +66,8 @@ async def a_united_deployment(cluster):
     await patch(cluster, f"{UNITED}/foo", {"spec": {"topology": {"subsets": [subset("b"), subset("c")]}}})
     await cluster.until(_is_united(4))
     other = {"cloneSetTemplate": None, **template("Deployment", "a:2")}
-    await patch(cluster, f"{UNITED}/foo", {"spec": {"template": other, "replicas": 3}})
-    await cluster.until(_is_united(3))
+    await patch(cluster, f"{UNITED}/foo", {"spec": {"template": other, "replicas": 6}})
+    await cluster.until(_is_united(6))
     await cluster.until(is_gone("clonesets.apps.kruise.io"))
 
 
