@@ -30,10 +30,10 @@ up: environment ## Start a cluster, and say what to type next
 	@"$(BIN)/mockube" up $(ARGS)
 
 test: environment ## Run every test
-	@$(PYTEST) -n auto $(ARGS)
+	@$(PYTEST) -n auto --dist worksteal $(ARGS)
 
 conformance: environment ## Replay what a real cluster answered; CONFORMANCE_DIR names the folder of the recordings
-	@$(PYTEST) -n auto -rP tests/conformance $(ARGS)
+	@$(PYTEST) -n auto --dist worksteal -rP tests/conformance $(ARGS)
 
 cov: environment ## Run every test and show what was not run
 	@"$(BIN)/coverage" erase
