@@ -8,7 +8,7 @@ from apimachinery.clock import SteppedClock
 from mockube.checkup import CHECKS, Verdict, look_around
 from mockube.clusters import record
 from mockube.clusters.places import place_of
-from mockube.clusters.record import Record
+from tests.support.clusters import STARTING
 
 
 @pytest.fixture
@@ -41,8 +41,7 @@ def test_a_cluster_that_was_killed_is_wrong_and_said_how_to_tidy_up(environment)
     assert found("clusters", environment).verdict is Verdict.OK
     place = place_of("one", environment)
     place.prepare()
-    running = Record(pid=1, version="1", started="", detached=True, nodes=3, packs="", store="memory")
-    record.write(place, running)
+    record.write(place, STARTING)
     finding = found("clusters", environment)
     assert finding.verdict is Verdict.WRONG
     assert "`mockube down --name one`" in finding.words

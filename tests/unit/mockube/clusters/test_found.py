@@ -8,35 +8,11 @@ from apimachinery.clock import SteppedClock
 from mockube.clusters import record
 from mockube.clusters.found import State, find, look, running
 from mockube.clusters.lock import Held, holding
-from mockube.clusters.places import place_of
-from mockube.clusters.record import Record
 from mockube.failure import Missing
+from tests.support.clusters import STARTING, ready
 from tests.support.turns import until
 
-RECORD = Record(pid=1, version="1", started="", detached=True, nodes=3, packs="", store="memory")
-READY = Record(
-    pid=1,
-    version="1",
-    started="",
-    detached=True,
-    nodes=3,
-    packs="",
-    store="memory",
-    ready=True,
-    url="https://x",
-)
-
-
-@pytest.fixture
-def environment(tmp_path):
-    return {"XDG_DATA_HOME": str(tmp_path)}
-
-
-@pytest.fixture
-def place(environment):
-    place = place_of("one", environment)
-    place.prepare()
-    return place
+READY = ready("https://x")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +20,7 @@ def place(environment):
     [
         pytest.param(None, False, State.STOPPED, id="nobody runs it"),
         pytest.param(None, True, State.STARTING, id="somebody has just begun"),
-        pytest.param(RECORD, True, State.STARTING, id="it is not ready"),
+        pytest.param(STARTING, True, State.STARTING, id="it is not ready"),
         pytest.param(READY, True, State.RUNNING, id="it is ready"),
         pytest.param(READY, False, State.DEAD, id="whoever ran it was killed"),
     ],

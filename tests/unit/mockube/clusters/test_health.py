@@ -6,37 +6,14 @@ import pytest
 
 from mockube.clusters.found import Found, State
 from mockube.clusters.health import examine
-from mockube.clusters.places import place_of
-from mockube.clusters.record import Component, Record
-
-
-def running(url="", **components):
-    return Record(
-        pid=1,
-        version="1",
-        started="",
-        detached=True,
-        nodes=3,
-        packs="",
-        store="memory",
-        ready=True,
-        url=url,
-        components={name: Component(pid=pid) for name, pid in components.items()},
-    )
-
-
-@pytest.fixture
-def place(tmp_path):
-    place = place_of("one", {"XDG_DATA_HOME": str(tmp_path)})
-    place.prepare()
-    return place
+from tests.support.clusters import ready
 
 
 @pytest.mark.parametrize(
     ("state", "record", "problem"),
     [
-        pytest.param(State.DEAD, running(), "the process that ran it was killed", id="killed"),
-        pytest.param(State.STARTING, running(), "it is not ready yet", id="not ready"),
+        pytest.param(State.DEAD, ready(), "the process that ran it was killed", id="killed"),
+        pytest.param(State.STARTING, ready(), "it is not ready yet", id="not ready"),
     ],
 )
 def test_what_its_state_says_is_enough(place, state, record, problem):
@@ -50,7 +27,7 @@ def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(place):
         f"{{current-context: x, contexts: [{{name: x, context: {{cluster: x}}}}], "
         f"clusters: [{{name: x, cluster: {{server: '{url}'}}}}]}}"
     )
-    found = Found(place=place, state=State.RUNNING, record=running(url, apiserver=1, manager=0))
+    found = Found(place=place, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
     silent, unanswered = examine(found).problems
     assert silent == "the manager does not run"
     assert unanswered.startswith(f"{url} does not answer: ")
@@ -58,6 +35,6 @@ def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(place):
 
 def test_a_kubeconfig_that_leads_nowhere(place):
     place.kubeconfig.write_text("{}")
-    found = Found(place=place, state=State.RUNNING, record=running("https://x"))
+    found = Found(place=place, state=State.RUNNING, record=ready("https://x"))
     (problem,) = examine(found).problems
     assert problem.startswith("https://x does not answer: ")

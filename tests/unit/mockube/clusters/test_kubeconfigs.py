@@ -31,9 +31,7 @@ ONLY_MINE = {part: ["mockube-one"] for part in kubeconfigs.LISTS}
 
 
 @pytest.fixture
-def place(tmp_path):
-    place = place_of("one", {"XDG_DATA_HOME": str(tmp_path)})
-    place.prepare()
+def place(place):
     place.admin.write_text(SERVERS)
     assert kubeconfigs.publish(place) == "https://127.0.0.1:1234"
     return place

@@ -8,19 +8,14 @@ from apimachinery.clock import SteppedClock
 from mockube.clusters import ports, record
 from mockube.clusters.lock import holding
 from mockube.clusters.places import place_of
-from mockube.clusters.record import Record
 from mockube.failure import Failure
+from tests.support.clusters import ready
 
 
 @pytest.fixture
 def taken():
     with socket.create_server((ports.LOOPBACK, 0)) as listener:
         yield listener.getsockname()[1]
-
-
-@pytest.fixture
-def environment(tmp_path):
-    return {"XDG_DATA_HOME": str(tmp_path)}
 
 
 def served_before(place, port):
@@ -59,18 +54,7 @@ def test_the_process_that_has_it_is_named(environment, taken):
 async def test_the_cluster_that_has_it_is_named(environment, taken):
     place = place_of("one", environment)
     async with holding(place, SteppedClock()):
-        running = Record(
-            pid=1,
-            version="1",
-            started="",
-            detached=True,
-            nodes=3,
-            packs="",
-            store="memory",
-            ready=True,
-            url=f"https://127.0.0.1:{taken}",
-        )
-        record.write(place, running)
+        record.write(place, ready(f"https://127.0.0.1:{taken}"))
         with pytest.raises(
             Failure, match='taken by the cluster "one" \\(`mockube down --name one` ends it\\)'
         ):

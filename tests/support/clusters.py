@@ -1,0 +1,13 @@
+"""Records of clusters that were started a moment ago."""
+
+from msgspec.structs import replace
+
+from mockube.clusters.record import Component, Record
+
+STARTING = Record(pid=1, version="1", started="", detached=True, nodes=3, packs="", store="memory")
+
+
+def ready(url="", **processes):
+    """By the name of each of its processes its number."""
+    components = {name: Component(pid=pid) for name, pid in processes.items()}
+    return replace(STARTING, ready=True, url=url, components=components)
