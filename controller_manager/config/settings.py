@@ -166,9 +166,13 @@ class Simulation:
     simulate_node_zones: Annotated[
         tuple[str, ...], Flag("zones that the simulated nodes are in, one after the other (none)", words)
     ] = ()
-    simulate_node_labels: Annotated[
+    node_labels: Annotated[
         tuple[tuple[str, str], ...],
-        Flag("labels of the simulated nodes, besides their own (none)", labels, metavar="KEY=VALUE"),
+        Flag(
+            "labels of the simulated nodes, besides their own, as a kubelet takes them (none)",
+            labels,
+            metavar="KEY=VALUE",
+        ),
     ] = ()
     simulate_node_capacity: Annotated[
         tuple[tuple[str, str], ...],

@@ -48,7 +48,7 @@ def wanted(resizing: Tree | None, flags: Simulation) -> Wanted:
     by_flags = Wanted(
         nodes=flags.simulate_nodes,
         zones=flags.simulate_node_zones,
-        labels=dict(flags.simulate_node_labels),
+        labels=dict(flags.node_labels),
     )
     if not data:
         return by_flags
@@ -68,6 +68,6 @@ def _read(data: Mapping[str, str], flags: Simulation) -> Wanted:
     return Wanted(
         nodes=nodes,
         zones=zones or flags.simulate_node_zones,
-        labels=dict(labels or flags.simulate_node_labels),
+        labels=dict(labels or flags.node_labels),
         no_more=True,
     )

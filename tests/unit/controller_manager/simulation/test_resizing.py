@@ -5,7 +5,7 @@ import pytest
 from controller_manager.config.settings import Simulation
 from controller_manager.simulation.resizing import Wanted, wanted
 
-FLAGS = Simulation(simulate_nodes=3, simulate_node_zones=("a",), simulate_node_labels=(("disk", "ssd"),))
+FLAGS = Simulation(simulate_nodes=3, simulate_node_zones=("a",), node_labels=(("disk", "ssd"),))
 BY_FLAGS = Wanted(nodes=3, zones=("a",), labels={"disk": "ssd"})
 
 
