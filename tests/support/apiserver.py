@@ -86,23 +86,18 @@ async def running(*, clock=None, kv=None, settings=None):
     """A client of a server that has a namespace `default`."""
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
-    trust = Trust(tokens=TOKENS)
-    async with ApiServer(
-        store,
-        trust=trust,
-        settings=settings,
-        clock=clock,
-        chance=SeededChance(),
-    ) as server:
+    making = ApiServer(
+        store, trust=Trust(tokens=TOKENS), settings=settings, clock=clock, chance=SeededChance()
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(store.close)
+        server = await stack.enter_async_context(making)
         runner = web.ServerRunner(server.handler.server, access_log=None)
+        stack.push_async_callback(runner.cleanup)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = runner.addresses[0][1]
-        async with aiohttp.ClientSession(read_bufsize=1 << 22) as session:
-            client = Client(session, f"http://127.0.0.1:{port}")
-            client.server = server
-            await client.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
-            yield client
-        await runner.cleanup()
-    await store.close()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        session = await stack.enter_async_context(aiohttp.ClientSession(read_bufsize=1 << 22))
+        client = Client(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
+        client.server = server
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
+        yield client
