@@ -2,6 +2,7 @@
 
 import asyncio
 
+from apimachinery.alarms import CANCELLED
 from mockube.inside import travel
 from mockube.inside.travel import TravelClock
 from tests.support.turns import until
@@ -56,6 +57,6 @@ async def test_time_waits_for_those_who_are_busy():
 
 async def test_what_was_cancelled_is_not_kept():
     clock = TravelClock()
-    for _ in range(3 * travel.CANCELLED):
+    for _ in range(3 * CANCELLED):
         clock.call_later(HOUR, print).cancel()
-    assert len(clock._alarms) <= travel.CANCELLED + 1
+    assert len(clock._alarms) <= CANCELLED + 1
