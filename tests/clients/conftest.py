@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 
+from tests.support import kubectls
+from tests.support.kubectls import Kubectl
 from tests.support.process import ApiServerProcess
 
 _numbers = itertools.count()
@@ -18,3 +20,18 @@ def server(tmp_path_factory):
 @pytest.fixture
 def namespace():
     return f"test-{next(_numbers)}"
+
+
+@pytest.fixture(params=kubectls.binaries())
+def kubectl(request, server, namespace, tmp_path):
+    """Each version that there is, in the namespace."""
+    run = Kubectl(kubectls.present(request.param), server.kubeconfig, tmp_path)
+    run("create", "namespace", namespace)
+
+    def inside(*arguments, **options):
+        return run("--namespace", namespace, *arguments, **options)
+
+    inside.attempt = lambda *arguments, **options: run.attempt(
+        "--namespace", namespace, *arguments, **options
+    )
+    return inside

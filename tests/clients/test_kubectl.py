@@ -3,9 +3,6 @@
 import orjson
 import pytest
 
-from tests.support import kubectls
-from tests.support.kubectls import Kubectl
-
 pytestmark = pytest.mark.timeout(240)
 
 DEPLOYMENT = """
@@ -21,20 +18,6 @@ spec:
       containers:
       - {name: web, image: "nginx:1.25", ports: [{containerPort: 80}]}
 """
-
-
-@pytest.fixture(params=kubectls.binaries())
-def kubectl(request, server, namespace, tmp_path):
-    run = Kubectl(kubectls.present(request.param), server.kubeconfig, tmp_path)
-    run("create", "namespace", namespace)
-
-    def inside(*arguments, **options):
-        return run("--namespace", namespace, *arguments, **options)
-
-    inside.attempt = lambda *arguments, **options: run.attempt(
-        "--namespace", namespace, *arguments, **options
-    )
-    return inside
 
 
 def test_apply_changes_what_the_manifest_says_and_nothing_else(kubectl):

@@ -3,8 +3,7 @@
 import orjson
 import pytest
 
-from tests.support import definitions, kruise, kubectls
-from tests.support.kubectls import Kubectl
+from tests.support import definitions, kruise
 from tests.support.process import ApiServerProcess
 
 pytestmark = pytest.mark.timeout(240)
@@ -49,20 +48,6 @@ SETS = orjson.dumps(kruise.stateful_set()).decode()
 def server(tmp_path_factory):
     with ApiServerProcess(tmp_path_factory.mktemp("kinds"), "--packs", "kruise") as running:
         yield running
-
-
-@pytest.fixture(params=kubectls.binaries())
-def kubectl(request, server, namespace, tmp_path):
-    run = Kubectl(kubectls.present(request.param), server.kubeconfig, tmp_path)
-    run("create", "namespace", namespace)
-
-    def inside(*arguments, **options):
-        return run("--namespace", namespace, *arguments, **options)
-
-    inside.attempt = lambda *arguments, **options: run.attempt(
-        "--namespace", namespace, *arguments, **options
-    )
-    return inside
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,8 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
 from controller_manager.runtime.deadline import within
 from tests.support.turns import turns
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 async def test_what_is_done_in_time_is_done(clock):

@@ -2,18 +2,7 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
 from controller_manager.runtime.delaying import DelayingQueue
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
-
-
-@pytest.fixture
-def came():
-    return []
 
 
 @pytest.fixture

@@ -2,16 +2,10 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
 from controller_manager.kinds import CONFIG_MAPS, PODS
 from controller_manager.runtime.informer import Informer
 from controller_manager.runtime.mutation import Mutated, MutationDetector
 from tests.support.informed import Told
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from apimachinery.chance import SeededChance
-from apimachinery.clock import SteppedClock
 from controller_manager.kinds import CONFIG_MAPS
 from controller_manager.runtime.client import Client
 from controller_manager.runtime.client_metrics import ClientMetrics
@@ -28,11 +27,6 @@ def tree(name, version):
 def end(version):
     annotations = {"k8s.io/initial-events-end": "true"}
     return {"metadata": {"resourceVersion": str(version), "annotations": annotations}}
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 @pytest.fixture

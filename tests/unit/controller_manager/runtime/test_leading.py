@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
 from controller_manager.runtime.leading import work_alone
 from tests.support.turns import turns, until
 
@@ -24,11 +23,6 @@ class Hand:
         finally:
             await self.in_hand.wait()
             self.ended = True
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 @pytest.fixture

@@ -1,19 +1,6 @@
 """What the queues tell of themselves, under client-go's names."""
 
-import pytest
-
-from apimachinery.clock import SteppedClock
-from controller_manager.runtime.metrics import LeaderMetrics, Metrics
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
-
-
-@pytest.fixture
-def metrics(clock):
-    return Metrics(clock)
+from controller_manager.runtime.metrics import LeaderMetrics
 
 
 def sample(metrics, metric, /, **labels):

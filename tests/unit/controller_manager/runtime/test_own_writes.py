@@ -2,7 +2,6 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
 from controller_manager.kinds import PODS, REPLICA_SETS, SECRETS
 from controller_manager.runtime.actions import Victim
 from controller_manager.runtime.own_writes import EXPIRY_SECONDS, OwnWrites
@@ -43,11 +42,6 @@ class Server:
         if self.fails:
             raise Unreachable("away")
         return self.objects
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 @pytest.fixture

@@ -2,20 +2,8 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
 from controller_manager import catalog
-from controller_manager.runtime.metrics import Metrics
 from controller_manager.runtime.reconcile_metrics import ERROR, SUCCESS, UNOBSERVED
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
-
-
-@pytest.fixture
-def metrics(clock):
-    return Metrics(clock)
 
 
 def sample(metrics, name, /, **labels):

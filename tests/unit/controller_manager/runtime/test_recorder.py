@@ -6,7 +6,6 @@ import pytest
 
 from apimachinery import meta
 from apimachinery.chance import SeededChance
-from apimachinery.clock import SteppedClock
 from apimachinery.status import Forbidden, NotFound
 from controller_manager.runtime.events.recorder import LONGEST, TRIES, EventWriter, Recorders
 from controller_manager.runtime.wire import OutcomeUnknown, Unreachable
@@ -14,11 +13,6 @@ from tests.support.recorded_client import RecordedClient
 from tests.support.turns import turns, until
 
 WEB = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "web", "uid": "u"}}
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 @pytest.fixture

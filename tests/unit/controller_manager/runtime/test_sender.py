@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
-from apimachinery.clock import SteppedClock
 from controller_manager.runtime.client_metrics import ClientMetrics
 from controller_manager.runtime.credentials import FixedToken
 from controller_manager.runtime.sender import Sender
@@ -18,11 +17,6 @@ GET = Request(method="GET", target="/api", headers={"Accept": "a"}, timeout=1.0)
 POST = Request(method="POST", target="/api", headers={}, body=b"{}", timeout=1.0)
 BUSY = answer(429, retry_after=2.0)
 FINE = answer(200)
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 @pytest.fixture

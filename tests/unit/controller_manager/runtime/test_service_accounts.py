@@ -5,7 +5,6 @@ import asyncio
 import orjson
 import pytest
 
-from apimachinery.clock import SteppedClock
 from controller_manager.runtime.client import Client
 from controller_manager.runtime.client_metrics import ClientMetrics
 from controller_manager.runtime.credentials import FixedToken
@@ -22,11 +21,6 @@ ABSENT = problem(404, "NotFound", "absent")
 
 def issued(token, seconds=3600):
     return answer(201, {"spec": {"expirationSeconds": seconds}, "status": {"token": token}})
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
 
 
 @pytest.fixture

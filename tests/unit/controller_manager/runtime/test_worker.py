@@ -6,9 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from apimachinery.clock import SteppedClock
 from apimachinery.status import Conflict, Forbidden
-from controller_manager.runtime.metrics import Metrics
 from controller_manager.runtime.resource import Key
 from controller_manager.runtime.wire import Unreachable
 from controller_manager.runtime.worker import Loop
@@ -37,16 +35,6 @@ class Work:
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-
-@pytest.fixture
-def clock():
-    return SteppedClock()
-
-
-@pytest.fixture
-def metrics(clock):
-    return Metrics(clock)
 
 
 @pytest.fixture
