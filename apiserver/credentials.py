@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from apimachinery.chance import Chance
+from apiserver import kubeconfig
 from apiserver.authn import tokens
 from apiserver.authn.serviceaccount import keys
 from apiserver.authn.wiring import Trust
@@ -33,6 +34,12 @@ class Credentials:
     trust: Trust
     admin: Pair
     admin_token: str
+
+    def write_kubeconfig(self, path: Path, url: str) -> None:
+        """For the administrator of the server that is reached there."""
+        kubeconfig.write(
+            path, server=url, authority=self.server_ca, client=self.admin, token=self.admin_token
+        )
 
 
 def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Credentials:

@@ -9,7 +9,6 @@ from ipaddress import ip_address
 
 from apimachinery.chance import SystemChance
 from apimachinery.clock import RealClock
-from apiserver import kubeconfig
 from apiserver.config.command_line import Config
 from apiserver.config.settings import Serving
 from apiserver.credentials import Credentials, gather
@@ -96,13 +95,7 @@ def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> 
     url = f"https://{f'[{host}]' if bound.version == 6 else host}:{doors[0].port}"
     path = serving.write_kubeconfig
     if path is not None:
-        kubeconfig.write(
-            path,
-            server=url,
-            authority=credentials.server_ca,
-            client=credentials.admin,
-            token=credentials.admin_token,
-        )
+        credentials.write_kubeconfig(path, url)
         LOG.info("Kubeconfig: %s", path)
     for door in doors[1:]:
         LOG.warning(

@@ -13,7 +13,6 @@ from typing import Final
 from apimachinery.chance import Chance
 from apimachinery.clock import Clock
 from apimachinery.packs.definitions import PACKS
-from apiserver import kubeconfig
 from apiserver.app import ApiServer
 from apiserver.authn.tokens import AUTHENTICATED
 from apiserver.config.command_line import Config, parse
@@ -69,7 +68,7 @@ async def serving(
         )
         async with running(config, surroundings) as server:
             url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / KUBECONFIG, folder / "ca.crt"
-            _write(path, url, credentials)
+            credentials.write_kubeconfig(path, url)
             authority.write_bytes(credentials.server_ca)
             yield Site(
                 server=server,
@@ -98,13 +97,3 @@ def _known_to(credentials: Credentials, token: str) -> Credentials:
     controllers = User(name=CONTROLLERS, groups=("system:masters", AUTHENTICATED))
     trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
     return replace(credentials, trust=trust)
-
-
-def _write(path: Path, url: str, credentials: Credentials) -> None:
-    kubeconfig.write(
-        path,
-        server=url,
-        authority=credentials.server_ca,
-        client=credentials.admin,
-        token=credentials.admin_token,
-    )
