@@ -32,7 +32,7 @@ up: environment ## Start a cluster, and say what to type next
 test: environment ## Run every test
 	@$(PYTEST) -n auto --dist worksteal $(ARGS)
 
-conformance: environment ## Replay what a real cluster answered; CONFORMANCE_DIR names the folder of the recordings
+conformance: environment ## Replay what a real cluster answered; CONFORMANCE_DIR names another folder of recordings
 	@$(PYTEST) -n auto --dist worksteal -rP tests/conformance $(ARGS)
 
 cov: environment ## Run every test and show what was not run
@@ -44,8 +44,14 @@ cov: environment ## Run every test and show what was not run
 compose-test: environment ## Bring compose.yaml up on a Docker engine, if need be one of its own, and kill its containers
 	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test"
 
+fuzz: environment ## Look for faults with random cases; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
+	@"$(BIN)/python" -m tests.fuzz --minutes "$(or $(MINUTES),5)" --seed "$(or $(SEED),1)" $(ARGS)
+
 bench: environment ## Measure
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
+
+hostile: environment ## Measure what expensive requests of one client do to others; needs a machine that is quiet
+	@"$(BIN)/python" benchmarks/hostile.py $(ARGS)
 
 fmt: environment ## Format the code and mend what can be mended
 	@"$(BIN)/ruff" format .

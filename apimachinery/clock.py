@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from apimachinery.alarms import Alarms
+from mockube.apimachinery.alarms import Alarms
 
 
 class Timer(Protocol):

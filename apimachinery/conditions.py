@@ -4,33 +4,34 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from apimachinery.meta import Tree, with_value
-from apimachinery.timestamps import format_time
+from mockube.apimachinery.meta import with_value
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
 
 
-def of(obj: Tree) -> Sequence[Tree]:
+def of(obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     return (obj.get("status") or {}).get("conditions") or ()
 
 
-def get(obj: Tree, condition_type: str) -> Tree | None:
+def get(obj: ReadOnlyTree, condition_type: str) -> ReadOnlyTree | None:
     return next((condition for condition in of(obj) if condition.get("type") == condition_type), None)
 
 
-def status(obj: Tree, condition_type: str) -> str:
+def status(obj: ReadOnlyTree, condition_type: str) -> str:
     """True, False or Unknown, as texts; a condition that is absent is unknown."""
     condition = get(obj, condition_type)
     return condition["status"] if condition else "Unknown"
 
 
-def is_true(obj: Tree, condition_type: str) -> bool:
+def is_true(obj: ReadOnlyTree, condition_type: str) -> bool:
     return status(obj, condition_type) == "True"
 
 
-def is_false(obj: Tree, condition_type: str) -> bool:
+def is_false(obj: ReadOnlyTree, condition_type: str) -> bool:
     return status(obj, condition_type) == "False"
 
 
-def says(obj: Tree, condition: Mapping[str, Any]) -> bool:
+def says(obj: ReadOnlyTree, condition: Mapping[str, Any]) -> bool:
     """The object has this condition already, with all that is given of it."""
     present = get(obj, condition["type"])
     return present is not None and all(present.get(field) == value for field, value in condition.items())
@@ -40,7 +41,9 @@ _SAID = ("observedGeneration", "reason", "message")
 """What a condition says anew, or no longer says, each time it is set."""
 
 
-def updated(conditions: Sequence[Tree], condition: Mapping[str, Any], now: datetime) -> list[Tree]:
+def updated(
+    conditions: Sequence[ReadOnlyTree], condition: Mapping[str, Any], now: datetime
+) -> list[ReadOnlyTree]:
     """The list with this condition in it, at its old place or the end.
 
     `lastTransitionTime` is when the status last changed: it is kept when only what the condition says is new.
@@ -56,6 +59,6 @@ def updated(conditions: Sequence[Tree], condition: Mapping[str, Any], now: datet
     return [new if present is old else present for present in conditions]
 
 
-def with_condition(obj: Tree, condition: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def with_condition(obj: ReadOnlyTree, condition: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """The object with this condition in its status."""
     return with_value(obj, ("status", "conditions"), updated(of(obj), condition, now))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from apimachinery.gotext import quote_bytes
+from mockube.apimachinery.gotext import quote_bytes
 
 Nanoseconds: TypeAlias = int
 
@@ -55,9 +55,9 @@ def parse_duration(text: str) -> Nanoseconds:
         return 0
     if not rest:
         raise DurationError("invalid duration", text)
-    span = 0
-    while rest:
-        part, rest = _parse_part(rest, text)
+    span, at = 0, len(text) - len(rest)
+    while at < len(text):
+        part, at = _parse_part(text, at)
         span += part
         if span > _LIMIT:
             raise DurationError("invalid duration", text)
@@ -68,9 +68,9 @@ def parse_duration(text: str) -> Nanoseconds:
     return span
 
 
-def _parse_part(rest: str, text: str) -> tuple[Nanoseconds, str]:
-    """The number and unit at the beginning, and what is left."""
-    found = _PART.match(rest)
+def _parse_part(text: str, at: int) -> tuple[Nanoseconds, int]:
+    """The number and unit at a place, and where what is left begins."""
+    found = _PART.match(text, at)
     assert found is not None  # the pattern matches anything
     whole, fraction, unit = found.groups("")
     significant = whole.lstrip("0")
@@ -86,7 +86,7 @@ def _parse_part(rest: str, text: str) -> tuple[Nanoseconds, str]:
     span = int(significant or 0) * size + _parse_fraction(fraction, size)
     if span > _LIMIT:
         raise DurationError("invalid duration", text)
-    return span, rest[found.end() :]
+    return span, found.end()
 
 
 def _parse_fraction(digits: str, size: Nanoseconds) -> Nanoseconds:

@@ -1,17 +1,26 @@
 """Field errors: what is wrong with one field of an object, in upstream's words.
 
-`FieldError` is a record, not an exception: a validation collects many and `apimachinery.status.invalid` raises them
+`FieldError` is a record, not an exception: a validation collects many and `mockube.apimachinery.status.invalid` raises them
 as one. Knows how an error reads; which rules exist is the business of whoever validates.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from apimachinery import gotext
-from apimachinery.paths import Path
+from mockube.apimachinery import gotext
+from mockube.apimachinery.paths import Path
+
+MAX_VALUE_TEXT: Final = 64 * 1024
+"""Characters of a value or a detail that one error shows. Upstream shows all, though that be megabytes."""
+
+MAX_TEXT: Final = 256 * 1024
+"""Characters of all errors of one answer: when that many are shown, the others are counted."""
+
+
+Error = TypeVar("Error")
 
 
 class ErrorType(Enum):
@@ -56,7 +65,7 @@ class FieldError(Struct, frozen=True, kw_only=True):
         if self.value is not OMITTED:
             parts.append(_shown(self.value))
         if self.detail:
-            parts.append(self.detail)
+            parts.append(shortened(self.detail, MAX_VALUE_TEXT))
         return ": ".join(parts)
 
     def __str__(self) -> str:
@@ -65,10 +74,19 @@ class FieldError(Struct, frozen=True, kw_only=True):
 
 def _shown(value: Any) -> str:
     if isinstance(value, str):
-        return gotext.quote(value)
+        left = len(value) - MAX_VALUE_TEXT
+        return (
+            gotext.quote(value) if left <= 0 else f"{gotext.quote(value[:-left])}... ({left} more characters)"
+        )
     if isinstance(value, bool | int | float):
         return gotext.plain(value)
-    return gotext.marshal(value)
+    return gotext.marshal_beginning(value, MAX_VALUE_TEXT)
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text, or its beginning and how much is left out."""
+    left = len(text) - limit
+    return text if left <= 0 else f"{text[:limit]}... ({left} more characters)"
 
 
 def required(path: Path, detail: str = "") -> FieldError:
@@ -134,5 +152,28 @@ def _counted(count: int, unit: str) -> str:
 
 def aggregate(errors: Iterable[object]) -> str:
     """Many errors as one message: each text once, in brackets if there are several."""
-    texts = list(dict.fromkeys(map(str, errors)))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+    return joined(*within_limit([*errors], str))
+
+
+def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple[list[str], int]:
+    """The texts that have room in one answer, and how many errors are left. No more texts are made than that."""
+    room, texts = MAX_TEXT, []
+    for error in errors:
+        texts.append(show(error))
+        room -= len(texts[-1])
+        if room <= 0:
+            break
+    return texts, len(errors) - len(texts)
+
+
+def joined(texts: Iterable[str], left: int = 0) -> str:
+    """Texts of errors as one message, which tells how many more there are."""
+    different = list(dict.fromkeys(texts))
+    if left:
+        different.append(more(left))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]" if different else ""
+
+
+def more(left: int) -> str:
+    """What stands for errors that are not shown."""
+    return f"{left} more error{'' if left == 1 else 's'}"

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import AddressValueError, NetmaskValueError, ip_address, ip_network
 from typing import Any, get_type_hints
 
-from apimachinery import quantity
-from apimachinery.durations import DurationError, parse_duration
-from apimachinery.gotext import quote
-from apimachinery.names import check_dns1123_subdomain, check_label_key, check_label_value
-from apimachinery.quantity import QuantityError
+from mockube.apimachinery import quantity
+from mockube.apimachinery.durations import DurationError, parse_duration
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.names import check_dns1123_subdomain, check_label_key, check_label_value
+from mockube.apimachinery.quantity import QuantityError
 
 _TRUE, _FALSE = (
     frozenset({"1", "t", "T", "TRUE", "true", "True"}),
@@ -106,6 +106,17 @@ def address(text: str) -> str:
 def hosts(text: str) -> tuple[str, ...]:
     """A list of names and addresses."""
     return tuple(map(_host, words(text)))
+
+
+def host_patterns(text: str) -> tuple[str, ...]:
+    """A list of names and addresses; *.example.com stands for any label, * for any name."""
+    return tuple(word if word == "*" else _host_pattern(word) for word in words(text))
+
+
+def _host_pattern(text: str) -> str:
+    if text.startswith("*."):
+        return f"*.{_host(text.removeprefix('*.'))}"
+    return _host(text)
 
 
 def _host(text: str) -> str:

@@ -5,6 +5,7 @@ Knows nothing of Kubernetes.
 """
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -27,7 +28,7 @@ _HTML_ESCAPES = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
 
-_TWICE_INDENTED = re.compile(r"^( +)\1", re.MULTILINE)
+_INDENTED = re.compile(r"^ +", re.MULTILINE)
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"[0-9]+")
@@ -91,10 +92,40 @@ def marshal(value: Any) -> str:
     return "null" if value is None else plain(value)
 
 
+def marshal_beginning(value: Any, limit: int) -> str:
+    """As `marshal`, but no more than about `limit` characters of it are made; what is cut off ends with dots."""
+    pieces, length = [], 0
+    for piece in _pieces(value, limit):
+        pieces.append(piece)
+        length += len(piece)
+        if length > limit:
+            return f"{''.join(pieces)[:limit]}..."
+    return "".join(pieces)
+
+
+def _pieces(value: Any, limit: int) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield "{"
+        for index, (key, item) in enumerate(value.items()):
+            yield f"{',' if index else ''}{_marshal_text(key[:limit])}:"
+            yield from _pieces(item, limit)
+        yield "}"
+    elif isinstance(value, list | tuple):
+        yield "["
+        for index, item in enumerate(value):
+            if index:
+                yield ","
+            yield from _pieces(item, limit)
+        yield "]"
+    else:
+        yield marshal(value[: limit + 1] if isinstance(value, str) else value)
+
+
 def marshal_indent(value: Any) -> str:
     """A JSON tree without floating numbers as `json.MarshalIndent` writes it, a space for each level."""
     indented = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    return _TWICE_INDENTED.sub(r"\1", indented).translate(_HTML_ESCAPES)
+    halved = _INDENTED.sub(lambda found: found[0][::2], indented)
+    return halved.translate(_HTML_ESCAPES)
 
 
 def _marshal_text(text: str) -> str:
@@ -134,6 +165,14 @@ def parse_uint(text: str, *, bits: int = 64) -> int:
     if not _UNSIGNED.fullmatch(text):
         raise NumberError("ParseUint", text, "invalid syntax")
     return _within(text, 0, (1 << bits) - 1, "ParseUint")
+
+
+def int_or_none(text: str, *, bits: int = 64) -> int | None:
+    """A signed decimal number of so many bits, or None for any other text, however long it is."""
+    try:
+        return parse_int(text, bits=bits)
+    except NumberError:
+        return None
 
 
 def _within(text: str, least: int, most: int, function: str) -> int:

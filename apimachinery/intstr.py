@@ -5,7 +5,7 @@ In an object it is an `int` or a `str`, and that is its type here too.
 
 from typing import TypeAlias
 
-from apimachinery import gotext
+from mockube.apimachinery import gotext
 
 IntOrString: TypeAlias = int | str
 

@@ -20,11 +20,11 @@ class JSONPathError(ValueError):
 
 _STEP: Final = re.compile(
     r"""
-      \.(?P<field>(?:\\.|[^.\[\]\\'"{}()\s])+)
-    | \[\s*(?P<index>-?\d+)\s*\]
-    | (?:\[\s*|\.)(?P<all>\*)(?:\s*\])?
-    | \[\s*(?P<quote>['"])(?P<name>(?:\\.|(?!(?P=quote)).)*)(?P=quote)\s*\]
-    | \[\?\(\s*@(?P<left>[^=!<>]+?)\s*(?P<compare>==|!=|<=|>=|<|>)\s*(?P<right>.+?)\s*\)\]
+      \.(?P<field>(?:\\.|[^.\[\]\\'"{}()\s])++)
+    | \[\s*+(?P<index>-?[0-9]{1,18})\s*+\]
+    | (?:\[\s*+|\.)(?P<all>\*)(?:\s*+\])?
+    | \[\s*+(?P<quote>['"])(?P<name>(?:\\.|(?!(?P=quote))[^\\])*+)(?P=quote)\s*+\]
+    | \[\?\(\s*+@(?P<left>[^=!<>]*+)(?P<compare>==|!=|<=|>=|<|>)(?P<right>(?:(?!\)\]).)++)\)\]
     """,
     re.VERBOSE,
 )
@@ -64,7 +64,7 @@ def _step(match: re.Match[str]) -> Step:
     if groups["all"] is not None:
         return _all
     if groups["compare"] is not None:
-        return _filter(groups["left"], groups["compare"], groups["right"])
+        return _filter(groups["left"].rstrip(), groups["compare"], groups["right"].strip())
     name = groups["field"] if groups["field"] is not None else groups["name"]
     return _field(re.sub(r"\\(.)", r"\1", name))
 

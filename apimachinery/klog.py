@@ -4,11 +4,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, TextIO
+from typing import Annotated, Final, TextIO
 
 import orjson
 
-from apimachinery.flags import Flag, choice, natural
+from mockube.apimachinery.flags import Flag, choice, natural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,19 @@ class JsonFormatter(logging.Formatter):
 
 
 def _words(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    words = record.getMessage()
+    words = record.getMessage().translate(_ESCAPES)
     if record.exc_info:
-        words += "\n" + formatter.formatException(record.exc_info)
+        lines = formatter.formatException(record.exc_info).splitlines()
+        words = "\n".join([words, *(line.translate(_ESCAPES) for line in lines)])
     return words
+
+
+_CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0xD800, 0xE000))
+_ESCAPES: Final[Mapping[int, str]] = {
+    point: "\\n" if point == 0x0A else f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"
+    for point in _CONTROLS
+}
+"""What a client may have sent begins no line of its own, moves no cursor of a terminal, and can be encoded."""
 
 
 _FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": KlogFormatter, "json": JsonFormatter}

@@ -6,13 +6,12 @@ that shares all but the path which changes. An absent field reads as empty.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from apimachinery.timestamps import parse_time
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
 
-Tree: TypeAlias = Mapping[str, Any]
-
-_NOTHING: Final[Tree] = {}
+_NOTHING: Final[ReadOnlyTree] = {}
 
 _ORDER: Final = (
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
@@ -27,100 +26,100 @@ _GRACE_PERIOD: Final = "deletionGracePeriodSeconds"
 # --- reading
 
 
-def api_version(obj: Tree) -> str:
+def api_version(obj: ReadOnlyTree) -> str:
     return obj.get("apiVersion") or ""
 
 
-def kind(obj: Tree) -> str:
+def kind(obj: ReadOnlyTree) -> str:
     return obj.get("kind") or ""
 
 
-def metadata(obj: Tree) -> Tree:
+def metadata(obj: ReadOnlyTree) -> ReadOnlyTree:
     return obj.get("metadata") or _NOTHING
 
 
-def name(obj: Tree) -> str:
+def name(obj: ReadOnlyTree) -> str:
     return metadata(obj).get("name") or ""
 
 
-def generate_name(obj: Tree) -> str:
+def generate_name(obj: ReadOnlyTree) -> str:
     return metadata(obj).get("generateName") or ""
 
 
-def namespace(obj: Tree) -> str:
+def namespace(obj: ReadOnlyTree) -> str:
     return metadata(obj).get("namespace") or ""
 
 
-def uid(obj: Tree) -> str:
+def uid(obj: ReadOnlyTree) -> str:
     return metadata(obj).get("uid") or ""
 
 
-def resource_version(obj: Tree) -> str:
+def resource_version(obj: ReadOnlyTree) -> str:
     return metadata(obj).get("resourceVersion") or ""
 
 
-def generation(obj: Tree) -> int:
+def generation(obj: ReadOnlyTree) -> int:
     return metadata(obj).get("generation") or 0
 
 
-def labels(obj: Tree) -> Mapping[str, str]:
+def labels(obj: ReadOnlyTree) -> Mapping[str, str]:
     return metadata(obj).get("labels") or _NOTHING
 
 
-def annotations(obj: Tree) -> Mapping[str, str]:
+def annotations(obj: ReadOnlyTree) -> Mapping[str, str]:
     return metadata(obj).get("annotations") or _NOTHING
 
 
-def finalizers(obj: Tree) -> Sequence[str]:
+def finalizers(obj: ReadOnlyTree) -> Sequence[str]:
     return metadata(obj).get("finalizers") or ()
 
 
-def owner_references(obj: Tree) -> Sequence[Tree]:
+def owner_references(obj: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     return metadata(obj).get("ownerReferences") or ()
 
 
-def controller_of(obj: Tree) -> Tree | None:
+def controller_of(obj: ReadOnlyTree) -> ReadOnlyTree | None:
     """The reference to the owner that manages the object; there is at most one."""
     return next((owner for owner in owner_references(obj) if owner.get("controller") is True), None)
 
 
-def is_controlled_by(obj: Tree, owner: Tree) -> bool:
+def is_controlled_by(obj: ReadOnlyTree, owner: ReadOnlyTree) -> bool:
     reference = controller_of(obj)
     return reference is not None and reference.get("uid") == uid(owner)
 
 
-def creation_timestamp(obj: Tree) -> datetime | None:
+def creation_timestamp(obj: ReadOnlyTree) -> datetime | None:
     return _time(obj, "creationTimestamp")
 
 
-def deletion_timestamp(obj: Tree) -> datetime | None:
+def deletion_timestamp(obj: ReadOnlyTree) -> datetime | None:
     return _time(obj, "deletionTimestamp")
 
 
-def _time(obj: Tree, field: str) -> datetime | None:
+def _time(obj: ReadOnlyTree, field: str) -> datetime | None:
     text = metadata(obj).get(field)
     return parse_time(text) if text else None
 
 
-def is_deleting(obj: Tree) -> bool:
+def is_deleting(obj: ReadOnlyTree) -> bool:
     """Somebody has asked for its deletion; finalizers or a grace period keep it."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
-def deletion_grace_period_seconds(obj: Tree) -> int | None:
+def deletion_grace_period_seconds(obj: ReadOnlyTree) -> int | None:
     return metadata(obj).get("deletionGracePeriodSeconds")
 
 
 # --- changing a copy
 
 
-def with_value(tree: Tree, path: Sequence[str], value: Any) -> dict[str, Any]:
+def with_value(tree: ReadOnlyTree, path: Sequence[str], value: Any) -> dict[str, Any]:
     """The tree with another value at the end of a path of fields, which is made where it is missing."""
     field, *rest = path
     return {**tree, field: with_value(tree.get(field) or _NOTHING, rest, value) if rest else value}
 
 
-def with_metadata(obj: Tree, **changes: Any) -> dict[str, Any]:
+def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:
     """The object with other metadata; what is empty then is left out, and the rest stands in its order."""
     changed = {**metadata(obj), **changes}
     # A grace period of no seconds is not the same as none.
@@ -133,12 +132,12 @@ def with_metadata(obj: Tree, **changes: Any) -> dict[str, Any]:
     return {**obj, "metadata": {**known, **unknown}}
 
 
-def with_labels(obj: Tree, changes: Mapping[str, str | None]) -> dict[str, Any]:
+def with_labels(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:
     """Labels set, or taken away where the change is None."""
     return with_metadata(obj, labels=_merged(labels(obj), changes))
 
 
-def with_annotations(obj: Tree, changes: Mapping[str, str | None]) -> dict[str, Any]:
+def with_annotations(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:
     """Annotations set, or taken away where the change is None."""
     return with_metadata(obj, annotations=_merged(annotations(obj), changes))
 
@@ -148,16 +147,16 @@ def _merged(present: Mapping[str, str], changes: Mapping[str, str | None]) -> di
     return {key: value for key, value in sorted(merged.items()) if value is not None}
 
 
-def with_finalizer(obj: Tree, finalizer: str) -> dict[str, Any]:
+def with_finalizer(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
     present = finalizers(obj)
     return with_metadata(obj, finalizers=[*present, *({finalizer} - {*present})])
 
 
-def without_finalizer(obj: Tree, finalizer: str) -> dict[str, Any]:
+def without_finalizer(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
     return with_metadata(obj, finalizers=[other for other in finalizers(obj) if other != finalizer])
 
 
-def controller_reference(owner: Tree) -> dict[str, Any]:
+def controller_reference(owner: ReadOnlyTree) -> dict[str, Any]:
     """What an object made by a controller carries to say whose it is."""
     return {
         "apiVersion": api_version(owner),

@@ -3,7 +3,12 @@
 A path is extended on the way down and printed only when something is wrong, so extending is cheap and shares the parent.
 """
 
+from typing import Final
+
 from msgspec import Struct
+
+MAX_STEP: Final = 1024
+"""Characters of a step that are printed: a key of a map that is valid has no more, and others may have millions."""
 
 
 class Path(Struct, frozen=True):
@@ -28,9 +33,14 @@ class Path(Struct, frozen=True):
         steps = []
         path = self
         while path.parent is not None:
-            steps.append(path.step if isinstance(path.step, str) else f"[{path.step}]")
+            steps.append(shown_step(path.step) if isinstance(path.step, str) else f"[{path.step}]")
             path = path.parent
         return "".join(reversed(steps)).removeprefix(".") or "<nil>"
+
+
+def shown_step(step: str) -> str:
+    """A step as far as it is printed."""
+    return step if len(step) <= MAX_STEP else f"{step[:MAX_STEP]}..."
 
 
 ROOT = Path()

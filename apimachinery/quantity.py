@@ -6,18 +6,18 @@ rounded away from zero: who asks for something gets something.
 """
 
 import re
-from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation
 from enum import Enum
 from functools import lru_cache, total_ordering
 from typing import Any, Final, NamedTuple
 
-from apimachinery import gotext
+from mockube.apimachinery import gotext
 
 NANO: Final = -9
 MILLI: Final = -3
 
-_PARTS = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+# No part gives back what it took: where the rest does not fit then, it fits in no other way.
+_PARTS = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
 
 _WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -25,23 +25,26 @@ _WRONG_FORMAT: Final = (
 _WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
 _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 
+SPACE: Final = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+"""What JSON may have around a quantity, within its quotes: upstream does not undo escapes before it trims."""
+
 _INT64_DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
 _MOST: Final = Decimal(2**63 - 1)
 
-# What is read may have as many digits as fit into a request. What is reckoned may not: the sum of 1 and 1e99999999
-# is refused rather than written out.
+# A text may have as many digits as fit into a request. A sum may not: that of 1 and 1e99999999 is rounded up to the
+# most significant digits rather than written out.
 _READ_DIGITS: Final = 10_000_000
-_RECKONED_DIGITS: Final = 1_000
+_SUM_DIGITS: Final = 10_000
 _READING = Context(prec=_READ_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
 _ROUNDING = Context(
     prec=_READ_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation]
 )
-_RECKONING = Context(prec=_RECKONED_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Inexact, InvalidOperation])
+_SUMS = Context(prec=_SUM_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_UP, traps=[InvalidOperation])
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity, in upstream's words; or two quantities cannot be reckoned with together."""
+    """A text is not a quantity, in upstream's words."""
 
 
 class Format(Enum):
@@ -96,13 +99,13 @@ class Quantity:
         return bool(self.number)
 
     def __add__(self, other: "Quantity") -> "Quantity":
-        return Quantity(_reckoned(_RECKONING.add, self.number, other.number), self._format_with(other))
+        return Quantity(_SUMS.add(self.number, other.number), self._format_with(other))
 
     def __sub__(self, other: "Quantity") -> "Quantity":
-        return Quantity(_reckoned(_RECKONING.subtract, self.number, other.number), self._format_with(other))
+        return Quantity(_SUMS.subtract(self.number, other.number), self._format_with(other))
 
     def __mul__(self, factor: int) -> "Quantity":
-        return Quantity(_reckoned(_RECKONING.multiply, self.number, Decimal(factor)), self.format)
+        return Quantity(_SUMS.multiply(self.number, Decimal(factor)), self.format)
 
     def __neg__(self) -> "Quantity":
         return Quantity(self.number.copy_negate(), self.format)
@@ -110,6 +113,11 @@ class Quantity:
     def _format_with(self, other: "Quantity") -> Format:
         """Nothing is written in no way: it takes the other's."""
         return self.format if self.number else other.format
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has no fraction."""
+        return _exponent(self.number) >= 0 or self.number == self.number.to_integral_value()
 
     def round_up(self, scale: int) -> "Quantity":
         """At most so fine as 10**scale, rounded away from zero."""
@@ -156,7 +164,7 @@ _parse_usual = lru_cache(maxsize=16384)(_parse)
 def from_json(value: Any) -> Quantity:
     """The quantity in an object: a text, or a number that somebody left without quotes."""
     if isinstance(value, str):
-        return parse(value.strip())
+        return parse(value.strip(SPACE))
     if value is None:
         return ZERO
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -204,13 +212,6 @@ def _round_up(number: Decimal, scale: int) -> Decimal:
     if _exponent(number) >= scale:
         return number
     return number.quantize(Decimal(1).scaleb(scale), context=_ROUNDING)
-
-
-def _reckoned(operation: Callable[[Decimal, Decimal], Decimal], left: Decimal, right: Decimal) -> Decimal:
-    try:
-        return operation(left, right)
-    except Inexact:
-        raise QuantityError("quantities of too different size cannot be reckoned exactly") from None
 
 
 def _exponent(number: Decimal) -> int:

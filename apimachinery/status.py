@@ -10,9 +10,15 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct
 
-from apimachinery import errors, gotext
-from apimachinery.errors import FieldError
-from apimachinery.groups import NO_RESOURCE, GroupKind, GroupResource
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import NO_RESOURCE, GroupKind, GroupResource
+
+MAX_MESSAGE: Final = 2 * errors.MAX_TEXT
+"""Characters of the message of any error."""
+
+_MAX_NAME: Final = 1024
+"""Characters of a name: one that is longer is no object's."""
 
 
 class Cause(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,6 +51,7 @@ class ApiError(Exception):
     default_code: ClassVar[int] = 500
 
     def __init__(self, message: str, details: Details | None = None, *, code: int = 0) -> None:
+        message = errors.shortened(message, MAX_MESSAGE)
         super().__init__(message)
         self.message = message
         self.details = details
@@ -169,11 +176,13 @@ def _tree(outcome: str, message: str, reason: str, details: Details | None, code
 
 
 def _about(subject: GroupResource | GroupKind, name: str, causes: Sequence[Cause] = ()) -> Details:
-    return Details(name=name, group=subject[0], kind=subject[1], causes=tuple(causes))
+    return Details(
+        name=errors.shortened(name, _MAX_NAME), group=subject[0], kind=subject[1], causes=tuple(causes)
+    )
 
 
 def _named(subject: GroupResource | GroupKind, name: str) -> str:
-    return f"{subject} {gotext.quote(name)}"
+    return f"{subject} {gotext.quote(errors.shortened(name, _MAX_NAME))}"
 
 
 def not_found(resource: GroupResource, name: str) -> NotFound:
@@ -207,10 +216,16 @@ def forbidden(resource: GroupResource, name: str, problem: str, causes: Sequence
 
 def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
     """Every error is a cause; the message tells each text once."""
-    causes = [Cause(reason=error.type.reason, message=error.body(), field=error.field) for error in found]
+    texts, left = errors.within_limit(found, str)
+    causes = [
+        Cause(reason=error.type.reason, message=text.removeprefix(f"{error.field}: "), field=error.field)
+        for error, text in zip(found, texts, strict=False)
+    ]
+    if left:
+        causes.append(Cause(message=errors.more(left)))
     message = f"{_named(kind, name)} is invalid"
     if found:
-        message += f": {errors.aggregate(found)}"
+        message += f": {errors.joined(texts, left)}"
     return Invalid(message, _about(kind, name, causes))
 
 

@@ -10,7 +10,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from apimachinery.gotext import quote_bytes
+from mockube.apimachinery.gotext import quote_bytes
+
+_LONGEST_SPAN: Final = float(2**63 // 10**9)
+"""Seconds: 292 years."""
 
 
 class TimestampError(ValueError):
@@ -33,6 +36,19 @@ def parse_time(text: str) -> datetime:
 def parse_micro_time(text: str) -> datetime:
     """A `MicroTime`, or `TimestampError`. It must have six digits behind the point."""
     return _parse(text, _MICRO_TIME)
+
+
+def span_of(seconds: float) -> timedelta:
+    """So many seconds, at most as many as Go's `time.Duration` can hold: no number in an object is too large."""
+    return timedelta(seconds=max(-_LONGEST_SPAN, min(seconds, _LONGEST_SPAN)))
+
+
+def after(moment: datetime, span: timedelta) -> datetime:
+    """The moment so much later; the last that a `datetime` can hold, or the first, where there is none."""
+    try:
+        return moment + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if span > timedelta() else datetime.min.replace(tzinfo=UTC)
 
 
 class _Element(NamedTuple):

@@ -1,4 +1,4 @@
-"""`python -m apiserver`: the API server as a process. `--help` says what can be set."""
+"""`python -m mockube.apiserver`: the API server as a process. `--help` says what can be set."""
 
 import gc
 import logging
@@ -8,21 +8,29 @@ from collections.abc import Sequence
 
 import uvloop
 
-from apimachinery import klog
-from apiserver.authn.serviceaccount.keys import BadKey
-from apiserver.authn.tokens import BadTokenFile
-from apiserver.config.command_line import parse
-from apiserver.kubeconfig import NotOurs
-from apiserver.notify import notify_ready
-from apiserver.pki.folder import BadFolder
-from apiserver.serve import serve
-from etcd.archive.read import BadArchive
-from etcd.errors import KVError
+from mockube.apimachinery import klog
+from mockube.apiserver.audit.audit import BadAuditLog
+from mockube.apiserver.audit.policy import BadPolicy
+from mockube.apiserver.authn.serviceaccount.keys import BadKey
+from mockube.apiserver.authn.token_file import BadTokenFile
+from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.kubeconfig import NotOurs
+from mockube.apiserver.notify import notify_ready
+from mockube.apiserver.pki.folder import BadFolder
+from mockube.apiserver.serve import serve
+from mockube.apiserver.supervision import TaskFailed
+from mockube.etcd.archive.read import BadArchive
+from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 
 COLLECT_AFTER = (100_000, 20, 20)
 """Python's own garbage: requests leave little of it behind, and to look for it after every 700 objects costs each a share."""
+
+SWITCH_SECONDS = 0.001
+"""For how long a thread that computes keeps the event loop waiting each time: large bodies are worked on in one."""
+
+_WRONG_FILES = (BadArchive, BadAuditLog, BadFolder, BadKey, BadPolicy, BadTokenFile, NotOurs)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,12 +44,13 @@ def main(arguments: Sequence[str]) -> int:
     def ready() -> None:
         # What is there by now stays as long as the process: no collection needs to look at it again.
         gc.freeze()
+        sys.setswitchinterval(SWITCH_SECONDS)
         gc.set_threshold(*COLLECT_AFTER)
         notify_ready(os.environ)
 
     try:
         uvloop.run(serve(config, once_ready=ready))
-    except (OSError, KVError, BadArchive, BadFolder, BadKey, BadTokenFile, NotOurs) as error:
+    except (OSError, KVError, TaskFailed, *_WRONG_FILES) as error:
         LOG.critical("%s", error)
         return 1
     return 0

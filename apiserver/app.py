@@ -1,67 +1,66 @@
 """The one place that wires the API server together."""
 
-import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from types import TracebackType
 from typing import Self
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from apimachinery.chance import Chance, SystemChance
-from apimachinery.clock import Clock, RealClock
-from apimachinery.groups import GroupKind, GroupResource, GroupVersion
-from apimachinery.schema import builtin
-from apimachinery.schema.model import Schemas
-from apiserver.admission.chain import PLUGINS, Admission
-from apiserver.admission.plugin import name_of
-from apiserver.aggregation.availability import Availability
-from apiserver.allocation.services import SERVICES, ServiceAllocator
-from apiserver.authn.wiring import Trust, authenticators
-from apiserver.authz.chain import AlwaysAllow, Authorization
-from apiserver.authz.reserved import Reserved
-from apiserver.crd.catalog import Catalog, Name
-from apiserver.crd.establishing import Establishing
-from apiserver.crd.faces import AllDecoder, AllRules, AllSchemas
-from apiserver.crd.packs import packed
-from apiserver.defaults.defaulter import Defaulter
-from apiserver.discovery.openapi.documents import Documents
-from apiserver.http import snapshots
-from apiserver.http.health import Check, ping
-from apiserver.http.openapi import openapi_pages
-from apiserver.http.openid import openid_pages
-from apiserver.http.pages import Pages, Renewed, api_pages, metrics_page, with_index
-from apiserver.http.probe import probe
-from apiserver.http.render import Renderer
-from apiserver.http.senders import Senders
-from apiserver.http.server import Handler, Routes
-from apiserver.observe.audit import Audit
-from apiserver.observe.audit_policy import EVERYTHING
-from apiserver.observe.audit_policy import read as read_policy
-from apiserver.observe.consistency import ConsistencyMetrics
-from apiserver.observe.objects import ObjectMetrics
-from apiserver.observe.observer import Observer
-from apiserver.observe.requests import RequestMetrics
-from apiserver.packs.lookup import webhooks
-from apiserver.resources.catalog import GROUPS
-from apiserver.resources.columns.lookup import printer_of_kind
-from apiserver.resources.conversion.lookup import CONVERSIONS
-from apiserver.resources.spec import Resource
-from apiserver.resources.strategies.lookup import STRATEGIES
-from apiserver.rest.backend import Backend
-from apiserver.rest.component_statuses import ComponentStatuses
-from apiserver.rest.reviews.lookup import with_reviews
-from apiserver.rules import KindRules, UnprivilegedRules
-from apiserver.settings import Settings
-from apiserver.storage.expiry import Expiry
-from apiserver.storage.keys import Layout
-from apiserver.storage.mirror import Mirror
-from apiserver.storage.self_check import SelfCheck
-from apiserver.storage.stored import Tree
-from apiserver.storage.values import read_value
-from apiserver.wire.table import Printer
-from etcd.errors import KVError
-from etcd.kv import KV
+from mockube.apimachinery.chance import Chance, SystemChance
+from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Schemas
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.chain import PLUGINS, Admission
+from mockube.apiserver.admission.plugin import name_of
+from mockube.apiserver.aggregation.availability import Availability
+from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
+from mockube.apiserver.audit.audit import Audit
+from mockube.apiserver.audit.policy import EVERYTHING
+from mockube.apiserver.audit.policy import read as read_policy
+from mockube.apiserver.authn.chain import Trust, authenticators
+from mockube.apiserver.authz.chain import AlwaysAllow, Authorization
+from mockube.apiserver.authz.reserved import Reserved
+from mockube.apiserver.customresources.catalog import Catalog, Name
+from mockube.apiserver.customresources.establishing import Establishing
+from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
+from mockube.apiserver.http import snapshots
+from mockube.apiserver.http.access import RequestAuthenticator
+from mockube.apiserver.http.handler import Handler, Routes
+from mockube.apiserver.http.health import Check, ping
+from mockube.apiserver.http.observer import Observer
+from mockube.apiserver.http.openapi import openapi_pages, openid_pages
+from mockube.apiserver.http.pages import Pages, Renewed, api_pages, metrics_page, with_index
+from mockube.apiserver.http.probe import probe
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
+from mockube.apiserver.kinds.registry import CONVERSIONS, GROUPS, STRATEGIES, printer_of_kind
+from mockube.apiserver.metrics.requests import RequestMetrics
+from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
+from mockube.apiserver.openapi.documents import Documents
+from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.component_statuses import ComponentStatuses
+from mockube.apiserver.registry.reviews.lookup import with_reviews
+from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.storage.compaction import Expiry
+from mockube.apiserver.storage.consistency import SelfCheck
+from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.shapes import Shapes
+from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.apiserver.supervision import TASKS, Supervisor, check_name
+from mockube.apiserver.turns import Worker
+from mockube.apiserver.wire.table import Printer
+from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import KV
 
+MAX_LAG_SECONDS = 10.0
+"""How far the watch cache may be behind the store before the server is not ready."""
 API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
 
 
@@ -76,7 +75,7 @@ def catalog() -> Mapping[Name, Resource]:
 
 def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
     made = Catalog(GROUPS, strategies=STRATEGIES, conversions=CONVERSIONS)
-    for customs in packed(settings.packs, schemas):
+    for customs in pack_kinds(settings.packs, schemas):
         made.add(customs)
     return made
 
@@ -90,7 +89,7 @@ def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
 
 def _admission(settings: Settings, catalog: Catalog) -> Admission:
     plugins = [one for one in PLUGINS if name_of(one) not in settings.disabled_plugins]
-    return Admission([*plugins, *webhooks(settings.packs, catalog)])
+    return Admission([*plugins, *pack_webhooks(settings.packs, catalog)])
 
 
 def _backend(
@@ -98,21 +97,21 @@ def _backend(
 ) -> Backend:
     layout = Layout(settings.prefix)
     rules = KindRules if settings.allow_privileged else UnprivilegedRules
-    mirror = Mirror(kv, layout.root, clock=clock, read=read_value)
+    watch_cache = WatchCache(kv, layout.root, clock=clock, read=Shapes(schemas).read)
     services = ServiceAllocator(
         networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
     )
     return Backend(
         kv=kv,
         layout=layout,
-        mirror=mirror,
+        watch_cache=watch_cache,
         schemas=AllSchemas(schemas, catalog),
         decoder=AllDecoder(schemas, catalog),
         clock=clock,
         chance=chance,
         admission=_admission(settings, catalog),
         rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
-        read_value=read_value,
+        prepare=catalog.prepare,
         rows=catalog.stored_rows,
         strategies=catalog.strategies,
         conversions=catalog.conversions,
@@ -143,16 +142,19 @@ class ApiServer:
         """Awaited when a snapshot has taken the place of all that was stored."""
         self.stopping = False
         """Requests are still answered, but no new client should come."""
+        self._document_worker = Worker()
+        """Makes documents of all that is served, which no request for an object waits for."""
         self.audit = _audit(settings, clock, chance)
-        mirror = self.backend.mirror
-        self._shelves: dict[bytes, GroupResource] = {}
-        self._claim_shelves()
-        self.catalog.on_change.append(self._claim_shelves)
-        self._consistency = ConsistencyMetrics(self._shelves)
-        self.self_check = SelfCheck(kv, mirror, clock=clock, count=self._consistency.count)
+        self.supervisor = Supervisor(clock)
+        watch_cache = self.backend.watch_cache
+        self._resource_caches: dict[bytes, GroupResource] = {}
+        self._claim_resource_caches()
+        self.catalog.on_change.append(self._claim_resource_caches)
+        self._consistency = ConsistencyMetrics(self._resource_caches)
+        self.self_check = SelfCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
         self.handler = self._handler(trust, settings)
-        mirror.on_reset.append(self.handler.watching.expire_all)
-        self._mirroring: asyncio.Task[None] | None = None
+        watch_cache.on_reset.append(self.handler.watching.expire_all)
+        self._running = AsyncExitStack()
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
@@ -173,10 +175,12 @@ class ApiServer:
         return Handler(
             backend,
             routes,
-            senders=Senders(known.chain, authorization),
-            renderer=Renderer(self._printer, backend.clock),
+            senders=RequestAuthenticator(known.chain, authorization),
+            renderer=Renderer(
+                self._printer, backend.clock, backend.watch_cache.report_malformed, backend.worker
+            ),
             settings=settings,
-            observer=Observer(requests, self.audit, clock=backend.clock, resources=self._find_row),
+            observer=Observer(requests, self.audit, clock=backend.clock),
         )
 
     def _pages(self, address: str) -> Pages:
@@ -184,21 +188,29 @@ class ApiServer:
         catalog = self.catalog
         return {
             **api_pages(catalog.groups, self._checks(), address=address),
-            **openapi_pages(Documents(catalog.rows.values(), catalog.customs)),
+            **openapi_pages(Documents(catalog.rows.values(), catalog.customs), self._document_worker),
         }
 
-    def _claim_shelves(self) -> None:
+    def _claim_resource_caches(self) -> None:
         """Keep the objects of every resource at hand, those of custom ones that have just come included."""
         layout = self.backend.layout
         for name, row in self.backend.rows.items():
-            prefix = layout.shelf(row)
-            if prefix not in self._shelves:
-                self.backend.mirror.shelf(prefix)
-                self._shelves[prefix] = name
+            prefix = layout.resource_cache(row)
+            self.backend.watch_cache.expect_kind(prefix, row.kind, self.catalog.api_versions(name))
+            if prefix not in self._resource_caches:
+                self.backend.watch_cache.resource_cache(prefix)
+                self._resource_caches[prefix] = name
 
     def _metrics(self, requests: RequestMetrics) -> CollectorRegistry:
         registry = CollectorRegistry()
-        for collector in (requests, ObjectMetrics(self._counts), self._consistency):
+        unreadable = DecodeMetrics(self.backend.watch_cache.unreadable.failures, self._resource_caches)
+        for collector in (
+            requests,
+            ObjectMetrics(self._counts),
+            self._consistency,
+            unreadable,
+            self.supervisor,
+        ):
             registry.register(collector)
         ProcessCollector(registry=registry)
         return registry
@@ -212,9 +224,12 @@ class ApiServer:
         return printer_of_kind(GroupKind(group, kind)) if custom is None else custom.printer
 
     def _counts(self) -> Mapping[str, int]:
-        shelves = self.backend.mirror.shelves()
+        resource_caches = self.backend.watch_cache.resource_caches()
         root = self.backend.layout.root
-        return {shelf.prefix.removeprefix(root).decode().strip("/"): len(shelf) for shelf in shelves}
+        return {
+            resource_cache.prefix.removeprefix(root).decode().strip("/"): len(resource_cache)
+            for resource_cache in resource_caches
+        }
 
     async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
         found = await self.backend.find(self.resources["", "v1", resource], namespace, name)
@@ -228,30 +243,51 @@ class ApiServer:
                 return str(error)
             return ""
 
-        async def mirror() -> str:
-            return "" if self.backend.mirror.revision else "not synced"
+        async def watch_cache() -> str:
+            if not self.backend.watch_cache.revision:
+                return "not synced"
+            try:
+                behind = await self.backend.watch_cache.behind()
+            except KVError as error:
+                return str(error)
+            return f"the watch cache is {behind:.0f} s behind the store" if behind > MAX_LAG_SECONDS else ""
+
+        def task(name: str) -> Check:
+            async def check() -> str:
+                return self.supervisor.problem(name)
+
+            return check
 
         async def shutdown() -> str:
             return "process is shutting down" if self.stopping else ""
 
-        return {"ping": ping, "etcd": store, "informer-sync": mirror, "shutdown": shutdown}
+        checks = {"ping": ping, "etcd": store, "informer-sync": watch_cache, "shutdown": shutdown}
+        return checks | {check_name(name): task(name) for name in TASKS}
 
     async def __aenter__(self) -> Self:
-        self._mirroring = asyncio.create_task(self.backend.mirror.run(), name="mirror")
-        await self.backend.mirror.wait_listed()
-        core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
-        availability = Availability(self.backend, aggregated, core)
-        self._judging = asyncio.create_task(availability.run(), name="availability of API services")
-        establishing = Establishing(self.backend, self.catalog)
-        await establishing.catch_up()
-        self._establishing = asyncio.create_task(establishing.run(), name="custom resource definitions")
+        async with AsyncExitStack() as stack:
+            if self.audit is not None:
+                stack.callback(self.audit.close)
+            await stack.enter_async_context(self.supervisor.running())
+            await self._start()
+            self._running = stack.pop_all()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        for task in (self._establishing, self._judging, self._mirroring):
-            assert task is not None
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        if self.audit is not None:
-            self.audit.close()
+    async def _start(self) -> None:
+        backend, start = self.backend, self.supervisor.start
+        if isinstance(backend.kv, EmbeddedStore):
+            start("store", backend.kv.supervise)
+        start("watch-cache", backend.watch_cache.run)
+        await backend.watch_cache.wait_listed()
+        start("watch-cache-lag", backend.watch_cache.watch_lag)
+        core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
+        start("api-service-availability", Availability(backend, aggregated, core).run)
+        establishing = Establishing(backend, self.catalog)
+        await establishing.catch_up()
+        self.on_restored.append(establishing.wait_idle)
+        start("crd-establishing", establishing.run)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._running.__aexit__(kind, error, trace)

@@ -7,8 +7,9 @@ from typing import Any
 
 import yaml
 
-from apiserver.pki.issue import Pair
-from apiserver.pki.private import write_private
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.pki.issue import Pair
+from mockube.apiserver.pki.private import write_private
 
 NAME = "mockube"
 """Of the cluster and of the context."""
@@ -47,11 +48,16 @@ def document(*, server: str, authority: bytes, client: Pair, token: str) -> Mapp
 
 def _is_ours(text: bytes) -> bool:
     try:
-        tree = yaml.safe_load(text)
-    except yaml.YAMLError:
+        tree = load(text).tree
+    except YamlError:
         return False
-    clusters = tree.get("clusters") if isinstance(tree, dict) else None
-    return tree is None or (isinstance(clusters, list) and [one.get("name") for one in clusters] == [NAME])
+    match tree:
+        case None:
+            return True
+        case {"clusters": [{"name": name}]}:
+            return bool(name == NAME)
+        case _:
+            return False
 
 
 def _encoded(data: bytes) -> str:

@@ -3,32 +3,33 @@
 Knows neither signals nor what a process tells of itself: `serve` gives it a process, a test may give it a thread.
 """
 
-import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_network
 
-from apimachinery import chance as chances
-from apimachinery.chance import Chance
-from apimachinery.clock import Clock
-from apimachinery.timestamps import format_time
-from apiserver.app import ApiServer
-from apiserver.bootstrap.cluster import Facts, cluster
-from apiserver.bootstrap.definitions import packed_definitions
-from apiserver.bootstrap.ensure import ensure
-from apiserver.bootstrap.identity import keep_alive, server_name
-from apiserver.config.command_line import Config
-from apiserver.config.feature_gates import is_on
-from apiserver.credentials import Credentials
-from apiserver.http.around import Around
-from apiserver.http.budget import Budget
-from apiserver.http.listen import Door, listening
-from apiserver.settings import Settings
-from apiserver.storage.compaction import Compactor
-from apiserver.store import opened
+from mockube.apimachinery import chance as chances
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.bootstrap.cluster import Facts, cluster
+from mockube.apiserver.bootstrap.definitions import packed_definitions
+from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apiserver.bootstrap.identity import keep_alive, server_name
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.feature_gates import is_on
+from mockube.apiserver.http.hosts import Hosts
+from mockube.apiserver.http.listen import Door, listening
+from mockube.apiserver.http.request import Middleware
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.request.in_flight import Budget
+from mockube.apiserver.serving_credentials import Credentials
+from mockube.apiserver.storage.compaction import Compactor
+from mockube.apiserver.store import opened
 
 LOG = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class Surroundings:
     chance: Chance
     drain_seconds: float
     """How long those are waited for at the end who are owed an answer."""
-    through: Around | None = None
+    through: Middleware | None = None
     """What every request is put through; nothing if it is not given."""
 
     @property
@@ -81,7 +82,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
 
         await furnish()
         server.on_restored.append(furnish)
-        await stack.enter_async_context(_meanwhile(*_chores(config, server, surroundings.port)))
+        _start_tasks(config, server, surroundings.port)
         door = listening(
             server.handler.server,
             surroundings.doors,
@@ -93,34 +94,25 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         yield server
 
 
-def _chores(config: Config, server: ApiServer, port: int) -> Sequence[Coroutine[None, None, None]]:
+def _start_tasks(config: Config, server: ApiServer, port: int) -> None:
     """What goes on as long as the server runs."""
-    backend, host = server.backend, socket.gethostname()
+    backend, host, start = server.backend, socket.gethostname(), server.supervisor.start
     name = server_name(host, port)
-    chores = [
-        Compactor(backend.kv, clock=backend.clock, interval=config.store.etcd_compaction_interval).run(),
-        keep_alive(
-            backend,
-            server.resources.__getitem__,
-            host=host,
-            name=name,
-            holder=f"{name}_{chances.uid(backend.chance)}",
-            clock=backend.clock,
-        ),
-    ]
+    interval = config.store.etcd_compaction_interval
+    if interval:
+        start("compaction", lambda: Compactor(backend.kv, clock=backend.clock, interval=interval).run())
+    renew = partial(
+        keep_alive,
+        backend,
+        server.resources.__getitem__,
+        host=host,
+        name=name,
+        holder=f"{name}_{chances.uid(backend.chance)}",
+        clock=backend.clock,
+    )
+    start("identity-lease", renew)
     if is_on("DetectCacheInconsistency", config.features.feature_gates):
-        chores.append(server.self_check.run())
-    return chores
-
-
-@asynccontextmanager
-async def _meanwhile(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Work that ends with the block; if some of it fails, so does the block."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one) for one in work]
-        yield
-        for task in tasks:
-            task.cancel()
+        start("watch-cache-check", server.self_check.run)
 
 
 def _settings(config: Config, surroundings: Surroundings) -> Settings:
@@ -128,6 +120,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
     return Settings(
         prefix=config.store.etcd_prefix,
         address=f"{surroundings.address or serving.bind_address}:{surroundings.port}",
+        hosts=Hosts((*surroundings.credentials.names, *serving.allowed_hosts)),
         service_cluster_ip_ranges=(ip_network(services.service_cluster_ip_range),),
         service_node_ports=services.service_node_port_range,
         budget=Budget(

@@ -2,18 +2,21 @@
 
 import asyncio
 import logging
+import resource
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import ip_address
 
-from apimachinery.chance import SystemChance
-from apimachinery.clock import RealClock
-from apiserver.config.command_line import Config
-from apiserver.config.settings import Serving
-from apiserver.credentials import Credentials, gather
-from apiserver.http.listen import Door, bind
-from apiserver.running import Surroundings, running
+from mockube.apimachinery.chance import SystemChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.config import exposure
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.settings import Serving
+from mockube.apiserver.http.listen import Door, bind
+from mockube.apiserver.running import Surroundings, running
+from mockube.apiserver.serving_credentials import Credentials, gather
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +28,7 @@ ELSEWHERE = ("192.0.2.1", 9)
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal says stop."""
     clock, luck = RealClock(), SystemChance()
+    _allow_many_files()
     stopping = _signalled()
     serving, address = config.serving, _advertised(config.serving)
     credentials = gather(config, address, now=clock.now(), chance=luck)
@@ -39,12 +43,23 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     )
     async with running(config, surroundings) as server:
         _announce(serving, doors, credentials)
+        for line in exposure.warnings(
+            serving.bind_address, config.authorization.authorization_mode, serving.allowed_hosts
+        ):
+            LOG.warning("%s", line)
         once_ready()
         await stopping.wait()
         LOG.info("Stopping: /readyz says so, requests end, a second signal ends them at once")
         server.stopping = True
         await clock.sleep(serving.shutdown_delay_duration)
     LOG.info("Stopped")
+
+
+def _allow_many_files() -> None:
+    """Every connection is a file: take as many as the system allows, as programs in Go do by themselves."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _signalled() -> asyncio.Event:

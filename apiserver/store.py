@@ -6,19 +6,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from apimachinery.clock import Clock
-from apiserver.config.settings import Store
-from apiserver.storage.keys import Layout
-from apiserver.storage.snapshots import first_revision, opened_snapshot, place
-from etcd.archive.mark import refuse_half_restored
-from etcd.archive.restore import NotEmpty, restore
-from etcd.embedded.directory import begin_after, is_new
-from etcd.embedded.disk import Disk
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.memory import MemoryStore
-from etcd.embedded.mvcc import Mvcc
-from etcd.embedded.store import EmbeddedStore
-from etcd.kv import KV, Revision
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.config.settings import Store
+from mockube.apiserver.snapshots import opened_snapshot, place
+from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.revisions import initial_revision
+from mockube.etcd.archive.mark import refuse_half_restored
+from mockube.etcd.archive.restore import NotEmpty, restore
+from mockube.etcd.embedded.directory import begin_after, is_new
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.private_directory import check_private
+from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.kv import KV, Revision
 
 LOG = logging.getLogger(__name__)
 
@@ -41,8 +43,8 @@ async def _open(settings: Store, clock: Clock) -> KV:
         return await connect(settings, clock)
     if settings.snapshot is None:
         return await _embedded(settings, clock)
-    async with opened_snapshot(settings.snapshot) as archive:
-        kv = await _embedded(settings, clock, after=first_revision(archive))
+    async with opened_snapshot(settings.snapshot, replaces=False) as archive:
+        kv = await _embedded(settings, clock, restored=archive.opening.revision)
         try:
             await restore(kv, archive, place(Layout(settings.etcd_prefix).root), replace=False)
         except NotEmpty as error:  # as after a restart, with a store on disk
@@ -53,31 +55,35 @@ async def _open(settings: Store, clock: Clock) -> KV:
     return kv
 
 
-async def _embedded(settings: Store, clock: Clock, *, after: Revision | None = None) -> EmbeddedStore:
+async def _embedded(settings: Store, clock: Clock, *, restored: Revision = 0) -> EmbeddedStore:
     if settings.data_dir is not None:
-        return await open_durable(settings.data_dir, clock, disk=Disk(fsync=settings.fsync), after=after)
-    if after is None:
-        return MemoryStore(clock=clock)
+        disk = Disk(fsync=settings.fsync)
+        return await open_durable(settings.data_dir, clock, disk=disk, restored=restored)
     core = Mvcc()
-    core.load(after, (), ())
+    core.load(initial_revision(clock.now(), restored=restored), (), ())
     return MemoryStore(clock=clock, core=core)
 
 
-async def open_durable(
-    data_dir: Path, clock: Clock, *, disk: Disk, after: Revision | None = None
-) -> DurableStore:
-    """The store below a --data-dir; one that is new counts on from the revision, if one is given."""
+async def open_durable(data_dir: Path, clock: Clock, *, disk: Disk, restored: Revision = 0) -> DurableStore:
+    """The store below a --data-dir. A new one begins at a revision that nobody can know, `restored` included."""
     folder = data_dir / STORE_FOLDER
-    if after is not None and is_new(folder):
+    _refuse_unsafe(data_dir)
+    if is_new(folder):
+        after = initial_revision(clock.now(), restored=restored)
         await asyncio.to_thread(begin_after, folder, after, disk)
     return await DurableStore.open(folder, clock=clock, disk=disk)
+
+
+def _refuse_unsafe(data_dir: Path) -> None:
+    if data_dir.is_dir():
+        check_private(data_dir)
 
 
 async def connect(settings: Store, clock: Clock) -> KV:
     """The etcd that the flags lead to."""
     # A sixth of the whole start is the import of etcd's client, so only those pay for it who have an etcd.
-    from etcd.remote.gateway import TLS  # noqa: PLC0415 - see above
-    from etcd.remote.store import RemoteStore  # noqa: PLC0415 - see above
+    from mockube.etcd.remote.gateway import TLS  # noqa: PLC0415 - see above
+    from mockube.etcd.remote.store import RemoteStore  # noqa: PLC0415 - see above
 
     tls = None
     if settings.etcd_cafile is not None:

@@ -20,22 +20,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import orjson
 import uvloop
 
-from apimachinery.clock import RealClock
-from apiserver.app import ApiServer, catalog
-from apiserver.authn.wiring import Trust
-from apiserver.rest import managed, metadata
-from apiserver.rest.attributes import Attributes, Operation
-from apiserver.rest.body import decode_as, read_object
-from apiserver.rest.call import Body, Call, User
-from apiserver.rest.create import create
-from apiserver.rest.options import write_options
-from apiserver.rest.patch import patch
-from apiserver.storage.stored import Stored, Tree, canonical
-from apiserver.wire.parse import parse
 from benchmarks import api_load
 from benchmarks.decode import COMPACT, POD
-from etcd.embedded.memory import MemoryStore
-from etcd.kv import Put, Txn
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.app import ApiServer, catalog
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.body import decode_as, read_object
+from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.options import write_options
+from mockube.apiserver.registry.patch import patch
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.user import User
+from mockube.apiserver.wire.parse import parse
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Put, Txn
 
 ROUNDS, TIMES = 7, 300
 CLIENTS = 16

@@ -139,7 +139,7 @@ async def api_server(folder: Path) -> AsyncIterator[str]:
     port, tokens = _free_port(), folder / "tokens.csv"
     tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
     flags = (f"--secure-port={port}", f"--cert-dir={folder}", f"--token-auth-file={tokens}")
-    async with _process("-m", "apiserver", *flags, url=f"https://{HOST}:{port}") as url:
+    async with _process("-m", "mockube.apiserver", *flags, url=f"https://{HOST}:{port}") as url:
         yield url
 
 

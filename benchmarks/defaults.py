@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import orjson
 from decode import POD
 
-from apimachinery.clock import SteppedClock
-from apimachinery.schema import builtin
-from apimachinery.schema.decode import Decoder
-from apiserver.defaults.defaulter import Defaulter
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.decode import Decoder
+from mockube.apiserver.kinds.defaulter import Defaulter
 
 DEPLOYMENT = {"spec": {"template": {"metadata": {"labels": {"app": "bench"}}, "spec": POD["spec"]}}}
 

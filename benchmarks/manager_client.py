@@ -19,17 +19,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import orjson
 import uvloop
 
-from apimachinery.chance import SystemChance
-from apimachinery.clock import RealClock
-from apiserver.pki.issue import Issuer, Pair, Subject, make_authority
 from benchmarks.decode import POD
-from controller_manager import indexes
-from controller_manager.kinds import PODS
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.connect import Connection, connected
-from controller_manager.runtime.informer import Informer
-from controller_manager.runtime.kubeconfig import Access
-from controller_manager.runtime.reflector import taken_apart
+from mockube.apimachinery.chance import SystemChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
+from mockube.controller_manager.cache.informer import Informer
+from mockube.controller_manager.cache.reflector import taken_apart
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.connect import Connection, connected
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.workloads import indexes
 
 TIMES, ROUNDS = 2000, 5
 SINCE = "2030-01-01T00:00:00Z"

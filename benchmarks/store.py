@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import uvloop
 
-from apimachinery.clock import RealClock
 from benchmarks import raw_etcd
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.memory import MemoryStore
-from etcd.kv import KV, Compare, Put, Range, Target, Txn, Watch, WatchRequest, prefix_end
-from etcd.remote.store import RemoteStore
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import KV, Compare, Put, Range, Target, Txn, Watch, WatchRequest, prefix_end
+from mockube.etcd.remote.store import RemoteStore
 from tests.support.etcd_server import EtcdServer
 
 VALUE = os.urandom(512).hex().encode()

@@ -1,4 +1,4 @@
-"""`python -m controller_manager`: the controller manager as a process. `--help` says what can be set."""
+"""`python -m mockube.controller_manager`: the controller manager as a process. `--help` says what can be set."""
 
 import gc
 import logging
@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import uvloop
 
-from apimachinery import klog
-from controller_manager import catalog
-from controller_manager.config.command_line import parse
-from controller_manager.config.selection import missing
-from controller_manager.runtime.kubeconfig import KubeconfigError
-from controller_manager.serve import serve
+from mockube.apimachinery import klog
+from mockube.controller_manager import catalog
+from mockube.controller_manager.client.kubeconfig import KubeconfigError
+from mockube.controller_manager.command_line import parse
+from mockube.controller_manager.config.selection import missing
+from mockube.controller_manager.serve import serve
+from mockube.controller_manager.tasks import ManagerFailed
 
 LOG = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     gc.freeze()
     try:
         uvloop.run(serve(config))
-    except (OSError, KubeconfigError) as error:
+    except (OSError, KubeconfigError, ManagerFailed) as error:
         LOG.critical("%s", error)
         return 1
     return 0

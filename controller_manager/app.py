@@ -4,35 +4,43 @@ import logging
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from prometheus_client import ProcessCollector
 
-from apimachinery import chance
-from apimachinery.chance import Chance
-from apimachinery.clock import Clock
-from apimachinery.status import ApiError
-from controller_manager import catalog
-from controller_manager.config.access import access_of, rate_of
-from controller_manager.config.command_line import Config
-from controller_manager.config.selection import is_wanted
-from controller_manager.config.shown import configz
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.client_metrics import ClientMetrics
-from controller_manager.runtime.connect import AGENT, Connection, connected
-from controller_manager.runtime.controller import Controller
-from controller_manager.runtime.engine import Engine
-from controller_manager.runtime.events.recorder import Recorders
-from controller_manager.runtime.informer_metrics import InformerMetrics
-from controller_manager.runtime.informers import Settings as InformerSettings
-from controller_manager.runtime.kubeconfig import Access
-from controller_manager.runtime.leader import Candidate, Elector, LeaseLost, Timings
-from controller_manager.runtime.leading import lead, work_alone
-from controller_manager.runtime.metrics import LeaderMetrics, Metrics
-from controller_manager.runtime.resource import Key
-from controller_manager.runtime.serving import Check, Told
-from controller_manager.runtime.transport import AiohttpTransport
-from controller_manager.runtime.wire import NoAnswer, Transport
-from controller_manager.work import Outfit, Work
+from mockube.apimachinery import chance
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.controller_manager import catalog
+from mockube.controller_manager.cache.informers import Settings as InformerSettings
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.connect import AGENT, Connection, connected
+from mockube.controller_manager.client.kinds import NAMESPACES
+from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.client.wire import NoAnswer, Transport
+from mockube.controller_manager.config.selection import is_wanted
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.config.shown import configz
+from mockube.controller_manager.control.cluster_identity import ClusterIdentity
+from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.control.events.recorder import Recorders
+from mockube.controller_manager.control.runnable import Runnable
+from mockube.controller_manager.http_endpoints import Check, Told
+from mockube.controller_manager.leaderelection.elector import (
+    Candidate,
+    Elector,
+    LeaseLost,
+    Timings,
+    lead,
+    work_alone,
+)
+from mockube.controller_manager.manager_run import Dependencies, Work
+from mockube.controller_manager.metrics.informers import InformerMetrics
+from mockube.controller_manager.metrics.queues import LeaderMetrics, Metrics
+from mockube.controller_manager.metrics.requests import ClientMetrics
 
 LOG = logging.getLogger(__name__)
 
@@ -71,8 +79,7 @@ class Manager:
             if self._config.leading.leader_elect:
                 await self._lead(client, self._elector(client))
             else:
-                patience = self._config.controllers.controller_shutdown_timeout
-                await work_alone(lambda: self._work(client, None), clock=self._clock, patience=patience)
+                await self._work_alone(client)
 
     async def _wait_for_server(self, client: Client) -> None:
         told = False
@@ -124,32 +131,44 @@ class Manager:
             except LeaseLost as error:
                 LOG.warning("%s: all work is cut off, and begins anew with the lease", error)
 
+    async def _work_alone(self, client: Client) -> None:
+        patience = self._config.controllers.controller_shutdown_timeout
+        while True:
+            await work_alone(lambda: self._work(client, None), clock=self._clock, patience=patience)
+
     async def _work(self, client: Client, elector: Elector | None) -> None:
-        """With connections of its own, that nothing is written by once the lease is not held."""
+        """With connections of its own, that nothing is written by once the lease is not held.
+
+        Returns when the server holds another cluster than at the beginning.
+        """
         async with connected(self._connection(elector.may_write if elector else None)) as worker:
             config = self._config
-            work = Work(self._outfit(worker), controllers=_controllers(config), engines=_engines(config))
-            self._checks |= dict.fromkeys(work.running, _fine)
+            work = Work(self._outfit(worker), controllers=_controllers(config), runnables=_runnables(config))
+            identity = ClusterIdentity(work.informers.of(NAMESPACES))
+            parts = [*work.running, *work.supports]
+            self._checks |= {name: partial(work.problem, name) for name in parts}
             LOG.info("Controllers: %s", ", ".join(sorted(work.running)) or "none")
             if elector is not None and elector.lease is not None:
                 recorder = Recorders(writer=work.events, client=client).of(AGENT)
                 recorder.say(elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader")
             self._metrics.registry.register(work.events)
             try:
-                await work.run()
+                patience = config.controllers.controller_shutdown_timeout
+                await identity.run_until_changed(work.run(), clock=self._clock, patience=patience)
             finally:
                 self._metrics.registry.unregister(work.events)
-                for name in work.running:
-                    del self._checks[name]
+                for name in parts:
+                    if name not in work.failures:  # such a check goes on failing until the process has ended
+                        del self._checks[name]
 
-    def _outfit(self, client: Client) -> Outfit:
+    def _outfit(self, client: Client) -> Dependencies:
         settings = InformerSettings(
             clock=self._clock,
             chance=self._chance,
             metrics=self._informer_metrics,
             min_resync_period=self._config.controllers.min_resync_period,
         )
-        return Outfit(
+        return Dependencies(
             client=client,
             clock=self._clock,
             chance=self._chance,
@@ -171,8 +190,8 @@ def _controllers(config: Config) -> list[Controller]:
     ]
 
 
-def _engines(config: Config) -> list[Engine]:
-    return [engine for engine in catalog.ENGINES if _is_wanted(engine.name, config)]
+def _runnables(config: Config) -> list[Runnable]:
+    return [engine for engine in catalog.RUNNABLES if _is_wanted(engine.name, config)]
 
 
 def _is_wanted(name: str, config: Config) -> bool:

@@ -3,35 +3,36 @@
 from collections.abc import Mapping
 from typing import Final
 
-from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from controller_manager.controllers.cloneset.controller import CLONE_SET
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.disruption.controller import DISRUPTION
-from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
-from controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
-from controller_manager.controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
-from controller_manager.controllers.endpointslicemirroring.controller import MIRRORED_ENDPOINT_SLICES
-from controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
-from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
-from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
-from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
-from controller_manager.engines.namespaces.engine import NAMESPACE
-from controller_manager.engines.nodelifecycle.engine import NODE_LIFECYCLE
-from controller_manager.engines.podgc.engine import POD_GARBAGE_COLLECTOR
-from controller_manager.engines.rootca import ROOT_CA
-from controller_manager.engines.tainteviction.engine import TAINT_EVICTION
-from controller_manager.runtime.controller import Controller
-from controller_manager.runtime.engine import Engine
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
-from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
-from controller_manager.simulation.storage.offered_class import OFFERED_CLASS
-from controller_manager.simulation.storage.provisioner import PROVISIONER
+from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.control.runnable import Runnable
+from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
+from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
+from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
+from mockube.controller_manager.controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
+from mockube.controller_manager.controllers.endpointslicemirroring.controller import MIRRORED_ENDPOINT_SLICES
+from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
+from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
+from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from mockube.controller_manager.controllers.storageprotection.controller import (
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+)
+from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
+from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 
 CONTROLLERS: Final[tuple[Controller, ...]] = (
     DEPLOYMENT,
@@ -54,13 +55,13 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     MIRRORED_ENDPOINT_SLICES,
 )
 
-ENGINES: Final[tuple[Engine, ...]] = (
+RUNNABLES: Final[tuple[Runnable, ...]] = (
     GARBAGE_COLLECTOR,
     NAMESPACE,
     NODE_LIFECYCLE,
     POD_GARBAGE_COLLECTOR,
     ROOT_CA,
-    SCHEDULER_ENGINE,
+    KUBE_SCHEDULER,
     SIMULATED_NODES,
     SIMULATED_PODS,
     OFFERED_CLASS,
@@ -71,7 +72,7 @@ OFF_BY_DEFAULT: Final = frozenset({OFFERED_CLASS.name})
 """Run only where `--controllers` names them."""
 
 WITH_SIMULATED_NODES: Final = frozenset(
-    {SCHEDULER_ENGINE.name, SIMULATED_NODES.name, SIMULATED_PODS.name, PROVISIONER.name}
+    {KUBE_SCHEDULER.name, SIMULATED_NODES.name, SIMULATED_PODS.name, PROVISIONER.name}
 )
 """Run by default only with `--simulate-nodes`: elsewhere others do their work."""
 
@@ -88,4 +89,4 @@ WORKERS: Final[Mapping[str, str]] = {
 }
 """Which flag says how many workers a controller has."""
 
-NAMES: Final = frozenset([*(one.name for one in CONTROLLERS), *(one.name for one in ENGINES)])
+NAMES: Final = frozenset([*(one.name for one in CONTROLLERS), *(one.name for one in RUNNABLES)])

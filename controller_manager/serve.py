@@ -6,13 +6,14 @@ import signal
 from contextlib import suppress
 from ipaddress import ip_address
 
-from apimachinery.chance import Chance, SystemChance
-from apimachinery.clock import Clock, RealClock
-from controller_manager.app import Manager
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Serving
-from controller_manager.runtime import certificate
-from controller_manager.runtime.serving import Port, serving
+from mockube.apimachinery.chance import Chance, SystemChance
+from mockube.apimachinery.clock import Clock, RealClock
+from mockube.controller_manager import http_endpoints as certificate
+from mockube.controller_manager.app import Manager
+from mockube.controller_manager.client.kubeconfig import KubeconfigError
+from mockube.controller_manager.config.settings import Config, Serving
+from mockube.controller_manager.http_endpoints import Port, serving
+from mockube.controller_manager.tasks import ManagerFailed, first_cause, never_returns, start
 
 LOG = logging.getLogger(__name__)
 
@@ -27,16 +28,26 @@ async def serve(config: Config) -> None:
     async with serving(manager.told, _ports(config.serving, clock, chance)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
-        working = asyncio.create_task(manager.run(), name="manager")
-        waiting = asyncio.create_task(stopping.wait(), name="signals")
+        working = start("manager", never_returns(manager.run()))
+        waiting = start("signals", stopping.wait())
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if not working.done():
             LOG.info("Stopping: what is in hand is finished, a second signal ends it at once")
             working.cancel()
         with suppress(asyncio.CancelledError):
-            await working
+            await _end_of(working)
     LOG.info("Stopped")
+
+
+async def _end_of(working: asyncio.Task[None]) -> None:
+    try:
+        await working
+    except (OSError, KubeconfigError):
+        raise
+    except Exception as error:
+        cause = first_cause(error)
+        raise ManagerFailed(f"the manager ends: {type(cause).__name__}: {cause}") from error
 
 
 def _ports(settings: Serving, clock: Clock, chance: Chance) -> list[Port]:

@@ -98,5 +98,9 @@ class Corrupt(KVError):
         self.reason = reason
 
 
+class UnsafeDirectory(KVError):
+    """Another user could change what is in the data directory."""
+
+
 class Locked(KVError):
     """Another process has this data directory."""

@@ -9,7 +9,7 @@ behind `KV` promises, and `tests/contract` proves of each:
   batches; it can be resumed from any revision seen. `WatchBatch.revision` R means every event ≤ R was delivered.
 * A call that fails changed nothing, unless its error says `outcome_unknown`.
 
-What a backend cannot do it refuses with `etcd.errors.Unsupported`.
+What a backend cannot do it refuses with `mockube.etcd.errors.Unsupported`.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -221,7 +221,7 @@ class Watch(Protocol):
 
 @runtime_checkable
 class KV(Protocol):
-    """A store. Every method may raise `etcd.errors.KVError`, and nothing else of a backend's own."""
+    """A store. Every method may raise `mockube.etcd.errors.KVError`, and nothing else of a backend's own."""
 
     async def range(self, request: Range) -> RangeResult: ...
 

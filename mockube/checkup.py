@@ -19,8 +19,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from apimachinery.clock import Clock
-from apiserver.discovery.version import MINOR
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.discovery.legacy import MINOR
 from mockube.clusters.found import State, look
 from mockube.clusters.places import home, places
 from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free

@@ -12,14 +12,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
-from controller_manager.runtime.client import Parsed
-from controller_manager.simulation.addresses import MOST_NODES
 from mockube import clients
-from mockube.inside.handle import Fault, Handle, NotStarted
-from mockube.inside.hosting import Hosted
-from mockube.inside.plane import Plane, Wanted, control_plane
-from mockube.plane.sizes import KRUISE, NODES
-from mockube.reach import Condition
+from mockube.cluster_client import Condition
+from mockube.controller_manager.client.client import Parsed
+from mockube.controller_manager.kubelet.addresses import MOST_NODES
+from mockube.embedded.background_loop import Hosted
+from mockube.embedded.control_plane import Plane, Wanted, control_plane
+from mockube.embedded.handle import Fault, Handle, NotStarted
+from mockube.processes.defaults import KRUISE, NODES
 
 __all__ = ["AsyncCluster", "Cluster", "Fault", "NotStarted"]
 

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from apimachinery.clock import SteppedClock
-from etcd.embedded.memory import MemoryStore
-from etcd.errors import Compacted
-from etcd.kv import (
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import (
     HEAD,
     KV,
     NO_LEASE,

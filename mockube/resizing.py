@@ -7,19 +7,19 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
-from apimachinery import conditions, meta
-from apimachinery.clock import Clock
-from apimachinery.status import Expired, Gone, NotFound
-from apimachinery.timestamps import format_time
-from controller_manager.config.settings import Simulation
-from controller_manager.kinds import CONFIG_MAPS, NODES
-from controller_manager.runtime import lines
-from controller_manager.runtime.client import Client, Parsed
-from controller_manager.runtime.deadline import within
-from controller_manager.runtime.reflector import taken_apart
-from controller_manager.runtime.resource import Tree
-from controller_manager.simulation.node_objects import is_simulated
-from controller_manager.simulation.resizing import RESIZING, number_in, wanted
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import Expired, Gone, NotFound
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache import lines
+from mockube.controller_manager.cache.reflector import taken_apart
+from mockube.controller_manager.client.client import Client, Parsed
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
+from mockube.controller_manager.config.settings import Simulation
+from mockube.controller_manager.kubelet.node_objects import is_simulated
+from mockube.controller_manager.kubelet.resizing import RESIZING, number_in, wanted
+from mockube.controller_manager.tasks import within
 from mockube.failure import TimedOut
 
 OWNER: Final = "mockube-nodes"
@@ -101,5 +101,5 @@ def _numbered(nodes: list[Parsed]) -> dict[str, bool]:
     }
 
 
-def _is_ready(node: Tree) -> bool:
+def _is_ready(node: ReadOnlyTree) -> bool:
     return conditions.is_true(node, "Ready")

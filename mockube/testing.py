@@ -92,7 +92,7 @@ def pytest_runtest_makereport(
     report = yield
     cluster = getattr(item, "funcargs", {}).get(FIXTURE)
     if report.failed and cluster is not None:
-        from mockube.inside.account import account  # noqa: PLC0415 - see the top
+        from mockube.embedded.failure_report import account  # noqa: PLC0415 - see the top
 
         report.sections += account(cluster)
     return report

@@ -26,6 +26,8 @@ async def backend(request, tmp_path):
     match request.param:
         case "memory":
             opened = backends.memory()
+        case "later":
+            opened = backends.later()
         case "durable":
             opened = backends.durable(tmp_path / "store")
         case "etcd":

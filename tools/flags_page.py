@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apimachinery.flags import flags_of
-from apiserver.config import settings as server_settings
-from apiserver.config.command_line import ENVIRONMENT as SERVER_PREFIX
-from apiserver.config.upstream import IGNORED as SERVER_IGNORED
-from controller_manager.config import settings as manager_settings
-from controller_manager.config.command_line import ENVIRONMENT as MANAGER_PREFIX
-from controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
+from mockube.apimachinery.flags import flags_of
+from mockube.apiserver.config import settings as server_settings
+from mockube.apiserver.config.command_line import ENVIRONMENT as SERVER_PREFIX
+from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.codes import Code
 from mockube.cli.main import COMMANDS
 from mockube.cli.parsing import Parser
+from mockube.controller_manager.command_line import ENVIRONMENT as MANAGER_PREFIX
+from mockube.controller_manager.config import settings as manager_settings
+from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 
 PAGE = Path(__file__).parents[1] / "docs/flags.md"
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from apimachinery import errors
-from apimachinery.labels.requirement import Operator, Requirement, SelectorError, check_key, require
-from apimachinery.labels.selector import EVERYTHING, Selector
-from apimachinery.paths import ROOT
+from mockube.apimachinery import errors
+from mockube.apimachinery.labels.requirement import Operator, Requirement, SelectorError, check_key, require
+from mockube.apimachinery.labels.selector import EVERYTHING, Selector
+from mockube.apimachinery.paths import ROOT
 
 _IDENTIFIER: Final = "identifier"
 _END: Final = "end of string"

@@ -7,9 +7,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from apimachinery import errors, gotext, names
-from apimachinery.errors import FieldError
-from apimachinery.paths import ROOT, Path
+from mockube.apimachinery import errors, gotext, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
 
 Predicate: TypeAlias = Callable[[Mapping[str, str]], bool]
 
@@ -48,6 +48,9 @@ class SelectorError(ValueError):
     """Something is not a label selector; the message is upstream's."""
 
 
+_EXACT_MATCHES: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
+
+
 class Requirement(Struct, frozen=True):
     """Made by `require`, which checks it."""
 
@@ -62,6 +65,11 @@ class Requirement(Struct, frozen=True):
             return self.key
         values = ",".join(sorted(self.values))
         return f"{self.key}{_SIGNS[self.operator]}" + (f"({values})" if self.operator in _SETS else values)
+
+    @property
+    def exact_value(self) -> str | None:
+        """The one value that the label may have, if there is only one."""
+        return self.values[0] if self.operator in _EXACT_MATCHES and len(self.values) == 1 else None
 
     def compile(self) -> Predicate:
         return _COMPILERS[self.operator](self.key, self.values)

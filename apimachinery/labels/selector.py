@@ -1,11 +1,12 @@
 """Label selectors: requirements that must all hold, compiled once into one function."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final
 
-from apimachinery import gotext
-from apimachinery.labels.requirement import Operator, Predicate, Requirement, SelectorError, require
+from mockube.apimachinery import gotext
+from mockube.apimachinery.labels.requirement import Operator, Predicate, Requirement, SelectorError, require
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +36,11 @@ class Selector:
         """The one value that the selector allows for a key, if it allows one only: what an index is asked for."""
         for requirement in self.requirements:
             if requirement.key == key:
-                exact = requirement.operator in _EXACT_MATCHES and len(requirement.values) == 1
-                return requirement.values[0] if exact else None
+                return requirement.exact_value
         return None
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
-
-
-_EXACT_MATCHES: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 def _always(_: Mapping[str, str]) -> bool:
@@ -54,7 +51,13 @@ def _never(_: Mapping[str, str]) -> bool:
     return False
 
 
+_MANY: Final = 16
+"""Requirements from which on they are looked up by the labels that an object has, instead of tested one by one."""
+
+
 def _compile(requirements: Sequence[Requirement]) -> Predicate:
+    if len(requirements) > _MANY:
+        return _compile_many(requirements)
     tests = tuple(requirement.compile() for requirement in requirements)
     if not tests:
         return _always
@@ -68,6 +71,39 @@ def _compile(requirements: Sequence[Requirement]) -> Predicate:
         return True
 
     return all_hold
+
+
+def _compile_many(requirements: Sequence[Requirement]) -> Predicate:
+    """A test whose time grows with the labels of an object, and not with the requirements."""
+    by_key = {
+        key: tuple(requirement.compile() for requirement in _merged(key, list(group)))
+        for key, group in groupby(requirements, key=lambda requirement: requirement.key)
+    }
+    needed = [key for key, tests in by_key.items() if not all(test({}) for test in tests)]
+
+    def all_hold(labels: Mapping[str, str]) -> bool:
+        if len(needed) > len(labels) or not all(key in labels for key in needed):
+            return False
+        return all(test(labels) for key in labels for test in by_key.get(key, ()))
+
+    return all_hold
+
+
+def _merged(key: str, requirements: Sequence[Requirement]) -> Iterator[Requirement]:
+    """Requirements of one label as a few that say the same."""
+    values = {
+        operator: [one.values for one in requirements if one.operator is operator] for operator in Operator
+    }
+    if allowed := [*values[Operator.IN], *values[Operator.EQUALS], *values[Operator.DOUBLE_EQUALS]]:
+        yield Requirement(key, Operator.IN, tuple(set(allowed[0]).intersection(*allowed[1:])))
+    if excluded := [*values[Operator.NOT_IN], *values[Operator.NOT_EQUALS]]:
+        yield Requirement(key, Operator.NOT_IN, tuple(set().union(*excluded)))
+    for operator, strictest in ((Operator.GREATER_THAN, max), (Operator.LESS_THAN, min)):
+        if bounds := values[operator]:
+            yield Requirement(key, operator, strictest(bounds, key=lambda bound: int(bound[0])))
+    for operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+        if values[operator]:
+            yield Requirement(key, operator)
 
 
 EVERYTHING: Final = Selector()

@@ -4,12 +4,10 @@ In v1beta1 everything that tells how pods are updated is below `rollingUpdate`, 
 said, and what a label said before is a field. Of that field nothing comes back.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from apimachinery import meta
-
-Tree: TypeAlias = Mapping[str, Any]
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
 
 ALPHA, BETA = "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"
 LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
@@ -17,7 +15,7 @@ LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude
 _RECREATE, _ROLLING_UPDATE, _ON_DELETE = "ReCreate", "RollingUpdate", "OnDelete"
 
 
-def to_v1beta1(tree: Tree) -> dict[str, Any]:
+def to_v1beta1(tree: ReadOnlyTree) -> dict[str, Any]:
     made = {**tree, "apiVersion": BETA}
     if "spec" in tree:
         excludes = meta.labels(tree).get(LABEL_EXCLUDE_PREPARING_DELETE) == "true"
@@ -25,14 +23,14 @@ def to_v1beta1(tree: Tree) -> dict[str, Any]:
     return made
 
 
-def to_v1alpha1(tree: Tree) -> dict[str, Any]:
+def to_v1alpha1(tree: ReadOnlyTree) -> dict[str, Any]:
     made = {**tree, "apiVersion": ALPHA}
     if "spec" in tree:
         made["spec"] = spec_to_v1alpha1(tree["spec"])
     return made
 
 
-def spec_to_v1beta1(spec: Tree, *, excludes: bool = False) -> dict[str, Any]:
+def spec_to_v1beta1(spec: ReadOnlyTree, *, excludes: bool = False) -> dict[str, Any]:
     """`excludes`: pods that are about to be deleted do not count when pods are created or deleted."""
     scale, update = dict(spec.get("scaleStrategy") or {}), dict(spec.get("updateStrategy") or {})
     scale["enablePVCReuse"] = not scale.pop("disablePVCReuse", False)
@@ -47,7 +45,7 @@ def spec_to_v1beta1(spec: Tree, *, excludes: bool = False) -> dict[str, Any]:
     return {**spec, "scaleStrategy": scale, "updateStrategy": strategy}
 
 
-def spec_to_v1alpha1(spec: Tree) -> dict[str, Any]:
+def spec_to_v1alpha1(spec: ReadOnlyTree) -> dict[str, Any]:
     scale, strategy = dict(spec.get("scaleStrategy") or {}), spec.get("updateStrategy") or {}
     scale.pop("excludePreparingDelete", None)
     if not scale.pop("enablePVCReuse", False):

@@ -1,7 +1,7 @@
 """A number of pods as a UnitedDeployment asks for it for one subset: itself, or a percentage of all."""
 
-from apimachinery import gotext
-from apimachinery.intstr import IntOrString
+from mockube.apimachinery import gotext
+from mockube.apimachinery.intstr import IntOrString
 
 
 class SubsetReplicasError(ValueError):

@@ -3,25 +3,27 @@
 In v1beta1 a subset's replicas and partition stand in its own status alone; in v1alpha1 also in two maps beside it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from apimachinery.packs import clonesets
-from apimachinery.packs.clonesets import ALPHA, BETA
+from mockube.apimachinery.packs import clonesets
+from mockube.apimachinery.packs.clonesets import ALPHA, BETA
+from mockube.apimachinery.tree import ReadOnlyTree
 
-Tree: TypeAlias = Mapping[str, Any]
-Convert: TypeAlias = Callable[[Tree], dict[str, Any]]
+Convert: TypeAlias = Callable[[ReadOnlyTree], dict[str, Any]]
 
 
-def to_v1beta1(tree: Tree) -> dict[str, Any]:
+def to_v1beta1(tree: ReadOnlyTree) -> dict[str, Any]:
     return _converted(tree, BETA, clonesets.spec_to_v1beta1, _status_to_v1beta1)
 
 
-def to_v1alpha1(tree: Tree) -> dict[str, Any]:
+def to_v1alpha1(tree: ReadOnlyTree) -> dict[str, Any]:
     return _converted(tree, ALPHA, clonesets.spec_to_v1alpha1, _status_to_v1alpha1)
 
 
-def _converted(tree: Tree, api_version: str, of_clone_set: Convert, of_status: Convert) -> dict[str, Any]:
+def _converted(
+    tree: ReadOnlyTree, api_version: str, of_clone_set: Convert, of_status: Convert
+) -> dict[str, Any]:
     made = {**tree, "apiVersion": api_version}
     template = (tree.get("spec") or {}).get("template") or {}
     if "cloneSetTemplate" in template:
@@ -33,7 +35,7 @@ def _converted(tree: Tree, api_version: str, of_clone_set: Convert, of_status: C
     return made
 
 
-def _status_to_v1beta1(status: Tree) -> dict[str, Any]:
+def _status_to_v1beta1(status: ReadOnlyTree) -> dict[str, Any]:
     made = dict(status)
     replicas, update = made.pop("subsetReplicas", {}), made.pop("updateStatus", {})
     subsets = {subset.get("name", ""): dict(subset) for subset in status.get("subsetStatuses") or ()}
@@ -48,7 +50,7 @@ def _status_to_v1beta1(status: Tree) -> dict[str, Any]:
     return made
 
 
-def _status_to_v1alpha1(status: Tree) -> dict[str, Any]:
+def _status_to_v1alpha1(status: ReadOnlyTree) -> dict[str, Any]:
     made = dict(status)
     revision, subsets = made.pop("updatedRevision", ""), status.get("subsetStatuses") or ()
     replicas, partitions = _by_name(subsets, "replicas"), _by_name(subsets, "partition")
@@ -60,5 +62,5 @@ def _status_to_v1alpha1(status: Tree) -> dict[str, Any]:
     return made
 
 
-def _by_name(subsets: Sequence[Tree], field: str) -> dict[str, int]:
+def _by_name(subsets: Sequence[ReadOnlyTree], field: str) -> dict[str, int]:
     return {subset["name"]: subset.get(field, 0) for subset in subsets if subset.get("name")}

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from apimachinery import gotext
-from apimachinery.patch.errors import Inapplicable
+from mockube.apimachinery import gotext
+from mockube.apimachinery.patch.errors import Inapplicable
 
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """What all `copy` operations of one patch may add to an object together."""

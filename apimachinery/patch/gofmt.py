@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apimachinery import gotext
+from mockube.apimachinery import gotext
 
 _JSON_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _GO_TYPES = {

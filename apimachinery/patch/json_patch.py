@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
-from apimachinery.patch import gofmt
-from apimachinery.patch.draft import Container, Draft, delete, insert, read, write
-from apimachinery.patch.equality import same
-from apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
+from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.patch.draft import MAX_COPIED_BYTES, Container, Draft, delete, insert, read, write
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
 
 MAX_OPERATIONS: Final = 10_000
 
@@ -35,6 +35,16 @@ def check(patch: Any) -> list[str]:
             elif name not in _FIELDS:
                 complaints.append(f'json patch unknown field "[{number}].{name}"')
     return complaints
+
+
+def growth(patch: Any) -> int:
+    """How many bytes larger a document may become than by those of the patch itself: copies may be of copies."""
+    copies = (
+        any(isinstance(one, dict) and one.get("op") == "copy" for one in patch)
+        if isinstance(patch, list)
+        else False
+    )
+    return MAX_COPIED_BYTES if copies else 0
 
 
 def _decoded(value: Any, wanted: type, name: str, where: str = "Go value") -> Any:

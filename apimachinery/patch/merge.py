@@ -7,9 +7,9 @@ object, even inside lists, but not from a list or scalar that replaces an object
 from collections.abc import Mapping
 from typing import Any
 
-from apimachinery.patch import gofmt
-from apimachinery.patch.equality import same
-from apimachinery.patch.errors import Undecodable
+from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.errors import Undecodable
 
 
 def apply(document: Mapping[str, Any], patch: Any) -> dict[str, Any]:

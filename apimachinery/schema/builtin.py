@@ -14,8 +14,8 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.json import Decoder, decode
 
-from apimachinery.schema.descriptions import Descriptions
-from apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.descriptions import Descriptions
+from mockube.apimachinery.schema.model import Field, Shape, Type
 
 
 class _Use(Struct, frozen=True):
@@ -121,6 +121,6 @@ def load(release: str = "1.36") -> BuiltinSchemas:
 
     Once in a process: nothing about them changes, and they may be shared by all servers and threads in it.
     """
-    packed = get_data("apimachinery.schema", f"data/{release}.json.gz")
+    packed = get_data("mockube.apimachinery.schema", f"data/{release}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
     return BuiltinSchemas(decode(gzip.decompress(packed), type=_Index), Descriptions(release))

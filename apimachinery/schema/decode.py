@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from apimachinery.schema import document, faults
-from apimachinery.schema.model import Type
-from apimachinery.schema.normal import Normaliser
-from apimachinery.schema.scalars import WrongKind
-from apimachinery.schema.scan import has_duplicates
-from apimachinery.schema.settle import settle
+from mockube.apimachinery.schema import document, faults
+from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.normal import Normaliser
+from mockube.apimachinery.schema.scalars import WrongKind
+from mockube.apimachinery.schema.scan import has_duplicates
+from mockube.apimachinery.schema.settle import settle
 
 
 class DecodeError(ValueError):
@@ -31,6 +31,10 @@ class Decoder:
 
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self._normaliser = normaliser or Normaliser()
+
+    def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> Decoded:
+        """What server-side apply made of an object, which was not read from a text."""
+        return self.decode(of, tree, strict=strict)
 
     def decode(
         self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None

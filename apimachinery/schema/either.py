@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.model import Shape, Type
 
 
 class Either(Struct, frozen=True, kw_only=True):

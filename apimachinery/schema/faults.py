@@ -12,11 +12,12 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from apimachinery import gotext
-from apimachinery.schema import either, scalars
-from apimachinery.schema.document import Literal, Members
-from apimachinery.schema.model import Field, Shape, Type
-from apimachinery.schema.scalars import WrongKind
+from mockube.apimachinery import gotext
+from mockube.apimachinery.paths import shown_step
+from mockube.apimachinery.schema import either, scalars
+from mockube.apimachinery.schema.document import Literal, Members
+from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.scalars import WrongKind
 
 MAX_STRICT_ERRORS: Final = 100
 
@@ -79,7 +80,9 @@ class _Place(Struct, frozen=True):
         return _Place(self.struct, self.fields, f"{self.path}[{index}]")
 
     def named(self, name: str) -> str:
-        return f"{self.path}.{name}" if self.path else name
+        # Below a long key there may be many places, each with a path.
+        shown = shown_step(name)
+        return f"{self.path}.{shown}" if self.path else shown
 
 
 class _TypeError(Struct, frozen=True):

@@ -8,10 +8,10 @@ Why a tree was refused, and which fields went, is for `faults.py` to find out: h
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from apimachinery.schema import either, scalars
-from apimachinery.schema.model import Field, Shape, Type
-from apimachinery.schema.scalars import WrongKind
-from apimachinery.schema.zero import OMITTED, absent, anew, drops_empty, zero
+from mockube.apimachinery.schema import either, scalars
+from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.scalars import WrongKind
+from mockube.apimachinery.schema.zero import OMITTED, absent, anew, drops_empty, zero
 
 Pruned: TypeAlias = list[str]
 """Takes the name of each field that was not known, so that one can see whether there were any."""

@@ -6,13 +6,12 @@ or a ValueError with the message of whoever reads the text in Go; where the valu
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from apimachinery import quantity, timestamps
-from apimachinery.remembered import remembered
-from apimachinery.schema import base64text
-from apimachinery.schema.model import Shape, Type
+from mockube.apimachinery import quantity, timestamps
+from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.schema import base64text
+from mockube.apimachinery.schema.model import Shape, Type
 
 Read: TypeAlias = Callable[[Any], Any]
 
@@ -26,6 +25,9 @@ _INT64: Final = 2**63
 
 _WHOLE_FLOATS: Final = 2.0**53
 """Below, a float without a fraction is an integer and nothing else."""
+
+_LONGEST_TIME: Final = 40
+"""Times that are remembered: longer ones have digits that no clock measures."""
 
 _NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
 """What Go holds where no time was stored, and writes as null."""
@@ -75,7 +77,7 @@ def _int_or_string(value: Any) -> int | str:
 
 @remembered(16384, longest=32)
 def _canonical_quantity(text: str) -> str:
-    return str(quantity.parse(text.strip()))
+    return str(quantity.parse(text.strip(quantity.SPACE)))
 
 
 def _quantity(value: Any) -> str:
@@ -89,13 +91,13 @@ def _bytes(value: Any) -> str:
     return base64text.canonical(_string(value))
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, longest=_LONGEST_TIME)
 def _canonical_time(text: str) -> str | None:
     moment = timestamps.parse_time(text)
     return timestamps.format_time(moment) if moment != _NO_TIME else None
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, longest=_LONGEST_TIME)
 def _canonical_micro_time(text: str) -> str | None:
     moment = timestamps.parse_micro_time(text)
     return timestamps.format_micro_time(moment) if moment != _NO_TIME else None

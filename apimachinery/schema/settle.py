@@ -6,8 +6,8 @@ only what Go can hold nil. A tree has room for one value, so this begins with wh
 
 from typing import Any, Final
 
-from apimachinery.schema.document import Literal, Members
-from apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.document import Literal, Members
+from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _UNMOVED_BY_NULL: Final = frozenset(
     (Shape.STRUCT, Shape.STRING, Shape.INTEGER, Shape.NUMBER, Shape.BOOLEAN, Shape.ANY)

@@ -6,7 +6,7 @@ These are the rules of `omitempty` and of zero values, decided once for each fie
 from enum import Enum
 from typing import Any, Final
 
-from apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, Shape, Type
 
 
 class _Omitted(Enum):

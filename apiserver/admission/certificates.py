@@ -10,12 +10,12 @@ import binascii
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from apimachinery import gotext
-from apimachinery.groups import GroupResource
-from apiserver.admission.plugin import UPDATE, Plugin, forbidden
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import gotext
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
 GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (

@@ -6,25 +6,25 @@ MutatingAdmissionWebhook, ValidatingAdmissionPolicy, ValidatingAdmissionWebhook 
 
 from collections.abc import Iterable, Sequence
 
-from apiserver.admission.certificates import (
+from mockube.apiserver.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
 )
-from apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
-from apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
-from apiserver.admission.limit_ranger import LimitRanger
-from apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
-from apiserver.admission.plugin import Plugin
-from apiserver.admission.pod_topology_labels import PodTopologyLabels
-from apiserver.admission.priority import Priority
-from apiserver.admission.runtime_class import RuntimeClass
-from apiserver.admission.service_account import ServiceAccount
-from apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
-from apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
-from apiserver.rest.attributes import Attributes, Operation, Target
-from apiserver.rest.backend import Backend
+from mockube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
+from mockube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from mockube.apiserver.admission.limit_ranger import LimitRanger
+from mockube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from mockube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
+from mockube.apiserver.admission.plugin import Plugin
+from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from mockube.apiserver.admission.priority import Priority
+from mockube.apiserver.admission.runtime_class import RuntimeClass
+from mockube.apiserver.admission.service_account import ServiceAccount
+from mockube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
+from mockube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
+from mockube.apiserver.registry.backend import Backend
 
 PLUGINS: Sequence[Plugin] = (
     NamespaceLifecycle(),
@@ -67,7 +67,7 @@ class Admission:
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         if attributes.operation is Operation.CREATE:
             # What is created next to others follows from them: from its namespace, its limits, its account.
-            await backend.mirror.fresh()
+            await backend.watch_cache.fresh()
         for plugin in self._mutating[attributes.operation, attributes.target]:
             await plugin.mutate(backend, attributes)
 

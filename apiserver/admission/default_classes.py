@@ -5,12 +5,12 @@ Of several defaults the youngest counts, and of those made in one second the fir
 
 from collections.abc import Sequence
 
-from apimachinery import meta
-from apimachinery.groups import GroupResource
-from apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
-from apiserver.admission.plugin import CLAIMS, Plugin
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
+from mockube.apiserver.admission.plugin import CLAIMS, Plugin
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")

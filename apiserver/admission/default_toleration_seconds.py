@@ -1,10 +1,10 @@
 """DefaultTolerationSeconds: a pod stays a while on a node that is gone, unless it says for how long."""
 
-from apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE
-from apiserver.admission.plugin import PODS, WRITE, Plugin
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE
+from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
 SECONDS = 300
 EFFECT = "NoExecute"

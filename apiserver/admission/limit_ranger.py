@@ -1,21 +1,28 @@
 """LimitRanger: the LimitRanges of a namespace fill in what pods ask for, and bound what pods and claims may."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
-from apimachinery import errors, meta, quantity
-from apimachinery.groups import GroupResource
-from apimachinery.quantity import Quantity
-from apiserver.admission.limits import Amounts, amounts, pod_total
-from apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
-from apiserver.rest.attributes import Attributes, Operation, Target
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import errors, meta, quantity, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.limits import Amounts, amounts, pod_total
+from mockube.apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
+from mockube.apiserver.registry.backend import Backend
 
 LIMIT_RANGES = GroupResource("", "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 RESIZE: Target = "", "pods", "resize"
+_LARGEST_MILLI = (2**63 - 1) // 1000
+"""What still fits into 64 bits when it is counted in thousandths."""
+MAX_PROBLEMS = 10_000
+"""More are not looked for: an answer shows fewer."""
+MAX_FILLED = 3 << 20
+"""Characters of what limit ranges add to a pod: more than a store takes."""
 CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
@@ -33,21 +40,28 @@ class LimitRanger(Plugin):
         assert pod is not None
         if attributes.target != CLAIM:
             for limits in _limit_ranges(backend, attributes.namespace):
-                _fill_in(pod, limits)
+                await backend.worker.run(attributes.call.size, _fill_in, pod, limits)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         written = attributes.object
         assert written is not None
         check = _check_claim if attributes.target == CLAIM else _check_pod
         for limits in _limit_ranges(backend, attributes.namespace):
-            wrong = [problem for limit in limits for problem in check(limit, written["spec"])]
-            if wrong:
-                raise forbidden(attributes, errors.aggregate(wrong))
+            problem = await backend.worker.run(
+                attributes.call.size, _first_problems, check, limits, written["spec"]
+            )
+            if problem:
+                raise forbidden(attributes, problem)
 
 
 def _limit_ranges(backend: Backend, namespace: str) -> Iterator[list[Tree]]:
     for stored in backend.all_seen(LIMIT_RANGES, namespace):
         yield stored.tree()["spec"].get("limits") or []
+
+
+def _first_problems(check: Callable[[Tree, Tree], Iterator[str]], limits: list[Tree], spec: Tree) -> str:
+    problems = (problem for limit in limits for problem in check(limit, spec))
+    return errors.aggregate(islice(problems, MAX_PROBLEMS))
 
 
 def _fill_in(pod: Tree, limits: list[Tree]) -> None:
@@ -62,9 +76,16 @@ def _fill_in(pod: Tree, limits: list[Tree]) -> None:
         for field, source in (("requests", "defaultRequest"), ("limits", "default"))
     }
     spec, filled = dict(pod["spec"]), list[str]()
+    room = MAX_FILLED
     for field, kind in CONTAINERS:
         if spec.get(field):
-            spec[field] = [_filled_in(container, defaults, kind, filled) for container in spec[field]]
+            spec[field] = containers = [*spec[field]]
+            for at, container in enumerate(containers):
+                known = len(filled)
+                containers[at] = _filled_in(container, defaults, kind, filled)
+                room -= sum(map(len, filled[known:]))
+                if room < 0:
+                    raise status.request_entity_too_large(f"limit is {MAX_FILLED} of what limit ranges add")
     pod["spec"] = spec
     if filled:
         said = f"LimitRanger plugin set: {'; '.join(filled)}"
@@ -133,8 +154,12 @@ def _ratio(asked: _Asked) -> str:
         return f"{bound}, but no request is specified or request is 0"
     if not asked.limit:
         return f"{bound}, but no limit is specified or limit is 0"
-    ratio = asked.limit.number / asked.request.number
-    return f"{bound}, but provided ratio is {float(ratio):f}" if ratio > asked.enforced.number else ""
+    amounts = asked.limit, asked.request, asked.enforced
+    scale = quantity.MILLI if all(amount.scaled_value() <= _LARGEST_MILLI for amount in amounts) else 0
+    ratio = asked.limit.scaled_value(scale) / asked.request.scaled_value(scale)
+    is_milli = asked.enforced.scaled_value() <= _LARGEST_MILLI
+    most = asked.enforced.scaled_value(quantity.MILLI) if is_milli else asked.enforced.scaled_value()
+    return f"{bound}, but provided ratio is {ratio:f}" if ratio * (1000 if is_milli else 1) > most else ""
 
 
 Constraint = Callable[[_Asked], str]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from apimachinery import quantity
-from apimachinery.quantity import Quantity
+from mockube.apimachinery import quantity
+from mockube.apimachinery.quantity import Quantity
 
 Amounts: TypeAlias = Mapping[str, Quantity]
 
@@ -18,35 +18,41 @@ def amounts(listed: Mapping[str, Any] | None) -> Amounts:
 
 def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
     """The pod's requests or limits."""
-    total: Amounts = {}
+    total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
-        total = _sum(total, _of(container, field))
+        _add(total, _of(container, field))
     before, sidecars = dict[str, Quantity](), dict[str, Quantity]()
     for container in spec.get("initContainers") or ():
         asked = _of(container, field)
         if container.get("restartPolicy") == "Always":
             # It goes on to run beside everything after it.
-            total, sidecars = _sum(total, asked), dict(_sum(sidecars, asked))
-            asked = sidecars
+            _add(total, asked)
+            _add(sidecars, asked)
+            asked = {name: sidecars[name] for name in asked}
         else:
-            asked = _sum(asked, sidecars)
-        before = dict(_most(before, asked))
+            asked = {
+                name: amount + sidecars[name] if name in sidecars else amount
+                for name, amount in asked.items()
+            }
+        # Of what this one does not ask for there is no more than before.
+        _raise(before, asked)
     of_pod = amounts((spec.get("resources") or {}).get(field))
     shared = {
         name: amount for name, amount in of_pod.items() if name in POD_LEVEL or name.startswith("hugepages-")
     }
-    return {**_most(total, before), **shared}
+    _raise(total, before)
+    return total | shared
 
 
 def _of(container: Mapping[str, Any], field: str) -> Amounts:
     return amounts(container.get("resources", {}).get(field))
 
 
-def _sum(left: Amounts, right: Amounts) -> Amounts:
-    added = {name: left[name] + amount if name in left else amount for name, amount in right.items()}
-    return {**left, **added}
+def _add(amounts: dict[str, Quantity], more: Amounts) -> None:
+    for name, amount in more.items():
+        amounts[name] = amounts[name] + amount if name in amounts else amount
 
 
-def _most(left: Amounts, right: Amounts) -> Amounts:
-    larger = {name: max(left[name], amount) if name in left else amount for name, amount in right.items()}
-    return {**left, **larger}
+def _raise(amounts: dict[str, Quantity], least: Amounts) -> None:
+    for name, amount in least.items():
+        amounts[name] = max(amounts[name], amount) if name in amounts else amount

@@ -1,17 +1,17 @@
 """NamespaceLifecycle: nothing is created where there is no namespace, or in one that is ending."""
 
-from apimachinery import status
-from apimachinery.groups import GroupResource
-from apimachinery.status import Cause
-from apimachinery.wellknown import (
+from mockube.apimachinery import status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import Cause
+from mockube.apimachinery.wellknown import (
     CAUSE_NAMESPACE_TERMINATING,
     NAMESPACE_DEFAULT,
     NAMESPACE_PUBLIC,
     NAMESPACE_SYSTEM,
 )
-from apiserver.admission.plugin import Plugin, forbidden
-from apiserver.rest.attributes import Attributes, Operation
-from apiserver.rest.backend import Backend
+from mockube.apiserver.admission.plugin import Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
 
 IMMORTAL = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
 NAMESPACES = GroupResource("", "namespaces")

@@ -1,12 +1,12 @@
 """PersistentVolumeClaimResize: a claim grows only where its storage class says that volumes can."""
 
-from apimachinery import meta, quantity
-from apimachinery.groups import GroupResource
-from apiserver.admission.default_classes import BETA_STORAGE_CLASS
-from apiserver.admission.plugin import CLAIMS, UPDATE, Plugin, forbidden
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.default_classes import BETA_STORAGE_CLASS
+from mockube.apiserver.admission.plugin import CLAIMS, UPDATE, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from apimachinery import status
-from apimachinery.status import Cause, Forbidden
-from apiserver.rest.attributes import Attributes, Operation, Target
-from apiserver.rest.backend import Backend
+from mockube.apimachinery import status
+from mockube.apimachinery.status import Cause, Forbidden
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
+from mockube.apiserver.registry.backend import Backend
 
 CREATE = frozenset({Operation.CREATE})
 UPDATE = frozenset({Operation.UPDATE})
@@ -31,7 +31,7 @@ class Plugin:
         return operation in self.operations and (not self.about or target in self.about)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        """Change what is written, or refuse it; what others did before this write came is seen in the mirror."""
+        """Change what is written, or refuse it; what others did before this write came is seen in the watch cache."""
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         """Let pass what is written, or raise why not."""

@@ -1,11 +1,11 @@
 """PodTopologyLabels: a pod that has a node carries the labels that say where the node is."""
 
-from apimachinery import meta
-from apimachinery.groups import GroupResource
-from apimachinery.wellknown import LABEL_REGION, LABEL_ZONE
-from apiserver.admission.plugin import POD, Plugin
-from apiserver.rest.attributes import Attributes, Target
-from apiserver.rest.backend import Backend
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.wellknown import LABEL_REGION, LABEL_ZONE
+from mockube.apiserver.admission.plugin import POD, Plugin
+from mockube.apiserver.registry.attributes import Attributes, Target
+from mockube.apiserver.registry.backend import Backend
 
 NODES = GroupResource("", "nodes")
 BINDING: Target = "", "pods", "binding"

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from apimachinery import meta
-from apimachinery.groups import GroupResource
-from apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
-from apiserver.rest.attributes import Attributes, Operation
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
 
 PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 PREEMPT = "PreemptLowerPriority"
@@ -40,7 +40,7 @@ class Priority(Plugin):
         assert given is not None
         if attributes.target == POD or not given.get("globalDefault"):
             return
-        await backend.mirror.fresh()
+        await backend.watch_cache.fresh()
         default = _default_class(backend)
         if default is not None and (
             attributes.operation is Operation.CREATE or meta.name(default) != meta.name(given)

@@ -1,11 +1,12 @@
 """RuntimeClass: what a pod's runtime costs and where it can run is the class's to say."""
 
-from apimachinery import gotext, quantity
-from apimachinery.groups import GroupResource
-from apiserver.admission.plugin import PODS, Plugin, forbidden
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import gotext, quantity
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden
+from mockube.apiserver.kinds.common.checks import canonical
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 
@@ -81,5 +82,6 @@ def _set_scheduling(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
         spec["nodeSelector"] = selector | wanted
     if added := scheduling.get("tolerations"):
         tolerations = spec.get("tolerations", [])
-        spec["tolerations"] = [*tolerations, *(one for one in added if one not in tolerations)]
+        present = {canonical(one) for one in tolerations}
+        spec["tolerations"] = [*tolerations, *(one for one in added if canonical(one) not in present)]
     pod["spec"] = spec

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery import chance, meta
-from apimachinery.chance import Chance
-from apimachinery.groups import GroupResource
-from apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from apiserver.admission.plugin import PODS, Plugin, forbidden
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import chance, meta
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
+from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
 DEFAULT = "default"
@@ -37,11 +37,13 @@ class ServiceAccount(Plugin):
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = _account(backend, attributes, name)
         if _wants_token(spec, account):
-            _mount_token(spec, backend.chance)
+            await backend.worker.run(attributes.call.size, _mount_token, spec, backend.chance)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
         if meta.annotations(account).get(ENFORCE) in ("true", "True", "TRUE", "t", "T", "1"):
-            problem = next(_not_mountable(spec, account), "")
+            problem = await backend.worker.run(
+                attributes.call.size, lambda: next(_not_mountable(spec, account), "")
+            )
             if problem:
                 raise forbidden(attributes, problem)
 

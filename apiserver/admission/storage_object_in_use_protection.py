@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 
-from apimachinery import meta
-from apimachinery.wellknown import FINALIZER_PV_PROTECTION, FINALIZER_PVC_PROTECTION, FINALIZER_VAC_PROTECTION
-from apiserver.admission.plugin import CLAIM, Plugin
-from apiserver.rest.attributes import Attributes, Target
-from apiserver.rest.backend import Backend
+from mockube.apimachinery import meta
+from mockube.apimachinery.wellknown import (
+    FINALIZER_PV_PROTECTION,
+    FINALIZER_PVC_PROTECTION,
+    FINALIZER_VAC_PROTECTION,
+)
+from mockube.apiserver.admission.plugin import CLAIM, Plugin
+from mockube.apiserver.registry.attributes import Attributes, Target
+from mockube.apiserver.registry.backend import Backend
 
 FINALIZERS: Mapping[Target, str] = {
     ("", "persistentvolumes", ""): FINALIZER_PV_PROTECTION,

@@ -1,9 +1,9 @@
 """TaintNodesByCondition: a new node gets no pods before it has said that it is ready."""
 
-from apimachinery.wellknown import TAINT_NOT_READY
-from apiserver.admission.plugin import Plugin
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
+from mockube.apimachinery.wellknown import TAINT_NOT_READY
+from mockube.apiserver.admission.plugin import Plugin
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
 EFFECT = "NoSchedule"
 

@@ -2,18 +2,20 @@
 
 import logging
 
-from apimachinery import conditions
-from apimachinery.clock import Clock
-from apimachinery.status import ApiError
-from apiserver.resources.spec import Resource
-from apiserver.rest.backend import Backend
-from apiserver.rest.call import Call, User
-from apiserver.rest.options import WriteOptions
-from apiserver.rest.selection import EVERYTHING
-from apiserver.rest.update import change
-from apiserver.rest.watch import DELETED, Stream
-from apiserver.storage.stored import Tree
-from etcd.errors import KVError
+from mockube.apimachinery import conditions
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.selection import EVERYTHING
+from mockube.apiserver.registry.update import change
+from mockube.apiserver.registry.watch_stream import DELETED, Stream
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.user import User
+from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 
@@ -30,17 +32,31 @@ class Availability:
         self._services = services
 
     async def run(self) -> None:
-        shelf = self._backend.mirror.shelf(self._backend.layout.shelf(self._api_services))
-        stream = Stream(shelf.prefix, shelf, EVERYTHING)
-        stream.begin(shelf.select(shelf.prefix), self._backend.mirror.revision)
-        shelf.follow(stream)
+        """Judge all anew whenever changes may have been missed, until cancelled."""
+        while True:
+            await self._follow()
+
+    async def _follow(self) -> None:
+        watch_cache = self._backend.watch_cache
+        resource_cache = watch_cache.resource_cache(self._backend.layout.resource_cache(self._api_services))
+        stream = Stream(resource_cache.prefix, resource_cache, EVERYTHING)
+        stream.begin(resource_cache.select(resource_cache.prefix), watch_cache.revision)
+        resource_cache.follow(stream)
+        watch_cache.on_reset.append(stream.miss)
         try:
             while events := await stream.take():
                 for event in events:
                     if event.stored is not None and event.kind != DELETED:
-                        await self._judge(event.stored.tree())
+                        await self._try_to_judge(event.stored)
         finally:
+            watch_cache.on_reset.remove(stream.miss)
             stream.close()
+
+    async def _try_to_judge(self, stored: Stored) -> None:
+        try:
+            await self._judge(stored.tree())
+        except OF_WRONG_TYPES as error:
+            self._backend.watch_cache.report_malformed(stored, error)
 
     async def _judge(self, tree: Tree) -> None:
         available = await self._available(tree)

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
 
-from apimachinery import chance
-from apimachinery.chance import Chance
-from apimachinery.groups import GroupResource
-from apimachinery.timestamps import format_time
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import chance
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.common.addresses import Network
+from mockube.apiserver.registry.backend import Backend
 
-Network: TypeAlias = IPv4Network | IPv6Network
 Address: TypeAlias = IPv4Address | IPv6Address
 
 IP_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
@@ -33,7 +33,7 @@ def contains(network: Network, text: str) -> bool:
 
 
 def free(backend: Backend, network: Network, source: Chance) -> str:
-    """An address that nobody has, as far as the mirror shows; "" if there is none."""
+    """An address that nobody has, as far as the watch cache shows; "" if there is none."""
     taken = len(backend.all_seen(IP_ADDRESSES))
     for band in _bands(network):
         for address in _candidates(network, band, taken + 1, source):

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 
-from apimachinery import errors
-from apimachinery.errors import FieldError
-from apimachinery.paths import ROOT
-from apiserver.resources.strategies.services import needs_cluster_ip
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip
 
 IPV4, IPV6 = "IPv4", "IPv6"
 OTHER = {IPV4: IPV6, IPV6: IPV4}

@@ -2,18 +2,18 @@
 
 from collections.abc import Collection, Sequence
 
-from apimachinery import errors, status
-from apimachinery.errors import FieldError
-from apimachinery.paths import ROOT
-from apimachinery.status import ApiError
-from apiserver.allocation.ports import FULL, NodePorts
-from apiserver.resources.strategies.services import (
+from mockube.apimachinery import errors, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.allocation.ports import FULL, NodePorts
+from mockube.apiserver.kinds.core.service.strategy import (
     LOAD_BALANCER,
     needs_health_check_node_port,
     needs_node_port,
     node_ports,
 )
-from apiserver.storage.stored import Tree
 
 _PORTS = ROOT.child("spec", "ports")
 

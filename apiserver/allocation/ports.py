@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from apimachinery import chance
-from apimachinery.timestamps import format_time
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree, canonical
-from apiserver.wire.protobuf import envelope
-from etcd.kv import Compare, Put, Range, Target
+from mockube.apimachinery import chance
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.wire.protobuf import envelope
+from mockube.etcd.kv import Compare, Put, Range, Target
 
 LEAST_STATIC, MOST_STATIC = 16, 128
 """Ports at the beginning of the range that are given out last, so that people can choose among them."""
@@ -66,6 +67,11 @@ class NodePorts:
 
     def free(self, ports: Iterable[int]) -> None:
         self.freed |= {port for port in ports if port in self.ports}
+
+    def free_all_but(self, held: Iterable[int]) -> None:
+        """Free every port that is none of these."""
+        kept = {*held}
+        self.freed |= {port for port in self.ports if self._is_used(port) and port not in kept}
 
     def _is_used(self, port: int) -> bool:
         return port in self.taken or bool(self.used >> self.ports.index(port) & 1)

@@ -1,20 +1,22 @@
 """What a Service is given when it is written, and gives back when it changes or goes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 
-from apimachinery import chance, conditions, errors, meta, status
-from apimachinery.groups import GroupKind, GroupResource
-from apimachinery.paths import ROOT
-from apiserver.allocation import addresses, ports
-from apiserver.allocation.addresses import IP_ADDRESSES, Network
-from apiserver.allocation.families import is_headless, is_well_formed, settle
-from apiserver.allocation.node_ports import held_node_ports, settle_node_ports
-from apiserver.resources.strategies.services import needs_cluster_ip, needs_node_port
-from apiserver.rest.backend import NO_CLAIMS, Backend, Claims
-from apiserver.storage.stored import Tree, canonical
-from etcd.kv import Compare, Delete, Put, Target
+from mockube.apimachinery import chance, conditions, errors, meta, status
+from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.allocation import addresses, ports
+from mockube.apiserver.allocation.addresses import IP_ADDRESSES
+from mockube.apiserver.allocation.families import is_headless, is_well_formed, settle
+from mockube.apiserver.allocation.node_ports import held_node_ports, settle_node_ports
+from mockube.apiserver.kinds.common.addresses import Network
+from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
+from mockube.apiserver.registry.backend import NO_CLAIMS, OF_WRONG_TYPES, Backend, Claims
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.etcd.kv import Compare, Delete, Put, Target
 
 SERVICES, ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
 SERVICE_CIDRS = GroupResource("networking.k8s.io", "servicecidrs")
@@ -64,6 +66,31 @@ class ServiceAllocator:
         record.free(held)
         return Claims(compare=[record.compare(backend)], then=[*gone, record.put(backend)])
 
+    async def reclaim(self, backend: Backend, namespace: str, name: str) -> Claims:
+        """Give back what a Service had been given that cannot be read.
+
+        Each of its addresses names it. Of node ports it is not known whose they are: those that no other Service has
+        are free then, unless there is another one that cannot be read.
+        """
+        record = await ports.read(backend, self.node_ports, _all_held(backend))
+        await backend.watch_cache.fresh()  # who takes a port from now on changes the record
+        services = backend.rows[SERVICES]
+        own = backend.layout.object(services, namespace, name)
+        owner = {"resource": "services", "namespace": namespace, "name": name}
+        gone = [
+            Delete(key=stored.key)
+            for stored in backend.all_seen(IP_ADDRESSES)
+            if _is_of(stored.tree()["spec"].get("parentRef"), owner)
+        ]
+        gone.append(Delete(key=backend.layout.object(backend.rows[ENDPOINTS], namespace, name)))
+        unreadable = backend.watch_cache.unreadable.below(backend.layout.scope(services, ""))
+        if [key for key in unreadable if key != own]:
+            return Claims(then=gone)
+        record.free_all_but(port for stored in backend.all_seen(SERVICES) for port in _ports_of(stored))
+        if not record.is_changed:
+            return Claims(then=gone)
+        return Claims(compare=[record.compare(backend)], then=[*gone, record.put(backend)])
+
     async def _settle_addresses(self, backend: Backend, new: Tree, before: Tree) -> None:
         """Fill in the families, and an address of each."""
         spec = new["spec"]
@@ -107,11 +134,19 @@ def _all_held(backend: Backend) -> ports.Held:
     """The node ports of every Service there is: what a record must begin with where there is none."""
 
     async def held() -> Iterator[int]:
-        await backend.mirror.fresh()
+        await backend.watch_cache.fresh()
         services = backend.all_seen(SERVICES)
-        return (port for stored in services for port in held_node_ports(stored.tree()["spec"]))
+        return (port for stored in services for port in _ports_of(stored))
 
     return held
+
+
+def _ports_of(stored: Stored) -> frozenset[int]:
+    return held_node_ports(stored.tree()["spec"])
+
+
+def _is_of(reference: Tree | None, owner: Mapping[str, str]) -> bool:
+    return reference is not None and all(reference.get(field) == value for field, value in owner.items())
 
 
 def _more_networks(backend: Backend) -> Iterator[Network]:
@@ -119,7 +154,10 @@ def _more_networks(backend: Backend) -> Iterator[Network]:
     for stored in backend.all_seen(SERVICE_CIDRS):
         tree = stored.tree()
         if conditions.is_true(tree, "Ready") and not meta.is_deleting(tree):
-            yield from map(ip_network, tree["spec"].get("cidrs", ()))
+            try:
+                yield from [ip_network(cidr) for cidr in tree["spec"].get("cidrs") or ()]
+            except OF_WRONG_TYPES as error:
+                backend.watch_cache.report_malformed(stored, error)
 
 
 def _any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
@@ -156,4 +194,4 @@ def _put(backend: Backend, address: str, service: Tree) -> Put:
         uid=chance.uid(backend.chance),
         now=backend.clock.now(),
     )
-    return Put(key=_key(backend, address), value=canonical(record))
+    return backend.put(_key(backend, address), canonical(record))

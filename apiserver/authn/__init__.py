@@ -1,4 +1,4 @@
-"""Who asks.
+"""Authentication: one file for each authenticator, and the chain of them.
 
-A module belongs here if it finds out a request's user, or is the chain that asks one authenticator after another.
+A module belongs here if it authenticates a request by one kind of credentials.
 """

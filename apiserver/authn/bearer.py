@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from apimachinery import status
-from apimachinery.clock import Clock
-from apiserver.authn.presented import Presented
-from apiserver.rest.call import User
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.credentials import Presented
+from mockube.apiserver.user import User
 
 KNOWN_SECONDS = 10.0
 """How long a token that was found good goes unquestioned, as upstream has it."""
@@ -57,7 +57,7 @@ class BearerTokens:
         self._known: dict[tuple[bytes, tuple[str, ...]], tuple[float, Known]] = {}
 
     async def authenticate(self, presented: Presented) -> User | None:
-        token = presented.bearer
+        token = presented.bearer or presented.socket_token
         if not token:
             return None
         try:

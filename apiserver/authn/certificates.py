@@ -2,16 +2,28 @@
 
 from functools import lru_cache
 
-from apiserver.authn.presented import DistinguishedName, Presented
-from apiserver.authn.tokens import AUTHENTICATED
-from apiserver.rest.call import User
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.credentials import DistinguishedName, Presented
+from mockube.apiserver.authn.token_file import AUTHENTICATED
+from mockube.apiserver.user import User
 
 
 class ClientCertificates:
-    """Certificates that do not come from the clients' authority never get this far."""
+    """Certificates that do not come from the clients' authority never get this far.
+
+    A connection may stay open for longer than its certificate is valid, so its end is compared at each request.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
 
     async def authenticate(self, presented: Presented) -> User | None:
-        return user_of(presented.certificate) if presented.certificate else None
+        if not presented.certificate:
+            return None
+        if self._clock.now().timestamp() > presented.certificate_end:
+            raise status.Unauthorized("Unauthorized")
+        return user_of(presented.certificate)
 
 
 @lru_cache(maxsize=1024)

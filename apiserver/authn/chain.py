@@ -1,14 +1,23 @@
-"""Every way to be known, in the order in which they are asked."""
+"""The chain of authenticators, and how it is made of credentials: certificates, token files, service accounts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from apimachinery import status
-from apiserver.authn.presented import Presented
-from apiserver.rest.call import User
+from mockube.apimachinery import status
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens
+from mockube.apiserver.authn.certificates import ClientCertificates
+from mockube.apiserver.authn.credentials import Presented
+from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
+from mockube.apiserver.authn.serviceaccount.keys import Keys, load
+from mockube.apiserver.pki.issue import make_key
+from mockube.apiserver.user import User
 
 ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
-OPEN_TO_ALL = ("/healthz", "/livez", "/readyz", "/version")
+OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
+"""What upstream's role system:public-info-viewer allows: these paths alone, and to get them."""
 
 
 class Authenticator(Protocol):
@@ -23,12 +32,53 @@ class Authentication:
         self._authenticators = authenticators
         self._anonymous = anonymous
 
-    async def authenticate(self, presented: Presented, path: str) -> User:
-        """The user, or Unauthorized. Who shows nothing may still ask for what is open to all."""
+    async def authenticate(self, presented: Presented, verb: str, path: str) -> User:
+        """Return the user, or raise Unauthorized. Without credentials only what is open to all can be read.
+
+        As upstream, an Authorization header that no authenticator reads counts as none.
+        """
+        refusal: status.Unauthorized | None = None
         for authenticator in self._authenticators:
-            user = await authenticator.authenticate(presented)
+            try:
+                user = await authenticator.authenticate(presented)
+            except status.Unauthorized as error:
+                refusal = refusal or error  # another credential of the same request may be good
+                continue
             if user is not None:
                 return user
-        if self._anonymous and not presented.authorization and path.startswith(OPEN_TO_ALL):
+        if refusal is not None:
+            raise refusal
+        if self._anonymous and verb == "get" and path in OPEN_TO_ALL:
             return ANONYMOUS
         raise status.Unauthorized("Unauthorized")
+
+
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """Whom the server knows, and by what. `audiences` are its own; none: its issuers."""
+
+    tokens: Mapping[str, User]
+    keys: Keys = field(default_factory=lambda: load(make_key()))
+    issuers: Sequence[str] = (ISSUER,)
+    audiences: Sequence[str] = ()
+    anonymous: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authenticators:
+    chain: Authentication
+    bearer: BearerTokens
+    accounts: ServiceAccounts
+
+
+def authenticators(trust: Trust, find: Find, *, clock: Clock, chance: Chance) -> Authenticators:
+    audiences = trust.audiences or trust.issuers
+    accounts = ServiceAccounts(
+        trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
+    )
+    bearer = BearerTokens((StaticTokens(trust.tokens), accounts), audiences=audiences, clock=clock)
+    chain = Authentication((ClientCertificates(clock), bearer), anonymous=trust.anonymous)
+    return Authenticators(chain=chain, bearer=bearer, accounts=accounts)

@@ -1,11 +1,61 @@
-"""Every authorizer that is on, in the order of `--authorization-mode`: the first that has an opinion decides."""
+"""The chain of authorizers in the order of `--authorization-mode`: the first that does not abstain decides.
+
+Also the attributes of a request that authorizers see, and the Forbidden error.
+"""
 
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
-from apiserver.authz.attributes import Attributes, forbidden
-from apiserver.rest.call import User
+from msgspec import Struct
+
+from mockube.apimachinery import gotext, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import Forbidden
+from mockube.apiserver.user import User
+
+
+class Attributes(Struct, frozen=True, kw_only=True):
+    """Of a request for a resource, or for a path if there is no resource."""
+
+    user: User
+    verb: str
+    path: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def is_resource(self) -> bool:
+        return bool(self.resource)
+
+
+def forbidden(attributes: Attributes, reason: str) -> Forbidden:
+    message = _message(attributes)
+    subject = GroupResource(attributes.group, attributes.resource)
+    return status.forbidden(subject, attributes.name, f"{message}: {reason}" if reason else message)
+
+
+def _message(attributes: Attributes) -> str:
+    """Escaped, for it holds what the client sent and might be shown by a browser."""
+    user = f"User {gotext.quote(attributes.user.name)} cannot {attributes.verb}"
+    if not attributes.is_resource:
+        said = f"{user} path {gotext.quote(attributes.path)}"
+    else:
+        resource = "/".join(filter(None, (attributes.resource, attributes.subresource)))
+        where = (
+            f"in the namespace {gotext.quote(attributes.namespace)}"
+            if attributes.namespace
+            else "at the cluster scope"
+        )
+        said = (
+            f"{user} resource {gotext.quote(resource)} in API group {gotext.quote(attributes.group)} {where}"
+        )
+    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
 
 Rule: TypeAlias = dict[str, Any]
 """A ResourceRule or NonResourceRule, as a SelfSubjectRulesReview shows it."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from apiserver.bootstrap.wanted import Wanted
-from apiserver.resources.spec import Group
+from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.kinds.kind import Group
 
 API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
 AUTOREGISTERED = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}

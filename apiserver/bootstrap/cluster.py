@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
-from apimachinery import wellknown
-from apiserver.bootstrap.apiservices import api_services
-from apiserver.bootstrap.flowcontrol import flow_control
-from apiserver.bootstrap.wanted import Wanted
-from apiserver.resources.spec import Group
+from mockube.apimachinery import wellknown
+from mockube.apiserver.bootstrap.apiservices import api_services
+from mockube.apiserver.bootstrap.flowcontrol import flow_control
+from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.kinds.kind import Group
 
 CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
 SERVICES, ENDPOINTS = ("", "v1", "services"), ("", "v1", "endpoints")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from apiserver.bootstrap.wanted import Wanted
-from apiserver.crd.packs import packed_trees
+from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.packs.registry import definition_trees
 
 DEFINITIONS = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
@@ -12,5 +12,5 @@ def packed_definitions(packs: Iterable[str]) -> Sequence[Wanted]:
     return [
         Wanted(resource=DEFINITIONS, name=tree["metadata"]["name"], content={"spec": tree["spec"]})
         for pack in packs
-        for tree in packed_trees(pack)
+        for tree in definition_trees(pack)
     ]

@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterable
 
 import orjson
 
-from apimachinery.status import ApiError, Conflict
-from apiserver.bootstrap.wanted import Name, Wanted
-from apiserver.discovery import version
-from apiserver.resources.spec import Resource
-from apiserver.rest.backend import Backend
-from apiserver.rest.call import Body, Call, User
-from apiserver.rest.create import create
-from apiserver.rest.update import update
-from apiserver.storage.stored import Tree
+from mockube.apimachinery.status import ApiError, Conflict
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.bootstrap.required_object import Name, Wanted
+from mockube.apiserver.discovery import legacy as version
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.update import update
+from mockube.apiserver.user import User
 
 SERVER = User(name="system:apiserver", groups=("system:masters", "system:authenticated"))
 USER_AGENT = f"kube-apiserver/{version.DOCUMENT['gitVersion']}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from apiserver.bootstrap.wanted import Wanted
+from mockube.apiserver.bootstrap.required_object import Wanted
 
 _GROUP = ("flowcontrol.apiserver.k8s.io", "v1")
 FLOW_SCHEMAS, PRIORITY_LEVELS = (*_GROUP, "flowschemas"), (*_GROUP, "prioritylevelconfigurations")

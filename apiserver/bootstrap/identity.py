@@ -5,15 +5,15 @@ import hashlib
 import logging
 from collections.abc import Callable
 
-from apimachinery import wellknown
-from apimachinery.clock import Clock
-from apimachinery.status import ApiError
-from apimachinery.timestamps import format_micro_time
-from apiserver.bootstrap.ensure import ensure
-from apiserver.bootstrap.wanted import Name, Wanted
-from apiserver.resources.spec import Resource
-from apiserver.rest.backend import Backend
-from etcd.errors import KVError
+from mockube.apimachinery import wellknown
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import format_micro_time
+from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apiserver.bootstrap.required_object import Name, Wanted
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 

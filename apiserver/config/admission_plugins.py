@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from apimachinery.gotext import quote
-from apiserver.admission.chain import PLUGINS
-from apiserver.admission.plugin import name_of
+from mockube.apimachinery.gotext import quote
+from mockube.apiserver.admission.chain import PLUGINS
+from mockube.apiserver.admission.plugin import name_of
 
 _NAMES: Final = """
     AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology LimitRanger

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from apimachinery.flags import Sections
-from apimachinery.klog import Logging
-from apimachinery.packs.definitions import PACKS
-from apiserver.config import admission_plugins
-from apiserver.config.feature_gates import unhonoured
-from apiserver.config.settings import (
+from mockube.apimachinery.flags import Sections
+from mockube.apimachinery.klog import Logging
+from mockube.apimachinery.packs.definitions import PACKS
+from mockube.apiserver.config import admission_plugins
+from mockube.apiserver.config.feature_gates import unhonoured
+from mockube.apiserver.config.settings import (
     SECTIONS,
     Admission,
     Auditing,
@@ -19,7 +19,7 @@ from apiserver.config.settings import (
     Serving,
     Store,
 )
-from apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED
+from mockube.apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED
 
 ENVIRONMENT = "MOCKUBE_APISERVER"
 BUILT_MODES = frozenset({"AlwaysAllow"})
@@ -54,8 +54,8 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
     sections = Sections(
         SECTIONS,
         ignored=IGNORED,
-        prog="python -m apiserver",
-        usage="python -m apiserver [FLAG ...]",
+        prog="python -m mockube.apiserver",
+        usage="python -m mockube.apiserver [FLAG ...]",
         description="mockube's API server.",
         epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_SECURE_PORT is --secure-port.",
     )

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from apimachinery.flags import boolean
-from apimachinery.gotext import plain, quote
+from mockube.apimachinery.flags import boolean
+from mockube.apimachinery.gotext import plain, quote
 
 HONOURED: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
 """Gates that switch something of this server. All others are as they are by default."""

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from apimachinery.flags import (
+from mockube.apimachinery.flags import (
     Flag,
     address,
     boolean,
+    host_patterns,
     hosts,
     natural,
     network,
@@ -17,9 +18,9 @@ from apimachinery.flags import (
     seconds,
     words,
 )
-from apimachinery.klog import Logging
-from apiserver.config.feature_gates import read_gates
-from apiserver.config.watch_cache import cache_sizes
+from mockube.apimachinery.klog import Logging
+from mockube.apiserver.config.feature_gates import read_gates
+from mockube.apiserver.config.watch_cache import cache_sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,16 @@ class Serving:
         Flag(
             "more names and addresses of the server, for its generated certificate",
             hosts,
+            repeats=True,
+            metavar="HOSTS",
+        ),
+    ] = ()
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        Flag(
+            "more names that requests may be sent to, as HOST or *.DOMAIN, so that no other site reaches the server by a"
+            " name of its own; *: any name (those of the certificate, localhost, and every IP address)",
+            host_patterns,
             repeats=True,
             metavar="HOSTS",
         ),

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from apiserver.resources.spec import Group, GroupVersion, Resource, Subresource
+from mockube.apiserver.kinds.api_resource import GroupVersion, Resource, Subresource
+from mockube.apiserver.kinds.kind import Group
 
 Document: TypeAlias = dict[str, Any]
 

@@ -1,11 +1,32 @@
-"""Discovery a group at a time: /api, /apis, /apis/GROUP, /api/v1 and /apis/GROUP/VERSION."""
+"""Discovery one group at a time: /api, /apis, /apis/GROUP, /api/v1, /apis/GROUP/VERSION; and /version."""
 
 import base64
 import hashlib
+import platform
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version as installed
 from typing import Any, TypeAlias
 
-from apiserver.resources.spec import Group, Resource, Subresource
+from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.kinds.kind import Group
+
+MAJOR, MINOR, PATCH = "1", "36", "3"
+DOCUMENT = {
+    "major": MAJOR,
+    "minor": MINOR,
+    "emulationMajor": MAJOR,
+    "emulationMinor": MINOR,
+    "minCompatibilityMajor": MAJOR,
+    "minCompatibilityMinor": "35",
+    "gitVersion": f"v{MAJOR}.{MINOR}.{PATCH}",
+    "gitCommit": f"mockube-{installed('mockube')}",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": f"python{platform.python_version()}",
+    "compiler": platform.python_implementation().lower(),
+    "platform": f"{platform.system().lower()}/{platform.machine()}",
+}
+
 
 Document: TypeAlias = dict[str, Any]
 

@@ -5,12 +5,17 @@ from typing import TypeAlias
 
 from aiohttp import web
 
+from mockube.apiserver.supervision import TASKS, check_name, is_restarted
+
 Check: TypeAlias = Callable[[], Awaitable[str]]
 """Answers what is wrong, or "" if all is well."""
 Page: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 ENDPOINTS = ("healthz", "livez", "readyz")
-ONLY_FOR_READINESS = frozenset({"shutdown"})
+ONLY_FOR_READINESS = frozenset(
+    {"shutdown", "informer-sync", *(check_name(name) for name in TASKS if is_restarted(name))}
+)
+"""A server of which one of these fails may mend itself: nobody should kill it for that."""
 
 
 async def ping() -> str:

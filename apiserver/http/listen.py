@@ -1,17 +1,24 @@
 """Sockets that requests come in by, and how they are closed without cutting anybody off."""
 
+import asyncio
+import errno
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
-from aiohttp import web
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.http.server import HEAD_SECONDS, Server, silent_losses
 
-from apimachinery.clock import Clock
-from apiserver.http.connections import Server, silent_losses
+LOG = logging.getLogger(__name__)
 
 BACKLOG = 1024
+RECOVERY_SECONDS = 0.1
+"""How long nobody is accepted when the system has no socket left."""
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 FAREWELL_SECONDS = 0.02
 """How long those are waited for, when all time is over, who have not had their answer, or keep their connection."""
 
@@ -48,17 +55,76 @@ async def listening(
 
     `before_drain` ends what would not end by itself.
     """
-    runner = web.ServerRunner(server, access_log=None, shutdown_timeout=FAREWELL_SECONDS)
-    await runner.setup()
-    with silent_losses():
+    async with asyncio.TaskGroup() as group:
+        accepting = [group.create_task(Acceptor(server, door, clock).run()) for door in doors]
+        with silent_losses():
+            try:
+                yield
+            finally:
+                for task in accepting:
+                    task.cancel()
+                await asyncio.wait(accepting)
+                for door in doors:
+                    door.socket.close()
+                before_drain()
+                await server.drain(clock, drain_seconds)
+                server.pre_shutdown()
+                await server.shutdown(FAREWELL_SECONDS)
+                await server.part(clock, FAREWELL_SECONDS)
+
+
+class Acceptor:
+    """Accepts the connections of one door. Until their TLS handshake is done they count among the strangers."""
+
+    def __init__(self, server: Server, door: Door, clock: Clock) -> None:
+        self._server = server
+        self._door = door
+        self._clock = clock
+        self._opening: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        loop, listener = asyncio.get_running_loop(), self._door.socket
+        listener.setblocking(False)  # noqa: FBT003 - the standard library's
         try:
-            for door in doors:
-                await web.SockSite(runner, door.socket, ssl_context=door.tls, backlog=BACKLOG).start()
-            yield
+            while True:
+                try:
+                    accepted, address = await loop.sock_accept(listener)
+                except OSError as error:
+                    await self._recover(error)
+                    continue
+                self._open(accepted, str(address[0]))
         finally:
-            for site in runner.sites:
-                await site.stop()
-            before_drain()
-            await server.drain(clock, drain_seconds)
-            await runner.cleanup()
-            await server.part(clock, FAREWELL_SECONDS)
+            for task in self._opening:
+                task.cancel()
+
+    async def _recover(self, error: OSError) -> None:
+        """Without files or memory for another socket: make room, and do not try again at once."""
+        if error.errno not in _EXHAUSTED:
+            return  # the client has gone away again
+        LOG.warning("no connection can be accepted: %s", error)
+        self._server.strangers.evict()
+        await self._clock.sleep(RECOVERY_SECONDS)
+
+    def _open(self, accepted: socket.socket, address: str) -> None:
+        task = asyncio.create_task(self._handshake(accepted), name="a handshake")
+        self._opening.add(task)
+        self._server.strangers.add(task, address, task.cancel)
+        task.add_done_callback(partial(self._opened, accepted))
+
+    def _opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+        self._opening.discard(task)
+        self._server.strangers.discard(task)
+        if task.cancelled():  # perhaps before it began, and then nobody else has the socket
+            accepted.close()
+
+    async def _handshake(self, accepted: socket.socket) -> None:
+        tls = self._door.tls
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._server,
+                accepted,
+                ssl=tls,
+                ssl_handshake_timeout=HEAD_SECONDS if tls else None,
+            )
+        except (OSError, TimeoutError) as error:
+            LOG.debug("a handshake failed: %s", error)

@@ -1,21 +1,26 @@
 """What is served besides objects: discovery, version, health, and an index of it all."""
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
 
-from apiserver.discovery import aggregated, legacy, version
-from apiserver.http.health import Check, health_pages
-from apiserver.resources.spec import Group
+from mockube.apimachinery.status import Details, MethodNotSupported
+from mockube.apiserver.discovery import aggregated, legacy
+from mockube.apiserver.discovery import legacy as version
+from mockube.apiserver.http.health import Check, health_pages
+from mockube.apiserver.kinds.kind import Group
 
 Page: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Pages: TypeAlias = Mapping[str, Page]
 """By exact path, without a slash at its end."""
 
+NOT_ALLOWED = "the server does not allow this method on the requested resource"
 _HEADERS = {"Cache-Control": "no-cache, private"}
 _DOCUMENTS = "/openapi/v3/"
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
@@ -52,9 +57,9 @@ def api_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: 
     core = [group for group in groups if not group.name]
     named = [group for group in groups if group.name]
     pages: dict[str, Page] = {
-        "/api": _either(legacy.core_versions(address), core),
+        "/api": get_only(_either(legacy.core_versions(address), core)),
         "/apis": _either(legacy.group_list(named), named),
-        "/version": document(version.DOCUMENT),
+        "/version": get_only(document(version.DOCUMENT)),
         **health_pages(checks),
     }
     for group in groups:
@@ -62,7 +67,7 @@ def api_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: 
         if group.name:
             pages[folder] = document(legacy.group(group))
         for name in group.versions:
-            pages[f"{folder}/{name}"] = document(legacy.resource_list(group, name))
+            pages[f"{folder}/{name}"] = get_only(document(legacy.resource_list(group, name)))
     return pages
 
 
@@ -77,12 +82,35 @@ def _listed(path: str) -> str:
 
 
 def metrics_page(registry: CollectorRegistry) -> Page:
-    """What Prometheus reads."""
+    """What Prometheus reads. Samples are collected in one go, and become text in a thread."""
 
     async def page(_request: web.BaseRequest) -> web.Response:
-        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        text = await asyncio.to_thread(generate_latest, _Collected(registry))
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return page
+
+
+class _Collected(CollectorRegistry):
+    """All metrics of a registry at one moment."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__()
+        self._metrics = list(registry.collect())
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(self._metrics)
+
+
+def get_only(page: Page) -> Page:
+    """The page for GET, and 405 for every other method; pages without this take any, as upstream's do."""
+
+    async def served(request: web.BaseRequest) -> web.StreamResponse:
+        if request.method != hdrs.METH_GET:
+            raise MethodNotSupported(NOT_ALLOWED, Details())
+        return await page(request)
+
+    return served
 
 
 def document(tree: Any) -> Page:

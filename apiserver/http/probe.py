@@ -1,34 +1,52 @@
 """Asking another process how it is, over HTTP, as upstream's probes do and in their words."""
 
 import os
+from http import HTTPStatus
 from typing import Final
 
-from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout
+from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, hdrs
+from yarl import URL
 
-from apiserver.rest.component_statuses import Health
+from mockube.apiserver.registry.component_statuses import Health
 
 SECONDS: Final = 20.0
 SHOWN: Final = 10 * 1024
 """Bytes; what else is answered is not read."""
-_FIRST_FAILURE: Final = 400
+_MOST_REDIRECTS: Final = 10
 
 
 async def probe(url: str) -> Health:
-    """Whose certificate it is does not matter: nothing is told, and only this machine is asked."""
+    """Return how the component at a URL is. Its certificate does not matter, since nothing is sent to it.
+
+    As upstream, a redirect is followed only where it leads to the same host: elsewhere nobody is asked.
+    """
     try:
-        async with (
-            ClientSession(timeout=ClientTimeout(total=SECONDS)) as session,
-            session.get(url, ssl=False) as response,
-        ):
-            body = await response.content.read(SHOWN)
-    except (ClientError, TimeoutError) as error:
+        async with ClientSession(timeout=ClientTimeout(total=SECONDS)) as session:
+            return await _get(session, URL(url), _MOST_REDIRECTS)
+    except (ClientError, ValueError, TimeoutError) as error:
         return Health(is_good=False, message=f'Get "{url}": {_reason(error)}')
-    if response.status >= _FIRST_FAILURE:
-        return Health(is_good=False, message=f"HTTP probe failed with statuscode: {response.status}")
+
+
+async def _get(session: ClientSession, url: URL, redirects: int) -> Health:
+    async with session.get(url, ssl=False, allow_redirects=False) as response:
+        code, location = response.status, response.headers.get(hdrs.LOCATION, "")
+        target = url.join(URL(location)) if _is_redirect(code) and location else None
+        if target is None or target.host != url.host or not redirects:
+            return _health(code, await response.content.read(SHOWN))
+    return await _get(session, target, redirects - 1)
+
+
+def _is_redirect(code: int) -> bool:
+    return HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST
+
+
+def _health(code: int, body: bytes) -> Health:
+    if code >= HTTPStatus.BAD_REQUEST:
+        return Health(is_good=False, message=f"HTTP probe failed with statuscode: {code}")
     return Health(is_good=True, message=body.decode("utf-8", "replace"))
 
 
-def _reason(error: ClientError | TimeoutError) -> str:
+def _reason(error: ClientError | ValueError | TimeoutError) -> str:
     if isinstance(error, ClientConnectorError):
         reason = os.strerror(error.os_error.errno or 0).lower()
         return f"dial tcp {error.host}:{error.port}: connect: {reason}"

@@ -3,6 +3,7 @@
 Clients see what is put as a change like any other, all of it at one revision.
 """
 
+import asyncio
 import io
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -12,22 +13,26 @@ from typing import Final
 import orjson
 from aiohttp import hdrs, web
 
-from apimachinery.status import BadRequest, Conflict, MethodNotSupported, RequestEntityTooLarge
-from apimachinery.timestamps import format_time
-from apiserver.http.pages import Page
-from apiserver.rest.backend import Backend
-from apiserver.storage.snapshots import place
-from etcd.archive.read import BadArchive, check
-from etcd.archive.restore import NotEmpty, restore
-from etcd.archive.write import archive
-from etcd.embedded.store import EmbeddedStore
-from etcd.errors import KVError
+from mockube.apimachinery.status import BadRequest, Conflict, MethodNotSupported
+from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.http.body import read
+from mockube.apiserver.http.pages import Page
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.request.deadlines import Deadlines
+from mockube.apiserver.snapshots import check_snapshot, place
+from mockube.etcd.archive.read import BadArchive
+from mockube.etcd.archive.restore import NotEmpty, restore
+from mockube.etcd.archive.write import archive
+from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
 
 PATH: Final = "/mockube/snapshot"
 LARGEST: Final = 1 << 30
 """Bytes of a snapshot that is put: compressed, so that some ten million objects fit."""
+BODY_SECONDS: Final = 300.0
+"""How long a client may take to send one; it counts among the writes in flight meanwhile."""
 _NOT_HERE: Final = (
     "the store is an etcd, which others may be using: stop the API servers and the managers, and restore into it "
     "with `mockube snapshot restore FILE --etcd-servers URL`"
@@ -36,13 +41,14 @@ _NOT_HERE: Final = (
 
 def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
     """`on_restored` make what a snapshot may lack, or say of another server."""
+    deadlines = Deadlines(backend.clock)
 
     async def serve(request: web.BaseRequest) -> web.StreamResponse:
         match request.method:
             case hdrs.METH_GET:
                 return await _hand_out(request, backend)
             case hdrs.METH_PUT:
-                answer = await _take(request, backend)
+                answer = await _take(request, backend, deadlines)
                 for follow in on_restored:
                     await follow()
                 return answer
@@ -79,29 +85,21 @@ async def _write_rest(
     await response.write_eof()
 
 
-async def _take(request: web.BaseRequest, backend: Backend) -> web.StreamResponse:
+async def _take(request: web.BaseRequest, backend: Backend, deadlines: Deadlines) -> web.StreamResponse:
     if not isinstance(backend.kv, EmbeddedStore):
         raise BadRequest(_NOT_HERE)
-    body = io.BytesIO(await _read(request))
+    body = io.BytesIO(await deadlines.within(BODY_SECONDS, read(request, LARGEST)))
     replace = request.query.get("replace") == "true"
     try:
-        found = check(body, request.query.get("name", "what was sent"))
+        name = request.query.get("name", "what was sent")
+        found = await asyncio.to_thread(check_snapshot, body, name)
         revision = await restore(backend.kv, found, place(backend.layout.root), replace=replace)
     except BadArchive as error:
         raise BadRequest(str(error)) from error
     except NotEmpty as error:
         raise Conflict(str(error)) from error
-    await backend.mirror.reached(revision)
+    await backend.watch_cache.reached(revision)
     LOG.warning("%d objects of a snapshot were put in the place of all others", found.count)
     return web.Response(
         body=orjson.dumps({"objects": found.count, "revision": revision}), content_type="application/json"
     )
-
-
-async def _read(request: web.BaseRequest) -> bytes:
-    data = bytearray()
-    async for chunk in request.content.iter_any():
-        data += chunk
-        if len(data) > LARGEST:
-            raise RequestEntityTooLarge(f"limit is {LARGEST}")
-    return bytes(data)

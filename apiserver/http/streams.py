@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from aiohttp import hdrs, web
 
-from apimachinery import status
-from apiserver.wire.negotiate import Format, Wanted
+from mockube.apimachinery import status
+from mockube.apiserver.authn.credentials import token_of_subprotocols
+from mockube.apiserver.http.response import PIECE
+from mockube.apiserver.wire.negotiation import Format, Wanted
 
 LENGTH_BYTES = 4
 """What a frame of protobuf begins with in a long answer: a message says itself how long it is."""
@@ -32,16 +35,30 @@ class Sink(Protocol):
 
 def sink(request: web.BaseRequest, wanted: Wanted, *, on_closed: Callable[[], None]) -> Sink:
     """`on_closed` is called if the client says that it wants no more."""
-    if _asks_for_a_socket(request):
+    if is_websocket(request):
         return _Messages(request, wanted.format, on_closed)
     return _Chunks(request, wanted)
 
 
-def _asks_for_a_socket(request: web.BaseRequest) -> bool:
+def is_websocket(request: web.BaseRequest) -> bool:
     if request.headers.get(hdrs.UPGRADE, "").lower() != "websocket":
         return False
     connection = request.headers.get(hdrs.CONNECTION, "").lower()
     return "upgrade" in {word.strip() for word in connection.split(",")}
+
+
+def subprotocols(request: web.BaseRequest) -> list[str]:
+    """Return the subprotocols that a client offers."""
+    offered = request.headers.getall(hdrs.SEC_WEBSOCKET_PROTOCOL, [])
+    return [protocol for line in offered for part in line.split(",") if (protocol := part.strip())]
+
+
+def _chosen(request: web.BaseRequest) -> Sequence[str]:
+    """Return the subprotocol of a watch: as upstream, the only one that is offered beside a token, whatever it is."""
+    _, others = token_of_subprotocols(subprotocols(request))
+    if len(others) > 1:
+        raise status.BadRequest("a watch takes one subprotocol beside that of a bearer token")
+    return others
 
 
 class _Chunks:
@@ -54,7 +71,12 @@ class _Chunks:
         await self.response.prepare(self._request)
 
     async def write(self, frames: Sequence[bytes]) -> None:
-        await self.response.write(b"".join(frames))
+        whole = frames[0] if len(frames) == 1 else b"".join(frames)
+        if len(whole) <= 2 * PIECE:
+            await self.response.write(whole)
+            return
+        for start in range(0, len(whole), PIECE):  # each is copied several times on its way
+            await self.response.write(memoryview(whole)[start : start + PIECE])
 
     async def end(self) -> None:
         await self.response.write_eof()
@@ -72,7 +94,7 @@ class _Messages:
         self._on_closed = on_closed
         self._listening: asyncio.Task[None] | None = None
         self._socket = web.WebSocketResponse(
-            max_msg_size=MAX_MESSAGE, compress=False, timeout=FAREWELL_SECONDS
+            protocols=_chosen(request), max_msg_size=MAX_MESSAGE, compress=False, timeout=FAREWELL_SECONDS
         )
         self.response: web.StreamResponse = self._socket
 
@@ -84,9 +106,12 @@ class _Messages:
         self._listening = asyncio.create_task(self._listen(), name="the client of a watch")
 
     async def _listen(self) -> None:
-        async for _ in self._socket:
-            pass
-        self._on_closed()
+        try:
+            with suppress(ConnectionError):  # a pong that cannot be sent
+                async for _ in self._socket:
+                    pass
+        finally:  # also where the client has sent what cannot be read
+            self._on_closed()
 
     async def write(self, frames: Sequence[bytes]) -> None:
         for frame in frames:

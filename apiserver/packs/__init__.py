@@ -1,4 +1,5 @@
-"""What the makers of a pack's kinds do in webhooks, done inside this server: defaults, and rules beyond the schemas.
+"""Packs: kinds of other projects that come with mockube. A pack is a folder with what its project's webhooks do.
 
-A module belongs here if it knows kinds of a pack. What is done with every custom resource is in `crd/`.
+A module belongs here if it knows packs, or kinds of one. What is done with every custom resource is in `customresources/`; the
+definitions of packs, which both processes read, are in `apimachinery/packs/`.
 """

@@ -1,26 +1,24 @@
-"""An admission webhook that needs no call: it fills in objects of one resource, and refuses them, as its makers' would."""
+"""An admission webhook inside this server: it sets defaults of one custom resource and validates it, as its project's webhook does."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
 import orjson
 
-from apimachinery.errors import FieldError
-from apimachinery.schema.decode import DecodeError
-from apimachinery.status import ApiError
-from apiserver.admission.plugin import WRITE, Plugin
-from apiserver.crd.custom import Custom
-from apiserver.rest.attributes import Attributes
-from apiserver.rest.backend import Backend
-from apiserver.storage.stored import Tree
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.plugin import WRITE, Plugin
+from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
 
-View: TypeAlias = Mapping[str, Any]
+SetDefaults: TypeAlias = Callable[[Backend, Tree, ReadOnlyTree | None], None]
+"""Takes the new object, which it changes, and the old one. Raises DecodeError if a template cannot be read."""
 
-Fill: TypeAlias = Callable[[Backend, Tree, View | None], None]
-"""Fills in an object, which is nobody else's, knowing what it was before; or `DecodeError`."""
-
-Check: TypeAlias = Callable[[Backend, View, View | None], Iterable[FieldError]]
-"""What is wrong with an object, knowing what it was before."""
+Validate: TypeAlias = Callable[[Backend, ReadOnlyTree, ReadOnlyTree | None], Iterable[FieldError]]
+"""Takes the new object and the old one. Raises DecodeError if a template cannot be read."""
 
 BAD_REQUEST: Final = 400
 UNPROCESSABLE: Final = 422
@@ -29,10 +27,10 @@ UNPROCESSABLE: Final = 422
 class Webhook(Plugin):
     operations = WRITE
 
-    def __init__(self, custom: Custom, *, fill: Fill, check: Check) -> None:
+    def __init__(self, custom: Custom, *, set_defaults: SetDefaults, validate: Validate) -> None:
         self._custom = custom
-        self._fill = fill
-        self._check = check
+        self._set_defaults = set_defaults
+        self._validate = validate
         self._name = custom.row.singular_name
         self.about = frozenset({(custom.row.group, custom.row.name, "")})
 
@@ -40,10 +38,10 @@ class Webhook(Plugin):
         written = attributes.object
         assert written is not None
         if [*self._custom.check(written)]:
-            return  # what is wrong by its schema is said by others, better
+            return  # the validation by schema refuses it with a better message
         made: Tree = {"spec": {}} | orjson.loads(orjson.dumps(written))
         try:
-            self._fill(backend, made, attributes.old)
+            self._set_defaults(backend, made, attributes.old)
         except DecodeError as error:
             raise _denied(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
         written["spec"] = made["spec"]
@@ -51,18 +49,18 @@ class Webhook(Plugin):
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         assert attributes.object is not None
         try:
-            found = [*self._check(backend, attributes.object, attributes.old)]
+            found = [*self._validate(backend, attributes.object, attributes.old)]
         except DecodeError as error:
             raise _denied(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
         if found:
-            raise _denied(f"v{self._name}.kb.io", _together(found), UNPROCESSABLE)
+            raise _denied(f"v{self._name}.kb.io", _joined(found), UNPROCESSABLE)
 
 
 def _denied(name: str, problem: str, code: int) -> ApiError:
     return ApiError(f'admission webhook "{name}" denied the request: {problem}', code=code)
 
 
-def _together(found: Sequence[FieldError]) -> str:
-    """Each message once, as Go puts errors together."""
+def _joined(found: Sequence[FieldError]) -> str:
+    """Join the messages as Go joins errors: each once."""
     messages = list(dict.fromkeys(map(str, found)))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"

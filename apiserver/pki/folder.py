@@ -1,11 +1,14 @@
 """The folder of keys and certificates: made if they are not there, used again if they are good.
 
-The folder is 0700 and every file 0600. Servers that share a folder share an authority: whoever comes first makes it,
+The folder is 0700 and every file 0600. A file that is there is used only if nobody else can have put it there: whoever
+brings the authority makes administrators. Servers that share a folder share an authority: whoever comes first makes it,
 under a lock.
 """
 
 import fcntl
+import logging
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +16,11 @@ from datetime import datetime
 from ipaddress import ip_network
 from pathlib import Path
 
-from apimachinery.chance import Chance
-from apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
-from apiserver.pki.private import write_private
+from mockube.apimachinery.chance import Chance
+from mockube.apiserver.pki.issue import Issuer, Pair, Subject, ends, make_authority, make_key
+from mockube.apiserver.pki.private import write_private
+
+LOG = logging.getLogger(__name__)
 
 ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -58,12 +63,16 @@ def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
     return Subject(name="kube-apiserver", hosts=tuple(dict.fromkeys(hosts)))
 
 
+_KEYS = (AUTHORITY, SERVER, CLIENT, ACCOUNTS)
+
+
 @contextmanager
 def prepared(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Iterator[Folder]:
     """Everything is there and good, and no other server replaces it before it is read."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)
     with _locked(path):
+        _check_files(folder)
         authority = _authority(folder, now, chance)
         issuer = Issuer(authority, now=now, chance=chance)
         for name, subject in ((SERVER, server), (CLIENT, ADMIN)):
@@ -72,6 +81,20 @@ def prepared(path: Path, server: Subject, *, now: datetime, chance: Chance) -> I
         if not folder.key(ACCOUNTS).exists():
             write_private(folder.key(ACCOUNTS), make_key())
         yield folder
+
+
+def _check_files(folder: Folder) -> None:
+    """Raise BadFolder, if somebody else may have written a file that is there."""
+    for path in (*map(folder.certificate, (AUTHORITY, SERVER, CLIENT)), *map(folder.key, _KEYS)):
+        if not path.exists():
+            continue
+        found = path.stat()
+        if found.st_uid not in (os.geteuid(), 0) or found.st_mode & stat.S_IWOTH:
+            raise BadFolder(
+                f"{path} is another user's, or every user may write to it: remove it, or chown and chmod it"
+            )
+        if path.suffix == ".key" and found.st_mode & stat.S_IROTH:
+            LOG.warning("%s can be read by every user of this machine: chmod 600 %s", path, path)
 
 
 def _authority(folder: Folder, now: datetime, chance: Chance) -> Pair:
@@ -101,7 +124,10 @@ def _keep(folder: Folder, name: str, pair: Pair) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    descriptor = os.open(path / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BadFolder(f"{path / '.lock'} cannot be opened: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from apimachinery.chance import Chance
+from mockube.apimachinery.chance import Chance
 
 AUTHORITY_YEARS, LEAF_YEARS = 10, 1
 RENEW_BEFORE = timedelta(days=30)
@@ -95,6 +95,12 @@ def make_key() -> bytes:
 def ends(certificate: bytes) -> datetime:
     """Until when a certificate is good."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+
+
+def names_of(certificate: bytes) -> Sequence[str]:
+    """Return the names and addresses that a server's certificate is for; of a chain the first counts."""
+    found = x509.load_pem_x509_certificate(certificate)
+    return [str(name.value) for name in _hosts(found) if isinstance(name, x509.DNSName | x509.IPAddress)]
 
 
 def _builder(

@@ -2,12 +2,20 @@
 
 import os
 from pathlib import Path
+from tempfile import mkstemp
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """A reader finds the old one or the new one, whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    temporary.replace(path)
+    """Write a file with mode 0600; a reader finds the old one or the new one, whole.
+
+    What is written first has a name that nobody can have taken before, as one could in a folder that others may write to.
+    """
+    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

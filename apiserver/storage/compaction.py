@@ -1,15 +1,44 @@
-"""History is forgotten, so that the store does not grow for ever: all that is older than one to two intervals.
+"""Compact the store's history, and expire objects such as Events by leases.
 
-Of several servers over one store one does it each time, whichever comes first, as kube-apiserver has it: the key
-`compact_rev_key` counts by its version how often it was done, and who raises the count has won. So servers of both
-kinds can share a store.
+Everything older than one to two intervals is compacted. Of several servers over one store one does it each time, as
+kube-apiserver has it: the version of the key `compact_rev_key` counts the compactions, and the server that raises the
+count compacts. So servers of both kinds can share a store. One lease serves many objects, since a lease of its own for
+each would cost the store more than the object does.
 """
 
 import logging
+import math
 
-from apimachinery.clock import Clock
-from etcd.errors import KVError
-from etcd.kv import KV, Compare, Put, Range, RangeResult, Target, Txn
+from mockube.apimachinery.clock import Clock
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import KV, NO_LEASE, Compare, Put, Range, RangeResult, Target, Txn
+
+SHARED_SECONDS = 60
+"""For so long a lease is given to new objects; it lasts as much longer, so that the last of them has all its time."""
+SHARED_OBJECTS = 1_000
+"""Upstream's bound: a lease that ends deletes all of its objects in one revision."""
+
+
+class Expiry:
+    """Leases for objects that last for some seconds."""
+
+    def __init__(self, kv: KV, *, clock: Clock, seconds: float) -> None:
+        self._kv = kv
+        self._clock = clock
+        self._seconds = seconds
+        self._lease = NO_LEASE
+        self._given = 0
+        self._until = 0.0
+
+    async def lease(self) -> int:
+        """The lease for an object that is written now."""
+        if self._lease == NO_LEASE or self._given >= SHARED_OBJECTS or self._clock.monotonic() >= self._until:
+            granted = await self._kv.grant(math.ceil(self._seconds + SHARED_SECONDS))
+            self._lease, self._given = granted.id, 0
+            self._until = self._clock.monotonic() + SHARED_SECONDS
+        self._given += 1
+        return self._lease
+
 
 LOG = logging.getLogger(__name__)
 

@@ -3,8 +3,17 @@
 Segments of a path never reach a key unchecked: a name or namespace that could climb out of its folder is refused.
 """
 
-from apimachinery import status
-from apiserver.resources.spec import Resource
+from typing import Protocol
+
+from mockube.apimachinery import status
+
+
+class Resource(Protocol):
+    """What a key is made of."""
+
+    @property
+    def folder(self) -> bytes:
+        """Where all objects of the resource lie, below the prefix."""
 
 
 class Layout:
@@ -13,13 +22,13 @@ class Layout:
     def __init__(self, prefix: str) -> None:
         self.root = f"/{prefix.strip('/')}/".encode()
 
-    def shelf(self, resource: Resource) -> bytes:
+    def resource_cache(self, resource: Resource) -> bytes:
         return self.root + resource.folder
 
     def scope(self, resource: Resource, namespace: str) -> bytes:
         """The prefix of all objects in a namespace, or of all there are for ""."""
-        shelf = self.shelf(resource)
-        return shelf + _segment(namespace) + b"/" if namespace else shelf
+        resource_cache = self.resource_cache(resource)
+        return resource_cache + _segment(namespace) + b"/" if namespace else resource_cache
 
     def object(self, resource: Resource, namespace: str, name: str) -> bytes:
         return self.scope(resource, namespace) + _segment(name)

@@ -7,12 +7,12 @@ everybody; so are the labels, which are read out of it without making the rest o
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import orjson
 
-Tree: TypeAlias = dict[str, Any]
+from mockube.apimachinery.tree import Tree
 
 _NAME = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _HEAD = re.compile(
@@ -32,7 +32,7 @@ class NotCanonical(ValueError):
 class _Metadata(msgspec.Struct):
     name: str = ""
     namespace: str = ""
-    labels: dict[str, str] = {}
+    labels: dict[str, str] | None = None
 
 
 class _Object(msgspec.Struct):
@@ -65,7 +65,11 @@ class Stored:
     @property
     def text(self) -> bytes:
         """The object's JSON with its resourceVersion."""
-        return self.value[: self.value.index(b'"metadata":')] + self.item[2:]
+        value, item = self.value, self._item
+        if item is not None:
+            return value[: value.index(b'"metadata":')] + item[2:]
+        end = _head(value).end()
+        return b'%b,"resourceVersion":"%d"%b' % (value[:end], self.revision, value[end:])
 
     @property
     def item(self) -> bytes:
@@ -74,16 +78,23 @@ class Stored:
             self._item = _as_item(self.value, self.revision)
         return self._item
 
+    def named_item(self) -> tuple[bytes, memoryview]:
+        """The same with kind and apiVersion, in two parts, of which the large one is that of `item`."""
+        return b"," + self.value[: self.value.index(b'"metadata":')], memoryview(self.item)[2:]
+
     @property
     def labels(self) -> Mapping[str, str]:
         if self._labels is None:
-            self._labels = _read_metadata(self.value).metadata.labels
+            self._labels = _read_metadata(self.value).metadata.labels or {}
         return self._labels
 
     def selectable(self, paths: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:
         """What field selectors see at some paths: always the same paths for one resource."""
         if self._selectable is None:
-            tree = orjson.loads(self.value)
+            try:
+                tree = orjson.loads(self.value)
+            except orjson.JSONDecodeError:  # beyond its metadata, that is, which has been checked
+                tree = None
             self._selectable = {field: _field(tree, path) for field, path in paths.items()}
         return self._selectable
 
@@ -109,10 +120,15 @@ def is_canonical(value: bytes) -> bool:
     return _HEAD.match(value) is not None
 
 
-def _as_item(value: bytes, revision: int) -> bytes:
+def _head(value: bytes) -> re.Match[bytes]:
     head = _HEAD.match(value)
     if head is None:
         raise NotCanonical(value[:200])
+    return head
+
+
+def _as_item(value: bytes, revision: int) -> bytes:
+    head = _head(value)
     begin, at = head.start(1), head.end()
     return b',{%b,"resourceVersion":"%d"%b' % (value[begin:at], revision, value[at:])
 

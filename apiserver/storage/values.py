@@ -4,20 +4,52 @@ This server writes canonical JSON, and so does kube-apiserver where it stores JS
 protobuf is decoded; JSON in another order, put there by hand, is put in order.
 """
 
+import msgspec
 import orjson
 
-from apiserver.storage.stored import Tree, canonical, is_canonical
-from apiserver.wire.protobuf import envelope
-from apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.storage.stored import canonical, is_canonical
+from mockube.apiserver.wire.protobuf import envelope
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
 
 class Unreadable(ValueError):
     """A value that is no object at all."""
 
 
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    """What every path counts on: filters of watches, indexes, selectors, deletion."""
+
+    uid: str
+    name: str = ""
+    namespace: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[dict[str, str | bool | None]] | None = None
+    managed_fields: list[dict[str, msgspec.Raw]] | None = None
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+_check_metadata = msgspec.json.Decoder(_Object).decode
+
+
 def read_value(value: bytes) -> bytes:
-    """The canonical text of a stored value."""
-    return value if is_canonical(value) else canonical(_tree(value))
+    """The canonical text of a stored value, whose metadata has the types that it should have."""
+    text = value if is_canonical(value) else canonical(_tree(value))
+    try:
+        _check_metadata(text)
+        if not text.isascii():
+            text.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Unreadable(f"a stored value is no object: {error}: {value[:100]!r}") from error
+    return text
 
 
 def _tree(value: bytes) -> Tree:

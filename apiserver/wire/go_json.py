@@ -9,7 +9,7 @@ import math
 import re
 from typing import Any
 
-from apimachinery import gotext
+from mockube.apimachinery import gotext
 
 END = "unexpected end of JSON input"
 

@@ -1,17 +1,19 @@
 """Bytes a client sent → a JSON tree."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
 from msgspec import Struct
 
-from apimachinery import status
-from apimachinery.schema.scan import is_too_deep
-from apiserver.wire import go_json, yaml_codec
-from apiserver.wire.negotiate import FORMATS, Format, sent
-from apiserver.wire.protobuf import envelope
-from apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apimachinery import status
+from mockube.apimachinery.schema.scan import is_too_deep
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.wire import go_json
+from mockube.apiserver.wire.negotiation import FORMATS, Format, sent
+from mockube.apiserver.wire.protobuf import envelope
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
 
 class Unreadable(ValueError):
@@ -50,14 +52,12 @@ def _json(data: bytes) -> Parsed:
 
 
 def _yaml(data: bytes) -> Parsed:
-    if data.lstrip()[:1] in (b"{", b"["):  # JSON is YAML, and much quicker to read
-        try:
-            return _json(data)
-        except Unreadable:
-            pass
+    if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and much quicker to read
+        with suppress(orjson.JSONDecodeError):
+            return Parsed(orjson.loads(data), data)
     try:
-        loaded = yaml_codec.load(data)
-    except yaml_codec.YamlError as error:
+        loaded = load(data)
+    except YamlError as error:
         raise Unreadable(str(error)) from error
     return Parsed(loaded.tree, b"", loaded.complaints)
 

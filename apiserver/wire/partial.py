@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
-
-Tree = dict[str, Any]
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
 
 ONLY_IN_V1: Mapping[str, str] = {"DaemonSet": ANNOTATION_TEMPLATE_GENERATION}
 """The annotation that upstream writes into whole objects of a kind alone: a field of the object that v1 has no more."""

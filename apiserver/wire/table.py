@@ -1,6 +1,6 @@
 """Objects as the table that `kubectl get` prints.
 
-What a kind's columns are, and what stands in them, a `Printer` says; they are written in `resources/columns`.
+The columns of a kind and their cells are its `Printer`, in the kind's file in `kinds/`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from apimachinery import status
-from apiserver.wire import partial
-
-Tree: TypeAlias = dict[str, Any]
+from mockube.apimachinery import status
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.wire import partial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
-from apiserver.wire import yaml_codec
-from apiserver.wire.negotiate import Format
-from apiserver.wire.protobuf import envelope
+from mockube.apiserver.wire import yaml_codec
+from mockube.apiserver.wire.negotiation import Format
+from mockube.apiserver.wire.protobuf import envelope
 
 _WRITERS: Mapping[Format, Callable[[Any], bytes]] = {
     Format.JSON: orjson.dumps,

@@ -1,11 +1,11 @@
 """What can be set, a record for each section of the help. Names and defaults are kube-controller-manager's where it has them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from apimachinery.flags import (
+from mockube.apimachinery.flags import (
     Flag,
     address,
     boolean,
@@ -18,7 +18,7 @@ from apimachinery.flags import (
     seconds,
     words,
 )
-from apimachinery.klog import Logging
+from mockube.apimachinery.klog import Logging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,3 +198,15 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "logging": Logging,
 }
 """By the name of each in the configuration, in the order of the help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    server: Server = field(default_factory=Server)
+    controllers: Controllers = field(default_factory=Controllers)
+    leading: Leading = field(default_factory=Leading)
+    serving: Serving = field(default_factory=Serving)
+    simulation: Simulation = field(default_factory=Simulation)
+    logging: Logging = field(default_factory=Logging)
+    ignored: tuple[str, ...] = ()
+    """Flags of kube-controller-manager that were given and have no effect."""

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
-from controller_manager.config.command_line import Config
+from mockube.controller_manager.config.settings import Config
 
 GROUP = "kubecontrollermanager.config.k8s.io"
 

@@ -6,13 +6,14 @@ Pure. Upstream: component-helpers/scheduling/corev1/nodeaffinity.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from apimachinery import meta
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.tree import ReadOnlyTree
 
-Matches = Callable[[Tree], bool]
+Matches = Callable[[ReadOnlyTree], bool]
 
 
-def required_by(spec: Tree) -> Matches | None:
+def required_by(spec: ReadOnlyTree) -> Matches | None:
     """None where any node will do."""
     wanted: Mapping[str, str] = spec.get("nodeSelector") or {}
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
@@ -20,7 +21,7 @@ def required_by(spec: Tree) -> Matches | None:
     if not wanted and required is None:
         return None
 
-    def matches(node: Tree) -> bool:
+    def matches(node: ReadOnlyTree) -> bool:
         labels = meta.labels(node)
         selected = all(labels.get(key) == value for key, value in wanted.items())
         return selected and (required is None or selects(required, node))
@@ -28,14 +29,14 @@ def required_by(spec: Tree) -> Matches | None:
     return matches
 
 
-def selects(selector: Tree, node: Tree) -> bool:
+def selects(selector: ReadOnlyTree, node: ReadOnlyTree) -> bool:
     """One of the terms must hold; a term that says nothing holds for no node."""
     return any(term_holds(term, node) for term in selector.get("nodeSelectorTerms") or ())
 
 
-def term_holds(term: Tree, node: Tree) -> bool:
-    expressions: Sequence[Tree] = term.get("matchExpressions") or ()
-    fields: Sequence[Tree] = term.get("matchFields") or ()
+def term_holds(term: ReadOnlyTree, node: ReadOnlyTree) -> bool:
+    expressions: Sequence[ReadOnlyTree] = term.get("matchExpressions") or ()
+    fields: Sequence[ReadOnlyTree] = term.get("matchFields") or ()
     if not expressions and not fields:
         return False
     labels = meta.labels(node)
@@ -43,7 +44,7 @@ def term_holds(term: Tree, node: Tree) -> bool:
     return all(_holds(one, labels) for one in expressions) and all(_holds(one, named) for one in fields)
 
 
-def _holds(expression: Tree, values: Mapping[str, str]) -> bool:
+def _holds(expression: ReadOnlyTree, values: Mapping[str, str]) -> bool:
     value = values.get(expression["key"])
     return _OPERATORS[expression["operator"]](value, expression.get("values") or ())
 
@@ -57,10 +58,8 @@ def _below(value: str | None, values: Sequence[str]) -> bool:
 
 
 def _compared(value: str | None, values: Sequence[str], sign: int) -> bool:
-    try:
-        return value is not None and (int(value) - int(values[0])) * sign > 0
-    except ValueError:
-        return False
+    has, bound = int_or_none(value or ""), int_or_none(values[0] if values else "")
+    return has is not None and bound is not None and (has - bound) * sign > 0
 
 
 _OPERATORS: Final[Mapping[str, Callable[[str | None, Sequence[str]], bool]]] = {

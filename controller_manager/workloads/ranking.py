@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cmp_to_key
 from typing import Final, NamedTuple
 
-from apimachinery import meta
-from apimachinery.wellknown import ANNOTATION_POD_DELETION_COST
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import RUNNING, PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_POD_DELETION_COST
+from mockube.controller_manager.client.podview import RUNNING, PodView
 
 _UNKNOWN: Final = "Unknown"
 _PHASES: Final[Mapping[str, int]] = {_UNKNOWN: 1, RUNNING: 2}
@@ -24,7 +25,6 @@ _PHASES: Final[Mapping[str, int]] = {_UNKNOWN: 1, RUNNING: 2}
 
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _COST = re.compile(r"-?[0-9]+")
-_INT32: Final = 2**31
 
 
 class _Urgency(NamedTuple):
@@ -100,16 +100,15 @@ def _age(since: datetime, now: datetime) -> int:
     return int(math.log2(nanoseconds)) if nanoseconds > 0 else -1
 
 
-def deletion_cost(pod: Tree) -> int:
+def deletion_cost(pod: ReadOnlyTree) -> int:
     """What its annotation says; one that is no number of 32 bits says nothing."""
     text = meta.annotations(pod).get(ANNOTATION_POD_DELETION_COST, "")
     if not _COST.fullmatch(text) or (text.startswith("0") and text != "0"):
         return 0
-    cost = int(text)
-    return cost if -_INT32 <= cost < _INT32 else 0
+    return int_or_none(text, bits=32) or 0
 
 
-def _restarts(pod: Tree) -> tuple[int, int]:
+def _restarts(pod: ReadOnlyTree) -> tuple[int, int]:
     """The most restarts of a container, and of a sidecar."""
     status = pod.get("status") or {}
     inits = (pod.get("spec") or {}).get("initContainers") or ()
@@ -119,5 +118,5 @@ def _restarts(pod: Tree) -> tuple[int, int]:
     return _most_restarts(regular), _most_restarts(beside)
 
 
-def _most_restarts(statuses: Iterable[Tree]) -> int:
+def _most_restarts(statuses: Iterable[ReadOnlyTree]) -> int:
     return max((status.get("restartCount") or 0 for status in statuses), default=0)

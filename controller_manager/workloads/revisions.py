@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import orjson
 
-from apimachinery import meta
-from apimachinery.patch.equality import same
-from controller_manager import kinds
-from controller_manager.runtime.actions import Action, Create, Delete, Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.claims import victim
-from controller_manager.workloads.hashing import safe_encode
+from mockube.apimachinery import meta
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.control.actions import Action, Create, Delete, Update
+from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.template_hash import safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 
@@ -40,8 +40,8 @@ _GO_ESCAPES: Final = {
 class Wanted:
     """What an owner wants to have recorded, should it not be yet."""
 
-    owner: Tree
-    data: Tree
+    owner: ReadOnlyTree
+    data: ReadOnlyTree
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
@@ -50,16 +50,16 @@ class Wanted:
 class Settled:
     """The revision that holds what is wanted, as it is or as the actions make it."""
 
-    revision: Tree
+    revision: ReadOnlyTree
     collision_count: int
     actions: tuple[Create | Update, ...] = ()
 
 
-def number(revision: Tree) -> int:
+def number(revision: ReadOnlyTree) -> int:
     return int(revision.get("revision") or 0)
 
 
-def in_order(revisions: Iterable[Tree]) -> list[Tree]:
+def in_order(revisions: Iterable[ReadOnlyTree]) -> list[ReadOnlyTree]:
     """Oldest first."""
     return sorted(
         revisions,
@@ -68,7 +68,10 @@ def in_order(revisions: Iterable[Tree]) -> list[Tree]:
 
 
 def settle(
-    wanted: Wanted, history: Sequence[Tree], collision_count: int, named: Callable[[str], Tree | None]
+    wanted: Wanted,
+    history: Sequence[ReadOnlyTree],
+    collision_count: int,
+    named: Callable[[str], ReadOnlyTree | None],
 ) -> Settled:
     """Find what is wanted in the ordered history, make it the newest again, or record it anew.
 
@@ -86,7 +89,7 @@ def settle(
 
 
 def _recorded(
-    wanted: Wanted, newest: int, collision_count: int, named: Callable[[str], Tree | None]
+    wanted: Wanted, newest: int, collision_count: int, named: Callable[[str], ReadOnlyTree | None]
 ) -> Settled:
     while True:
         revision = _new(wanted, newest, collision_count)
@@ -117,7 +120,7 @@ def _new(wanted: Wanted, newest: int, collision_count: int) -> dict[str, Any]:
     }
 
 
-def hash_of(data: Tree, collision_count: int) -> str:
+def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
     """32-bit FNV-1 over Go's JSON of the data and the count, spelled so that no word comes about."""
     text = orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
     for raw, escaped in _GO_ESCAPES.items():
@@ -139,7 +142,7 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def truncated(history: Sequence[Tree], live: Collection[str], limit: int) -> tuple[Action, ...]:
+def truncated(history: Sequence[ReadOnlyTree], live: Collection[str], limit: int) -> tuple[Action, ...]:
     """Forget the oldest revisions that nobody lives by, beyond the limit; a negative limit keeps all."""
     past = [revision for revision in history if meta.name(revision) not in live]
     surplus = past[: max(len(past) - limit, 0)] if limit >= 0 else []

@@ -7,32 +7,33 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from apimachinery import conditions, meta
-from apimachinery.timestamps import parse_time
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.resource import Key, Resource, Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key, Resource
 
 HEADLESS = "None"
 
 
-def selector_of(service: Tree) -> Mapping[str, str] | None:
+def selector_of(service: ReadOnlyTree) -> Mapping[str, str] | None:
     """None where somebody else says which endpoints the service has."""
     spec = service["spec"]
     return None if spec.get("type") == "ExternalName" else spec.get("selector")
 
 
-def selects(service: Tree, labels: Mapping[str, str]) -> bool:
+def selects(service: ReadOnlyTree, labels: Mapping[str, str]) -> bool:
     """An empty selector selects everything."""
     selector = selector_of(service)
     return selector is not None and all(labels.get(key) == value for key, value in selector.items())
 
 
-def has_cluster_ip(service: Tree) -> bool:
+def has_cluster_ip(service: ReadOnlyTree) -> bool:
     return service["spec"].get("clusterIP", "") not in ("", HEADLESS)
 
 
-def publishes_not_ready(service: Tree) -> bool:
+def publishes_not_ready(service: ReadOnlyTree) -> bool:
     return service["spec"].get("publishNotReadyAddresses") is True
 
 
@@ -51,14 +52,14 @@ def is_ipv6(address: str) -> bool:
     return ipaddress.ip_address(address).version == 6
 
 
-def hostname_of(pod: PodView, service: Tree) -> str:
+def hostname_of(pod: PodView, service: ReadOnlyTree) -> str:
     """The name that the pod has under a headless service; empty where it has none."""
     spec = pod.object["spec"]
     is_its = spec.get("subdomain") == meta.name(service) and pod.key.namespace == meta.namespace(service)
     return (spec.get("hostname") or "") if is_its else ""
 
 
-def find_port(pod: PodView, service_port: Tree) -> int | None:
+def find_port(pod: PodView, service_port: ReadOnlyTree) -> int | None:
     """Where a port of the service leads in this pod; a name may lead nowhere."""
     target = service_port.get("targetPort", service_port["port"])
     if isinstance(target, int):
@@ -70,14 +71,14 @@ def find_port(pod: PodView, service_port: Tree) -> int | None:
     return None
 
 
-def _ports(spec: Tree) -> Iterator[Tree]:
+def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Of what runs as long as the pod does."""
     sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
     for container in (*spec.get("containers", ()), *sidecars):
         yield from container.get("ports") or ()
 
 
-def last_change(service: Tree, pods: Iterable[PodView], told: str) -> datetime | None:
+def last_change(service: ReadOnlyTree, pods: Iterable[PodView], told: str) -> datetime | None:
     """The oldest change of the service or its pods that was not told of yet."""
     before = parse_time(told) if told else None
     moments = [meta.creation_timestamp(service), *(_ready_changed(pod) for pod in pods)]
@@ -98,7 +99,7 @@ def of_service(_: Caches, change: Change) -> Iterable[Key]:
     return (Key.of(change.latest),)
 
 
-def of_pod(services: Resource[Tree], caches: Caches, change: Change) -> Iterator[Key]:
+def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> Iterator[Key]:
     """The services that select the pod, or did, if what stands in endpoints changed."""
     if change.old is not None and change.new is not None and _shown(change.old) == _shown(change.new):
         return

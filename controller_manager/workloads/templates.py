@@ -1,20 +1,20 @@
 """Pod templates: when two of them mean the same, and the pod that one makes.
 
-Pure. The hash that tells templates apart in names is `workloads.hashing`'s business; it is never asked whether they
+Pure. The hash that tells templates apart in names is `workloads.template_hash`'s business; it is never asked whether they
 are equal, since hashes collide and change with the types of a newer Kubernetes.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from apimachinery import meta, quantity
-from apimachinery.wellknown import LABEL_POD_TEMPLATE_HASH
-from controller_manager.kinds import PODS
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.gotypes import POD_TEMPLATE, Field, GoType, Shape, go_type
+from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_POD_TEMPLATE_HASH
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.workloads.template_hash import POD_TEMPLATE, Field, GoType, Shape, go_type
 
 
-def pod_of(template: Tree, owner: Tree) -> Tree:
+def pod_of(template: ReadOnlyTree, owner: ReadOnlyTree) -> ReadOnlyTree:
     """The pod that the owner's controller makes of the template; the server gives it its name."""
     template_metadata = meta.metadata(template)
     metadata = {
@@ -33,20 +33,20 @@ def pod_of(template: Tree, owner: Tree) -> Tree:
     }
 
 
-def without_hash(template: Tree) -> Tree:
+def without_hash(template: ReadOnlyTree) -> ReadOnlyTree:
     """The template as a Deployment has it."""
     if LABEL_POD_TEMPLATE_HASH not in meta.labels(template):
         return template
     return meta.with_labels(template, {LABEL_POD_TEMPLATE_HASH: None})
 
 
-def equal_ignoring_hash(one: Tree, other: Tree) -> bool:
+def equal_ignoring_hash(one: ReadOnlyTree, other: ReadOnlyTree) -> bool:
     """Whether they mean the same to Go: what is empty is absent, and quantities are numbers."""
     one, other = without_hash(one), without_hash(other)
     return one == other or meaning(one) == meaning(other)
 
 
-def meaning(template: Tree) -> Any:
+def meaning(template: ReadOnlyTree) -> Any:
     """What is equal for templates that mean the same, and for no others."""
     return _meaning(template, go_type(POD_TEMPLATE))
 

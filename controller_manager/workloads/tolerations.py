@@ -3,24 +3,27 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.tree import ReadOnlyTree
 
 NO_SCHEDULE: Final = "NoSchedule"
 UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": NO_SCHEDULE}
 
 
-def tolerates(spec: Tree, taint: Tree) -> bool:
+def tolerates(spec: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
     return any(_tolerates(one, taint) for one in spec.get("tolerations") or ())
 
 
-def untolerated(spec: Tree, taints: Sequence[Tree], effects: Collection[str]) -> Tree | None:
+def untolerated(
+    spec: ReadOnlyTree, taints: Sequence[ReadOnlyTree], effects: Collection[str]
+) -> ReadOnlyTree | None:
     """The first of these effects that the pod does not tolerate."""
     return next(
         (taint for taint in taints if taint["effect"] in effects and not tolerates(spec, taint)), None
     )
 
 
-def _tolerates(toleration: Tree, taint: Tree) -> bool:
+def _tolerates(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
     """What a toleration leaves out matches everything; without a key only the operator Exists does."""
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
@@ -40,9 +43,8 @@ def _tolerates(toleration: Tree, taint: Tree) -> bool:
             return False
 
 
-def _compared(taint: Tree, toleration: Tree, *, above: bool) -> bool:
-    try:
-        has, wants = int(taint.get("value") or ""), int(toleration.get("value") or "")
-    except ValueError:
+def _compared(taint: ReadOnlyTree, toleration: ReadOnlyTree, *, above: bool) -> bool:
+    has, wants = int_or_none(taint.get("value") or ""), int_or_none(toleration.get("value") or "")
+    if has is None or wants is None:
         return False
     return has > wants if above else has < wants

@@ -1,22 +1,21 @@
 """Which pods are updated first, where a workload says: by priority, and with pods of one kind scattered over the rest."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from apimachinery import labels
-from apimachinery.labels import SelectorError
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import labels
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
 
-_TRAILING_DIGITS: Final = re.compile("[0-9]*$")
+_DIGITS: Final = "0123456789"
 _HIGHEST: Final = 2**63 - 1
 
 
 # --- by priority
 
 
-def by_priority(pods: Sequence[PodView], strategy: Tree | None) -> list[PodView]:
+def by_priority(pods: Sequence[PodView], strategy: ReadOnlyTree | None) -> list[PodView]:
     """`priorityStrategy`: by the sum of weights, or by the number at the end of a label. Equals stay in their order."""
     said = strategy or {}
     if weights := said.get("weightPriority"):
@@ -26,18 +25,18 @@ def by_priority(pods: Sequence[PodView], strategy: Tree | None) -> list[PodView]
     return [*pods]
 
 
-def _weight(pod: PodView, terms: Iterable[Tree]) -> int:
+def _weight(pod: PodView, terms: Iterable[ReadOnlyTree]) -> int:
     return sum(int(term.get("weight") or 0) for term in terms if _selects(term.get("matchSelector"), pod))
 
 
-def _selects(selector: Tree | None, pod: PodView) -> bool:
+def _selects(selector: ReadOnlyTree | None, pod: PodView) -> bool:
     try:
         return labels.from_label_selector(selector).matches(pod.labels)
     except SelectorError:
         return False
 
 
-def _place(pod: PodView, terms: Sequence[Tree]) -> tuple[int, int]:
+def _place(pod: PodView, terms: Sequence[ReadOnlyTree]) -> tuple[int, int]:
     """The first term whose label the pod has, then the greatest number first. Who has none of them comes before all."""
     for index, term in enumerate(terms):
         value = pod.labels.get(term["orderedKey"])
@@ -47,8 +46,8 @@ def _place(pod: PodView, terms: Sequence[Tree]) -> tuple[int, int]:
 
 
 def _trailing_number(text: str) -> int:
-    found = _TRAILING_DIGITS.search(text)
-    number = int(found[0]) if found and found[0] else 0
+    digits = text[len(text.rstrip(_DIGITS)) :].lstrip("0")
+    number = int(digits or 0) if len(digits) <= len(str(_HIGHEST)) else 0
     return number if number <= _HIGHEST else 0
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from etcd.kv import KeyValue
+from mockube.etcd.kv import KeyValue
 
 FORMAT: Final = "mockube-snapshot"
 VERSION: Final = 1

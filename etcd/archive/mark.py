@@ -3,8 +3,8 @@
 It lies outside of the keys that are restored, so that who lists them does not meet it.
 """
 
-from etcd.errors import KVError
-from etcd.kv import KV, Range
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import KV, Range
 
 _FOLDER = b"mockube-restoring"
 

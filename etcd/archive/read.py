@@ -3,16 +3,25 @@
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
 from msgspec import Struct
 
-from etcd.archive.lines import Closing, Entry, Opening, Unreadable, read_line, read_opening
+from mockube.etcd.archive.lines import Closing, Entry, Opening, Unreadable, read_line, read_opening
+from mockube.etcd.embedded.admit import Limits
+from mockube.etcd.embedded.leases import MAX_TTL
 
 LONGEST: Final = 1 << 24
 """Bytes of a line: far more than any store takes for a key and its value. What has more is no such file."""
+
+
+MAX_BYTES: Final = 1 << 34
+"""Of all lines: so a small file cannot fill a machine."""
+MAX_ENTRY: Final = Limits().request_bytes
+MAX_REVISION: Final = 1 << 62
+"""Far from the end of the numbers that etcd counts with."""
 
 
 class BadArchive(Exception):
@@ -42,17 +51,28 @@ class Archive(Struct, frozen=True, kw_only=True):
                     yield found
 
 
-def check(file: BinaryIO, name: str) -> Archive:
-    """The archive in a file that can be read more than once; `BadArchive` unless every byte is as it was written."""
+Look = Callable[[Entry, bytes], None]
+"""Given an entry and the prefix of all keys; raises `Unreadable` to refuse the archive."""
+
+
+def check(file: BinaryIO, name: str, look: Look | None = None) -> Archive:
+    """The archive in a file that can be read more than once; `BadArchive` unless every byte is as it was written.
+
+    A caller that knows what values should be refuses those that are not by `look`.
+    """
     with _named(name), _lines(file) as lines:
-        return _check(file, name, lines)
+        return _check(file, name, lines, look)
 
 
-def _check(file: BinaryIO, name: str, lines: Iterator[bytes]) -> Archive:
+def _check(file: BinaryIO, name: str, lines: Iterator[bytes], look: Look | None) -> Archive:
     first = next(lines, b"")
-    opening, digest = read_opening(first), hashlib.sha256(first)
+    opening, digest, size = read_opening(first), hashlib.sha256(first), len(first)
+    _check_opening(opening)
     root, last = opening.prefix.encode(), b""
     for count, line in enumerate(lines):
+        size += len(line)
+        if size > MAX_BYTES:
+            raise Unreadable(f"has more than {MAX_BYTES} bytes when it is unpacked")
         found = read_line(line)
         if isinstance(found, Closing):
             if next(lines, b"") or (found.count, found.sha256) != (count, digest.hexdigest()):
@@ -60,9 +80,28 @@ def _check(file: BinaryIO, name: str, lines: Iterator[bytes]) -> Archive:
             return Archive(file=file, name=name, opening=opening, count=count)
         if found.key <= last or not found.key.startswith(root):
             raise Unreadable("is damaged: its keys are not in order, or not of the store that it names")
+        _check_entry(found)
+        if look is not None:
+            look(found, root)
         last = found.key
         digest.update(line)
     raise Unreadable("ends too early: it was cut off")
+
+
+def _check_opening(opening: Opening) -> None:
+    if not opening.prefix:
+        raise Unreadable("is damaged: it names no prefix of its keys")
+    if not 0 < opening.revision <= MAX_REVISION:
+        raise Unreadable(f"is damaged: no store is at revision {opening.revision}")
+
+
+def _check_entry(entry: Entry) -> None:
+    """Refuse what no store takes."""
+    key = entry.key.decode(errors="replace")
+    if len(entry.key) + len(entry.value) > MAX_ENTRY:
+        raise Unreadable(f"is refused: {key} and its value have more than {MAX_ENTRY} bytes")
+    if not 0 <= entry.ttl <= MAX_TTL:
+        raise Unreadable(f"is refused: {key} would last for {entry.ttl} seconds")
 
 
 @contextmanager

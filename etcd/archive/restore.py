@@ -14,11 +14,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from etcd.archive.lines import Entry
-from etcd.archive.mark import mark_of
-from etcd.archive.read import Archive
-from etcd.embedded.store import EmbeddedStore
-from etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
+from mockube.etcd.archive.lines import Entry
+from mockube.etcd.archive.mark import mark_of
+from mockube.etcd.archive.read import Archive
+from mockube.etcd.embedded.mvcc import STEP
+from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.embedded.turn import turn
+from mockube.etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
 
 KEYS_OF_A_LEASE: Final = 1_000
 """As upstream shares leases: one that ends deletes all of its keys in one revision."""
@@ -94,7 +96,9 @@ async def _bit_by_bit(kv: KV, archive: Archive, place: Place) -> Revision:
 
 async def _puts(kv: KV, entries: Iterable[Entry], archive: Archive, place: Place) -> AsyncIterator[Put]:
     leases = _Leases(kv)
-    for entry in entries:
+    for number, entry in enumerate(entries):
+        if number % STEP == 0:
+            await turn()
         key = place.of(archive, entry)
         if not place.spares(key):
             yield Put(key=key, value=entry.value, lease=await leases.of(entry.ttl))

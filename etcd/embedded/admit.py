@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from etcd.embedded.keys import holds
-from etcd.errors import InvalidRequest, TooLarge
-from etcd.kv import Delete, Operation, Put, Target, Txn
+from mockube.etcd.embedded.keys import holds
+from mockube.etcd.errors import InvalidRequest, TooLarge
+from mockube.etcd.kv import Delete, Operation, Put, Target, Txn
 
 
 class Limits(Struct, frozen=True, kw_only=True):

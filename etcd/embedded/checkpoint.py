@@ -8,13 +8,13 @@ disk is a snapshot's.
 import logging
 from collections.abc import Iterable, Iterator
 
-from etcd.embedded.directory import DataDirectory
-from etcd.embedded.disk_thread import DiskThread
-from etcd.embedded.group_commit import GroupCommit
-from etcd.embedded.mvcc import Mvcc
-from etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before
-from etcd.embedded.snapshot import Opening, SnapshotWriter, Taken, remove_snapshots_before
-from etcd.kv import KeyValue
+from mockube.etcd.embedded.directory import DataDirectory
+from mockube.etcd.embedded.disk_thread import DiskThread
+from mockube.etcd.embedded.group_commit import GroupCommit
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before
+from mockube.etcd.embedded.snapshot import Opening, SnapshotWriter, Taken, remove_snapshots_before
+from mockube.etcd.kv import KeyValue
 
 CHUNK_BYTES = 1024 * 1024
 CHUNK_KEYS = 2048

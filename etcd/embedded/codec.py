@@ -10,8 +10,8 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from etcd.embedded.mvcc import Change
-from etcd.kv import Event, EventKind, LeaseId, Revision
+from mockube.etcd.embedded.mvcc import Change
+from mockube.etcd.kv import Event, EventKind, LeaseId, Revision
 
 
 class Commit(Struct, frozen=True, array_like=True, gc=False, tag=1):
@@ -45,10 +45,21 @@ encode = _encoder.encode
 
 
 def commit(revision: Revision, events: Sequence[Event]) -> Commit:
-    return Commit(
-        revision,
-        [(e.kv.key, e.kv.value if e.kind is EventKind.PUT else None, e.kv.lease) for e in events],
-    )
+    return Commit(revision, _changes(events))
+
+
+def _changes(events: Sequence[Event]) -> Sequence[Change]:
+    return [(e.kv.key, e.kv.value if e.kind is EventKind.PUT else None, e.kv.lease) for e in events]
+
+
+def encode_changes(events: Sequence[Event]) -> Sequence[bytes]:
+    """Each change by itself, for `join_commit`."""
+    return list(map(_encoder.encode, _changes(events)))
+
+
+def join_commit(revision: Revision, changes: Sequence[bytes]) -> bytes:
+    """What `encode(commit(...))` makes of these changes: an array of the tag, the revision and an array of them."""
+    return b"\x93\x01" + _encoder.encode(revision) + join(changes)
 
 
 def join(entries: Sequence[bytes]) -> bytes:

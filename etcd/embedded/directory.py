@@ -10,15 +10,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from etcd.embedded import snapshot as snapshots
-from etcd.embedded.disk import Disk, named, remove_unfinished
-from etcd.embedded.lock import DirectoryLock
-from etcd.embedded.mvcc import FIRST_REVISION
-from etcd.embedded.recovery import Recovery
-from etcd.embedded.segment import FIRST_SEGMENT, Opening, create_segment, segment_paths
-from etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
-from etcd.embedded.wal import Log
-from etcd.kv import Revision
+from mockube.etcd.embedded import snapshot as snapshots
+from mockube.etcd.embedded.disk import Disk, named, remove_unfinished
+from mockube.etcd.embedded.lock import DirectoryLock
+from mockube.etcd.embedded.mvcc import FIRST_REVISION
+from mockube.etcd.embedded.recovery import Recovery
+from mockube.etcd.embedded.segment import FIRST_SEGMENT, Opening, create_segment, segment_paths
+from mockube.etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
+from mockube.etcd.embedded.wal import Log
+from mockube.etcd.kv import Revision
 
 
 class DataDirectory(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from etcd.errors import Interrupted, KVError, NoSpace, Unavailable
+from mockube.etcd.errors import Interrupted, KVError, NoSpace, Unavailable
 
 UNFINISHED = ".tmp"
 
@@ -84,7 +84,7 @@ class File:
         self.path = path
         self._disk = disk
         with named(path):
-            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o600)
+            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
 
     def write(self, data: bytes, offset: int) -> None:
         rest = memoryview(data)
@@ -119,7 +119,11 @@ class NewFile(File):
 
     def __init__(self, disk: Disk, path: Path) -> None:
         self._name = path
-        super().__init__(disk, path.with_name(path.name + UNFINISHED), os.O_CREAT | os.O_TRUNC)
+        unfinished = path.with_name(path.name + UNFINISHED)
+        with named(unfinished):
+            # What is there may be somebody else's, who could read what is written to it.
+            unfinished.unlink(missing_ok=True)
+        super().__init__(disk, unfinished, os.O_CREAT | os.O_EXCL)
 
     def publish(self) -> None:
         """Make it durable and give it its name."""

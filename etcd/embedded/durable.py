@@ -9,19 +9,20 @@ what the disk holds: the store takes no more writes until it is started again.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from etcd.embedded import codec
-from etcd.embedded.admit import Limits
-from etcd.embedded.checkpoint import Checkpoints
-from etcd.embedded.directory import DataDirectory, open_directory
-from etcd.embedded.disk import Disk
-from etcd.embedded.group_commit import GroupCommit
-from etcd.embedded.store import Clock, EmbeddedStore
-from etcd.embedded.wal import SEGMENT_BYTES
-from etcd.errors import KVError
-from etcd.kv import Lease, LeaseId, Revision
+from mockube.etcd.embedded import codec
+from mockube.etcd.embedded.admit import Limits
+from mockube.etcd.embedded.checkpoint import Checkpoints
+from mockube.etcd.embedded.directory import DataDirectory, open_directory
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.group_commit import GroupCommit
+from mockube.etcd.embedded.store import Clock, EmbeddedStore
+from mockube.etcd.embedded.wal import SEGMENT_BYTES
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import Event, Lease, LeaseId, Revision
 
 _logger = logging.getLogger(__name__)
 
@@ -36,9 +37,13 @@ class DurableStore(EmbeddedStore):
         super().__init__(clock=clock, core=found.core, limits=limits)
         self._core.restore_leases(found.leases, clock.monotonic())
         self._lock = directory.lock
-        self._commits = GroupCommit(directory.log, self._core.revision, self._hub.publish)
+        self._commits = GroupCommit(
+            directory.log, self._core.revision, self._hub.publish, on_failure=self._fail
+        )
         self._checkpoints = Checkpoints(directory)
         self._in_checkpoint = False
+        self._prepared: list[bytes] = []
+        """Changes of the next revision, encoded before there is one."""
         self._set_lease_timer()
 
     @classmethod
@@ -80,6 +85,14 @@ class DurableStore(EmbeddedStore):
             self._commits.record([self._newest_commit()], head=revision, undo=self._core.undo)
         await self._commits.settled()
 
+    def _prepare(self, events: Sequence[Event]) -> None:
+        super()._prepare(events)
+        self._prepared += codec.encode_changes(events)
+
+    def _discard_prepared(self) -> None:
+        super()._discard_prepared()
+        self._prepared = []
+
     def _record_grant(self, lease: LeaseId, ttl: int) -> None:
         def undo() -> None:
             self._core.leases.revoke(lease)
@@ -108,6 +121,9 @@ class DurableStore(EmbeddedStore):
 
     def _newest_commit(self) -> bytes:
         revision = self._core.revision
+        if self._prepared:
+            prepared, self._prepared = self._prepared, []
+            return codec.join_commit(revision, prepared)
         (events,) = self._core.events(revision, revision)
         return codec.encode(codec.commit(revision, events))
 

@@ -8,11 +8,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from etcd.embedded import codec
-from etcd.embedded.disk_thread import DiskThread
-from etcd.embedded.wal import Log
-from etcd.errors import Interrupted, KVError, Unavailable
-from etcd.kv import Revision
+from mockube.etcd.embedded import codec
+from mockube.etcd.embedded.disk_thread import DiskThread
+from mockube.etcd.embedded.wal import Log
+from mockube.etcd.errors import Interrupted, KVError, Unavailable
+from mockube.etcd.kv import Revision
 
 _logger = logging.getLogger(__name__)
 
@@ -47,13 +47,24 @@ class _Batch:
 class GroupCommit:
     """The one task and the one thread that use a log."""
 
-    def __init__(self, log: Log, head: Revision, publish: Callable[[Revision], None]) -> None:
-        """`publish` is told each newest durable revision, before anybody who waits for it."""
+    def __init__(
+        self,
+        log: Log,
+        head: Revision,
+        publish: Callable[[Revision], None],
+        *,
+        on_failure: Callable[[BaseException], None] = lambda _: None,
+    ) -> None:
+        """`publish` is told each newest durable revision, before anybody who waits for it.
+
+        `on_failure` is called with what ended the task, if that is anything but an error of the disk.
+        """
         self.head = head
         """The newest revision that was recorded."""
         self._durable = head
         self._log = log
         self._publish = publish
+        self._on_failure = on_failure
         self._gathering = _Batch(head)
         self._writing: _Batch | None = None
         self._failure: str | None = None
@@ -133,3 +144,4 @@ class GroupCommit:
         elif (error := task.exception()) is not None:
             _logger.error("the log's writer failed", exc_info=error)
             self._take_back(Interrupted, f"the log's writer failed: {error!r}")
+            self._on_failure(error)

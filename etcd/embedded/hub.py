@@ -11,10 +11,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Protocol
 
-from etcd.embedded.interest import Interest
-from etcd.embedded.mvcc import Mvcc
-from etcd.errors import Closed, KVError, WatcherTooSlow
-from etcd.kv import Event, Revision, WatchBatch, WatchRequest
+from mockube.etcd.embedded.interest import Interest
+from mockube.etcd.embedded.keys import holds
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.errors import Closed, KVError, WatcherTooSlow
+from mockube.etcd.kv import Event, Revision, WatchBatch, WatchRequest
 
 TRIM = 64
 """A channel with fewer entries is not worth trimming."""
@@ -92,6 +93,31 @@ class Channel:
         self._long = 2 * len(self.log) + max(TRIM, len(self.watches))
 
 
+class Prepared:
+    """The events of one revision, matched with channels."""
+
+    __slots__ = ("_events", "per_channel")
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self.per_channel: dict[Channel, list[Event]] = {}
+
+    def add(self, interest: Interest[Channel], events: Sequence[Event]) -> None:
+        self._events += events
+        for event in events:
+            for channel in interest.of(event.kv.key):
+                matching = self.per_channel.setdefault(channel, [])
+                matching.append(event if channel.previous else without_previous(event))
+
+    def add_channel(self, request: WatchRequest, channel: Channel) -> None:
+        """Match a channel that is made after some events were added."""
+        self.per_channel[channel] = [
+            event if channel.previous else without_previous(event)
+            for event in self._events
+            if holds(request.key, request.range_end, event.kv.key)
+        ]
+
+
 class Hub:
     """All watches of one store."""
 
@@ -105,7 +131,17 @@ class Hub:
         self._turn: asyncio.Future[None] | None = None
         self._watches: set[Member] = set()
         self._progress: set[Member] = set()
+        self._prepared: Prepared | None = None
         self._closed = False
+
+    def prepare(self, events: Sequence[Event]) -> None:
+        """Match some events of the next revision now, so that `publish` need not: it is published alone, or discarded."""
+        if self._prepared is None:
+            self._prepared = Prepared()
+        self._prepared.add(self._interest, events)
+
+    def discard_prepared(self) -> None:
+        self._prepared = None
 
     def publish(self, revision: Revision) -> None:
         """Let watches have everything up to `revision`, which counts from now on."""
@@ -139,6 +175,8 @@ class Hub:
                 return channel
         channel = Channel(previous=request.previous)
         self._interest.add(request.key, request.range_end, channel)
+        if self._prepared is not None:
+            self._prepared.add_channel(request, channel)
         return channel
 
     def leave(self, watch: Member, channel: Channel | None) -> None:
@@ -166,12 +204,13 @@ class Hub:
             for channel in self._interest.of(events[0].kv.key):
                 self._append(channel, revision, events)
             return
-        per_channel: dict[Channel, list[Event]] = {}
-        for event in events:
-            for channel in self._interest.of(event.kv.key):
-                per_channel.setdefault(channel, []).append(event)
-        for channel, matching in per_channel.items():
-            self._append(channel, revision, matching)
+        prepared, self._prepared = self._prepared, None
+        if prepared is None:
+            prepared = Prepared()
+            prepared.add(self._interest, events)
+        for channel, matching in prepared.per_channel.items():
+            if matching:
+                self._append(channel, revision, matching)
 
     def _append(self, channel: Channel, revision: Revision, events: Sequence[Event]) -> None:
         channel.append(revision, events)

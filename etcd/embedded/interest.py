@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from etcd.embedded.keys import holds
-from etcd.kv import prefix_end
+from mockube.etcd.embedded.keys import holds
+from mockube.etcd.kv import prefix_end
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sortedcontainers import SortedList
 
-from etcd.kv import FROM_KEY
+from mockube.etcd.kv import FROM_KEY
 
 
 class Keys:

@@ -7,8 +7,8 @@ anew, as in etcd after a change of leader.
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
-from etcd.kv import NO_LEASE, Lease, LeaseId
+from mockube.etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
+from mockube.etcd.kv import NO_LEASE, Lease, LeaseId
 
 MAX_TTL = 9_000_000_000
 """Seconds, as in etcd."""

@@ -7,8 +7,9 @@ import fcntl
 import os
 from pathlib import Path
 
-from etcd.embedded.disk import named
-from etcd.errors import Locked
+from mockube.etcd.embedded.disk import named
+from mockube.etcd.embedded.private_directory import check_private, open_lock
+from mockube.etcd.errors import Locked
 
 NAME = "LOCK"
 
@@ -19,7 +20,8 @@ class DirectoryLock:
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAME
         with named(self._path):
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            check_private(directory)
+            self._fd = open_lock(self._path)
         try:
             self._take(directory)
         except BaseException:

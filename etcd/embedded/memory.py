@@ -1,7 +1,7 @@
 """The embedded store without a disk: what is done counts at once, and is gone with the process."""
 
-from etcd.embedded.store import EmbeddedStore
-from etcd.kv import Lease, LeaseId, Revision
+from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.kv import Lease, LeaseId, Revision
 
 BURST = 256
 """Changes made before the caller waits for a turn of the event loop, so that no writer starves the readers."""

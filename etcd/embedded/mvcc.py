@@ -4,14 +4,14 @@ Synchronous and pure: no event loop, no clock, no disk. A transaction is checked
 cannot fail half-way. Every version stays readable until compaction passes it; therefore a snapshot is a number.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from etcd.embedded.leases import Leases
-from etcd.embedded.versions import Versions
-from etcd.errors import Compacted, FutureRevision, LeaseNotFound
-from etcd.kv import (
+from mockube.etcd.embedded.leases import Leases
+from mockube.etcd.embedded.versions import Versions
+from mockube.etcd.errors import Compacted, FutureRevision, LeaseNotFound
+from mockube.etcd.kv import (
     HEAD,
     NO_LEASE,
     Compare,
@@ -38,6 +38,9 @@ from etcd.kv import (
 FIRST_REVISION: Revision = 1
 """What an empty store is at, as in etcd: the first change makes revision 2."""
 
+STEP = 512
+"""Keys that one step of a rewriting looks at: a few milliseconds' work."""
+
 Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
 """What became of a key: its new value and lease, or None for its end."""
 
@@ -60,7 +63,7 @@ _STANDS: dict[Relation, Callable[..., bool]] = {
 class Mvcc:
     """One store's whole state."""
 
-    __slots__ = ("_log", "_swept", "_versions", "compact_revision", "leases", "revision")
+    __slots__ = ("_is_rewriting", "_log", "_swept", "_versions", "compact_revision", "leases", "revision")
 
     def __init__(self) -> None:
         self.revision: Revision = FIRST_REVISION
@@ -72,6 +75,8 @@ class Mvcc:
             Sequence[Event]
         ] = []  # the events of revision _swept + 1, then of the next, to the newest
         self._swept: Revision = FIRST_REVISION
+        self._is_rewriting = False
+        """The keys are partly at the next revision already, so the present is read as the past is."""
 
     def load(self, revision: Revision, kvs: Sequence[KeyValue], events: Sequence[Event]) -> None:
         """Begin with all that existed at a revision, in byte order of keys, and with what that revision changed."""
@@ -110,7 +115,7 @@ class Mvcc:
             kv = self._versions.at(request.key, revision)
             kvs: Sequence[KeyValue] = () if kv is None else (kv,)
             count = len(kvs)
-        elif revision == self.revision:
+        elif revision == self.revision and not self._is_rewriting:
             count = self._versions.count(request.key, request.range_end)
             kvs = (
                 ()
@@ -129,15 +134,6 @@ class Mvcc:
     def walk(self, revision: Revision) -> Iterator[KeyValue]:
         """Everything that existed at a revision, in byte order, while the store goes on; sweeping must not pass it."""
         return self._versions.walk(revision)
-
-    def changes(
-        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
-    ) -> list[Put | Delete]:
-        """What makes the keys with a prefix the wanted ones and no others, but for those that are spared."""
-        staying = {put.key for put in wanted}
-        present = self._versions.keys(prefix, prefix_end(prefix))
-        gone = [key for key in present if key not in staying and not spared(key)]
-        return [*(Delete(key=key) for key in gone), *(put for put in wanted if not self._is_so(put))]
 
     def events(self, first: Revision, last: Revision) -> Sequence[Sequence[Event]]:
         """What each of the revisions first..last changed, with previous values; `first` is at least `first_watchable`."""
@@ -185,14 +181,53 @@ class Mvcc:
 
     def undo(self) -> None:
         """Take the newest revision back, as if it had not been. A lease that it ended must be granted again first."""
-        for event in reversed(self._log.pop()):
+        self._revert(self._log.pop())
+        self.revision -= 1
+
+    def rewrite(
+        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
+    ) -> Generator[Sequence[Event], None, None]:
+        """Make the keys with a prefix the wanted ones and no others, but for those that are spared.
+
+        It is done in steps, each of which yields its events, and makes one revision at the end of the last. Until then
+        reads see nothing of it, and nothing else may change a key. If it is closed early, nothing has changed.
+        """
+        events: list[Event] = []
+        self._is_rewriting = True
+        try:
+            for operations in self._steps(prefix, wanted, spared):
+                done = len(events)
+                for operation in operations:
+                    self._check(operation)
+                    self._do(operation, events)
+                yield events[done:]
+        except BaseException:
+            self._revert(events)
+            raise
+        finally:
+            self._is_rewriting = False
+        self._log_events(events)
+
+    def _steps(
+        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
+    ) -> Iterator[Sequence[Put | Delete]]:
+        staying = {put.key for put in wanted}
+        present = self._versions.keys(prefix, prefix_end(prefix))
+        for start in range(0, len(present), STEP):
+            some = present[start : start + STEP]
+            yield [Delete(key=key) for key in some if key not in staying and not spared(key)]
+        for start in range(0, len(wanted), STEP):
+            yield [put for put in wanted[start : start + STEP] if not self._is_so(put)]
+
+    def _revert(self, events: Sequence[Event]) -> None:
+        """Take the newest changes back."""
+        for event in reversed(events):
             key, before = event.kv.key, event.previous
             if event.kind is EventKind.PUT:
                 self._versions.unput(key)
             else:
                 self._versions.undelete(key)
             self.leases.move(key, event.kv.lease, NO_LEASE if before is None else before.lease)
-        self.revision -= 1
 
     def _holds(self, compare: Compare) -> bool:
         kv = self._versions.get(compare.key)

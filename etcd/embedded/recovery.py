@@ -11,14 +11,14 @@ from typing import assert_never
 
 import msgspec
 
-from etcd.embedded import codec
-from etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revocation
-from etcd.embedded.frame import Frame
-from etcd.embedded.mvcc import Mvcc
-from etcd.embedded.segment import FIRST_SEGMENT, Opening, missing_segment, read_segments
-from etcd.embedded.snapshot import Taken, read_snapshot, snapshot_paths
-from etcd.errors import Corrupt
-from etcd.kv import LeaseId, Revision
+from mockube.etcd.embedded import codec
+from mockube.etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revocation
+from mockube.etcd.embedded.frame import Frame
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.segment import FIRST_SEGMENT, Opening, missing_segment, read_segments
+from mockube.etcd.embedded.snapshot import Taken, read_snapshot, snapshot_paths
+from mockube.etcd.errors import Corrupt
+from mockube.etcd.kv import LeaseId, Revision
 
 
 class Recovery:

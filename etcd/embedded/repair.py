@@ -1,6 +1,6 @@
 """Repair of a damaged data directory: everything before the damage is kept, nothing is thrown away.
 
-    python -m etcd.embedded.repair DATA_DIR
+    python -m mockube.etcd.embedded.repair DATA_DIR
 
 A damaged snapshot is set aside; the one before it and a longer stretch of the log say the same. If the log is
 damaged, what it says up to there becomes a new snapshot, a new segment begins after it, and all older files are set
@@ -19,19 +19,19 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from etcd.embedded import codec, segment, snapshot
-from etcd.embedded.checkpoint import chunks
-from etcd.embedded.codec import Commit, Entry
-from etcd.embedded.disk import Disk, named, remove_unfinished
-from etcd.embedded.frame import find_frame, read_frames
-from etcd.embedded.lock import DirectoryLock
-from etcd.embedded.mvcc import FIRST_REVISION
-from etcd.embedded.recovery import Recovery
-from etcd.embedded.segment import create_segment, segment_numbers, segment_paths
-from etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
-from etcd.embedded.wal import SEGMENT_BYTES
-from etcd.errors import Corrupt, KVError
-from etcd.kv import Revision
+from mockube.etcd.embedded import codec, segment, snapshot
+from mockube.etcd.embedded.checkpoint import chunks
+from mockube.etcd.embedded.codec import Commit, Entry
+from mockube.etcd.embedded.disk import Disk, named, remove_unfinished
+from mockube.etcd.embedded.frame import find_frame, read_frames
+from mockube.etcd.embedded.lock import DirectoryLock
+from mockube.etcd.embedded.mvcc import FIRST_REVISION
+from mockube.etcd.embedded.recovery import Recovery
+from mockube.etcd.embedded.segment import create_segment, segment_numbers, segment_paths
+from mockube.etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
+from mockube.etcd.embedded.wal import SEGMENT_BYTES
+from mockube.etcd.errors import Corrupt, KVError
+from mockube.etcd.kv import Revision
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -160,7 +160,9 @@ def _entries(data: bytes) -> Iterator[Entry]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m etcd.embedded.repair", description=repair.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m mockube.etcd.embedded.repair", description=repair.__doc__
+    )
     parser.add_argument("directory", type=Path, metavar="DATA_DIR")
     try:
         report = repair(parser.parse_args(arguments).directory)

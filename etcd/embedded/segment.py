@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from etcd.embedded import frame
-from etcd.embedded.disk import Disk, File, NewFile, named
-from etcd.embedded.frame import Frame
-from etcd.errors import Corrupt
-from etcd.kv import Revision
+from mockube.etcd.embedded import frame
+from mockube.etcd.embedded.disk import Disk, File, NewFile, named
+from mockube.etcd.embedded.frame import Frame
+from mockube.etcd.errors import Corrupt
+from mockube.etcd.kv import Revision
 
 MAGIC = b"mockube log 1\n"
 """Tells people and `read_segment` what the file is, and in which format."""

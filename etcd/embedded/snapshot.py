@@ -14,11 +14,11 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from etcd.embedded import frame
-from etcd.embedded.disk import Disk, NewFile, named
-from etcd.embedded.frame import Frame
-from etcd.errors import Corrupt
-from etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
+from mockube.etcd.embedded import frame
+from mockube.etcd.embedded.disk import Disk, NewFile, named
+from mockube.etcd.embedded.frame import Frame
+from mockube.etcd.errors import Corrupt
+from mockube.etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
 
 MAGIC = b"mockube snapshot 1\n"
 

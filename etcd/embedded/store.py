@@ -7,17 +7,20 @@ one: subclasses say it in `_settle`. Everything else is here.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import closing
 from typing import Protocol
 
-from etcd.embedded.admit import Limits, check_key, check_txn
-from etcd.embedded.hub import Hub
-from etcd.embedded.mvcc import Mvcc
-from etcd.embedded.watch import StoreWatch
-from etcd.errors import Closed, KVError
-from etcd.kv import (
+from mockube.etcd.embedded.admit import Limits, check_key, check_txn
+from mockube.etcd.embedded.hub import Hub
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.turn import turn
+from mockube.etcd.embedded.watch import StoreWatch
+from mockube.etcd.errors import Closed, KVError
+from mockube.etcd.kv import (
     NO_LEASE,
     Delete,
     DeleteResult,
+    Event,
     Lease,
     LeaseId,
     Put,
@@ -71,7 +74,11 @@ class EmbeddedStore:
         self._lease_timer: Timer | None = None
         self._progress_timer: Timer | None = None
         self._sweeping: asyncio.Handle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._rewriting: asyncio.Future[None] | None = None
+        """Done when keys may be changed again."""
+        self._task_error: BaseException | None = None
+        self._task_failed = asyncio.Event()
         self._closed = False
 
     # --- KV
@@ -92,6 +99,8 @@ class EmbeddedStore:
         return result
 
     async def txn(self, request: Txn) -> TxnResult:
+        if self._rewriting is not None:
+            await self._rewritten()
         self._check_open()
         check_txn(request, self._limits)
         try:
@@ -104,13 +113,21 @@ class EmbeddedStore:
     ) -> Revision:
         """Make the keys with a prefix these and no others, but for those that are spared, in one revision of any size.
 
-        What is so already does not change. No other request comes in between, and none is answered meanwhile.
+        What is so already does not change. It is done in steps: until the last is done reads see nothing of it, and
+        whatever else would change a key waits. A caller that is cancelled does not stop it.
         """
+        await self._rewritten()
         self._check_open()
+        self._rewriting = asyncio.get_running_loop().create_future()
+        task = asyncio.get_running_loop().create_task(self._rewrite(prefix, wanted, spared), name="rewrite")
+        self._tasks.add(task)
+        task.add_done_callback(self._end_rewriting)
         try:
-            return self._core.txn(Txn(then=self._core.changes(prefix, wanted, spared))).revision
-        finally:
-            await self._settle()
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():  # by `close`
+                raise Closed("the store is closed") from None
+            raise
 
     async def watch(self, request: WatchRequest) -> StoreWatch:
         self._check_open()
@@ -147,6 +164,7 @@ class EmbeddedStore:
             await self._settle()
 
     async def revoke(self, lease: LeaseId) -> None:
+        await self._rewritten()
         self._check_open()
         try:
             ended = self._core.leases.describe(lease, self._clock.monotonic())
@@ -156,6 +174,8 @@ class EmbeddedStore:
             await self._settle()
 
     async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
+        if keys:
+            await self._rewritten()
         self._check_open()
         try:
             return self._core.leases.describe(lease, self._clock.monotonic(), keys=keys)
@@ -179,6 +199,12 @@ class EmbeddedStore:
             size=self._core.size,
         )
 
+    async def supervise(self) -> None:
+        """Wait until one of the store's own tasks fails, and raise its error: the store is of no use then."""
+        await self._task_failed.wait()
+        assert self._task_error is not None
+        raise self._task_error
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -196,6 +222,13 @@ class EmbeddedStore:
     async def _settle(self) -> None:
         """Return when what the state machine did so far, and so whatever it answered, may be told; tell the watches."""
         raise NotImplementedError
+
+    def _prepare(self, events: Sequence[Event]) -> None:
+        """Do with some events of a rewriting what would take long if it were done with all of them in `_settle`."""
+        self._hub.prepare(events)
+
+    def _discard_prepared(self) -> None:
+        self._hub.discard_prepared()
 
     def _record_grant(self, lease: LeaseId, ttl: int) -> None:
         raise NotImplementedError
@@ -219,6 +252,30 @@ class EmbeddedStore:
         if self._closed:
             raise Closed("the store is closed")
 
+    async def _rewritten(self) -> None:
+        """Wait until keys may be changed."""
+        while self._rewriting is not None:
+            await asyncio.shield(self._rewriting)
+
+    async def _rewrite(
+        self, prefix: bytes, wanted: Sequence[Put], spared: Callable[[bytes], bool]
+    ) -> Revision:
+        await self._settle()  # what might still be undone must not lie below what is half done
+        with closing(self._core.rewrite(prefix, wanted, spared)) as steps:
+            for events in steps:
+                self._prepare(events)
+                await turn()
+        revision = self._core.revision
+        await self._settle()
+        return revision
+
+    def _end_rewriting(self, task: asyncio.Task[Revision]) -> None:
+        self._tasks.discard(task)
+        self._discard_prepared()
+        rewriting, self._rewriting = self._rewriting, None
+        assert rewriting is not None
+        rewriting.set_result(None)
+
     def _sweep(self) -> None:
         more = self._core.sweep(SWEEP)
         self._sweeping = asyncio.get_running_loop().call_soon(self._sweep) if more else None
@@ -238,7 +295,10 @@ class EmbeddedStore:
 
     async def _revoke_expired(self) -> None:
         # Looked up anew after each: while its end was recorded, others may have been renewed or revoked.
-        while expired := self._core.leases.expired(self._clock.monotonic()):
+        while True:
+            await self._rewritten()
+            if not (expired := self._core.leases.expired(self._clock.monotonic())):
+                break
             try:
                 await self.revoke(expired[0])
             except KVError as error:
@@ -252,7 +312,17 @@ class EmbeddedStore:
         """Run a task that ends with the store at the latest."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._task_ended)
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _logger.error("the store's task %r failed", task.get_name(), exc_info=error)
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._task_error = self._task_error or error
+        self._task_failed.set()
 
     def _notify_progress(self) -> None:
         self._hub.notify_progress()

@@ -11,8 +11,8 @@ Trimmed at 6, past = [5, 7]: at 6 the key reads as of 5. Trimmed at 7, past is g
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from etcd.embedded.keys import Keys
-from etcd.kv import FROM_KEY, KeyValue, LeaseId, Revision
+from mockube.etcd.embedded.keys import Keys
+from mockube.etcd.kv import FROM_KEY, KeyValue, LeaseId, Revision
 
 FIRST_KEY = b"\x00"
 """No key comes before it."""

@@ -7,11 +7,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from etcd.embedded import frame
-from etcd.embedded.disk import Disk, File
-from etcd.embedded.segment import Opening, create_segment, segment_path
-from etcd.errors import Interrupted, KVError
-from etcd.kv import Revision
+from mockube.etcd.embedded import frame
+from mockube.etcd.embedded.disk import Disk, File
+from mockube.etcd.embedded.segment import Opening, create_segment, segment_path
+from mockube.etcd.errors import Interrupted, KVError
+from mockube.etcd.kv import Revision
 
 _logger = logging.getLogger(__name__)
 

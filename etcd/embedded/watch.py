@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Self
 
-from etcd.embedded.hub import Channel, Hub, without_previous
-from etcd.embedded.keys import holds, is_empty
-from etcd.embedded.mvcc import FIRST_REVISION, Mvcc
-from etcd.errors import Compacted, InvalidRequest, KVError
-from etcd.kv import HEAD, Event, Revision, WatchBatch, WatchRequest
+from mockube.etcd.embedded.hub import Channel, Hub, without_previous
+from mockube.etcd.embedded.keys import holds, is_empty
+from mockube.etcd.embedded.mvcc import FIRST_REVISION, Mvcc
+from mockube.etcd.errors import Compacted, InvalidRequest, KVError
+from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch, WatchRequest
 
 CATCH_UP = 4096
 """How many past revisions a watch looks through before it lets others run."""

@@ -8,8 +8,8 @@ conversions after it. Pure, and knows nothing of requests or of HTTP.
 import msgspec
 from msgspec import Struct
 
-from etcd.errors import LeaseNotFound
-from etcd.kv import (
+from mockube.etcd.errors import LeaseNotFound
+from mockube.etcd.kv import (
     NO_LEASE,
     DeleteResult,
     Event,
@@ -23,7 +23,7 @@ from etcd.kv import (
     Revision,
     TxnResult,
 )
-from etcd.remote.errors import error_of, error_of_answer
+from mockube.etcd.remote.errors import error_of, error_of_answer
 
 _ON_DEMAND = -1
 """The watch id in an answer to a request for progress, which speaks for all watches of its stream."""

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import aiohttp
 
-from etcd.errors import Interrupted, Unavailable
-from etcd.remote.errors import NotTrusted
+from mockube.etcd.errors import Interrupted, Unavailable
+from mockube.etcd.remote.errors import NotTrusted
 
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """There was no connection, so there was no request on it. After any other failure it may have arrived."""

@@ -1,4 +1,4 @@
-"""etcd's refusals, by their texts and gRPC codes, as the errors of `etcd.errors`.
+"""etcd's refusals, by their texts and gRPC codes, as the errors of `mockube.etcd.errors`.
 
 Two things decide: callers must be able to tell what went wrong by class, and `outcome_unknown` must be false only
 where etcd certainly did not carry the request out. Knows nothing of requests: revisions that an error should name are
@@ -11,7 +11,7 @@ from http import HTTPStatus
 import msgspec
 from msgspec import Struct
 
-from etcd.errors import (
+from mockube.etcd.errors import (
     Interrupted,
     InvalidRequest,
     KVError,

@@ -18,11 +18,11 @@ import aiohttp
 import msgspec
 from etcd3 import AioClient
 
-from etcd.errors import Interrupted
-from etcd.remote.connection import connection_to
-from etcd.remote.errors import error_of_answer
-from etcd.remote.methods import Method
-from etcd.remote.stream import LineStream, SocketStream, Stream
+from mockube.etcd.errors import Interrupted
+from mockube.etcd.remote.connection import connection_to
+from mockube.etcd.remote.errors import error_of_answer
+from mockube.etcd.remote.methods import Method
+from mockube.etcd.remote.stream import LineStream, SocketStream, Stream
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from etcd.kv import DeleteResult, Lease, LeaseId, PutResult, RangeResult, TxnResult
-from etcd.remote import answers
-from etcd.remote.answers import MemberStatus
+from mockube.etcd.kv import DeleteResult, Lease, LeaseId, PutResult, RangeResult, TxnResult
+from mockube.etcd.remote import answers
+from mockube.etcd.remote.answers import MemberStatus
 
 T = TypeVar("T")
 

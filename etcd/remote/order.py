@@ -7,7 +7,7 @@ snapshot and may send old ones to a watch that starts in the future.
 
 from collections.abc import Sequence
 
-from etcd.kv import FROM_KEY, Event, Revision, WatchBatch, WatchRequest
+from mockube.etcd.kv import FROM_KEY, Event, Revision, WatchBatch, WatchRequest
 
 
 class Order:

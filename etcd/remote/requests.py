@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from etcd.kv import (
+from mockube.etcd.kv import (
     NO_LEASE,
     Compare,
     Delete,

@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Self, TypeVar
 from weakref import WeakSet
 
-from etcd.errors import Closed, Compacted, FutureRevision, InvalidRequest, PermissionDenied
-from etcd.kv import (
+from mockube.etcd.errors import Closed, Compacted, FutureRevision, InvalidRequest, PermissionDenied
+from mockube.etcd.kv import (
     HEAD,
     NO_LEASE,
     Delete,
@@ -23,12 +23,12 @@ from etcd.kv import (
     TxnResult,
     WatchRequest,
 )
-from etcd.remote import methods, requests
-from etcd.remote.clock import Clock
-from etcd.remote.errors import RevisionCompacted, RevisionInFuture
-from etcd.remote.gateway import TLS, Gateway, is_endpoint
-from etcd.remote.transport import Credentials, Transport
-from etcd.remote.watch import RemoteWatch
+from mockube.etcd.remote import methods, requests
+from mockube.etcd.remote.clock import Clock
+from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture
+from mockube.etcd.remote.gateway import TLS, Gateway, is_endpoint
+from mockube.etcd.remote.transport import Credentials, Transport
+from mockube.etcd.remote.watch import RemoteWatch
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import Literal, Protocol, TypeAlias
 
 import aiohttp
 
-from etcd.errors import Interrupted, Unsupported
-from etcd.remote.connection import connection_to
+from mockube.etcd.errors import Interrupted, Unsupported
+from mockube.etcd.remote.connection import connection_to
 
 Socket: TypeAlias = "aiohttp.ClientWebSocketResponse[Literal[False]]"
 

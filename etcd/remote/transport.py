@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
-from etcd.kv import Revision
-from etcd.remote.clock import Clock, Deadline
-from etcd.remote.errors import NotTrusted, TokenRejected
-from etcd.remote.gateway import Gateway
-from etcd.remote.methods import LOGIN, WATCH, Method
-from etcd.remote.requests import encode_login
-from etcd.remote.watch_stream import WatchStream
+from mockube.etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
+from mockube.etcd.kv import Revision
+from mockube.etcd.remote.clock import Clock, Deadline
+from mockube.etcd.remote.errors import NotTrusted, TokenRejected
+from mockube.etcd.remote.gateway import Gateway
+from mockube.etcd.remote.methods import LOGIN, WATCH, Method
+from mockube.etcd.remote.requests import encode_login
+from mockube.etcd.remote.watch_stream import WatchStream
 
 T = TypeVar("T")
 

@@ -18,15 +18,15 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from typing import Self
 
-from etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout, Unavailable
-from etcd.kv import FROM_KEY, Range, Revision, WatchBatch, WatchRequest
-from etcd.remote.answers import WatchAnswer
-from etcd.remote.clock import Clock
-from etcd.remote.methods import RANGE
-from etcd.remote.order import Order
-from etcd.remote.requests import encode_range, encode_watch
-from etcd.remote.transport import Transport
-from etcd.remote.watch_stream import WatchStream
+from mockube.etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout, Unavailable
+from mockube.etcd.kv import FROM_KEY, Range, Revision, WatchBatch, WatchRequest
+from mockube.etcd.remote.answers import WatchAnswer
+from mockube.etcd.remote.clock import Clock
+from mockube.etcd.remote.methods import RANGE
+from mockube.etcd.remote.order import Order
+from mockube.etcd.remote.requests import encode_range, encode_watch
+from mockube.etcd.remote.transport import Transport
+from mockube.etcd.remote.watch_stream import WatchStream
 
 BACKLOG = 16
 """Batches that may wait for the reader. etcd puts up to a thousand revisions into one."""
@@ -94,6 +94,7 @@ class RemoteWatch:
         self._put(self._order.want(head))
         if self._asker is None or self._asker.done():
             self._asker = asyncio.get_running_loop().create_task(self._keep_asking())
+            self._asker.add_done_callback(self._end_asking)
 
     async def close(self) -> None:
         self._closed = True
@@ -190,6 +191,12 @@ class RemoteWatch:
                 task.cancel()
                 await asyncio.wait([task])
         await self._stream.close()
+
+    def _end_asking(self, asker: asyncio.Task[None]) -> None:
+        """What nobody foresaw ends the watch: its reader would wait for progress that nobody asks for any more."""
+        if not asker.cancelled() and (error := asker.exception()) is not None:
+            self._error = self._error or error
+            self._follower.cancel()
 
     def _end(self, follower: asyncio.Task[None]) -> None:
         if not follower.cancelled():

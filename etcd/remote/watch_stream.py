@@ -11,14 +11,14 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from etcd.errors import PermissionDenied, Timeout
-from etcd.kv import Event
-from etcd.remote.answers import WatchAnswer, decode_watch
-from etcd.remote.clock import Clock, Deadline
-from etcd.remote.gateway import Gateway
-from etcd.remote.methods import PING, STATUS, Method
-from etcd.remote.requests import NOTHING, PROGRESS
-from etcd.remote.stream import Stream
+from mockube.etcd.errors import PermissionDenied, Timeout
+from mockube.etcd.kv import Event
+from mockube.etcd.remote.answers import WatchAnswer, decode_watch
+from mockube.etcd.remote.clock import Clock, Deadline
+from mockube.etcd.remote.gateway import Gateway
+from mockube.etcd.remote.methods import PING, STATUS, Method
+from mockube.etcd.remote.requests import NOTHING, PROGRESS
+from mockube.etcd.remote.stream import Stream
 
 T = TypeVar("T")
 

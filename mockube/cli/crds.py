@@ -2,7 +2,7 @@
 
 import argparse
 
-from apimachinery.packs.definitions import PACKS, definitions
+from mockube.apimachinery.packs.definitions import PACKS, definitions
 from mockube.cli.parsing import Parser
 
 

@@ -13,14 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from mockube.cli.progress import Progress, is_live
-from mockube.plane.last_words import last_words
-from mockube.plane.processes import shell_code
+from mockube.processes.child_processes import shell_code
+from mockube.processes.exit_report import last_words
 
 STEP, SAY, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)
-_MODE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_MODE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
 
 class Reports:

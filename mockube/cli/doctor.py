@@ -5,11 +5,11 @@ import os
 
 import msgspec
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from mockube.checkup import Verdict, look_around
 from mockube.cli.codes import Code
 from mockube.cli.parsing import Parser
-from mockube.cli.shape import add_output
+from mockube.cli.shared_flags import add_output
 
 
 def add_flags(parser: Parser) -> None:

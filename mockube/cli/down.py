@@ -5,17 +5,16 @@ import asyncio
 import os
 import shutil
 import signal
-from contextlib import suppress
 from typing import Final
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
-from mockube.cli.shape import add_name
+from mockube.cli.shared_flags import add_name
 from mockube.clusters.found import Found, State, find
-from mockube.clusters.lock import is_held
+from mockube.clusters.lock import holder, send_signals
 from mockube.clusters.waiting import until
-from mockube.failure import TimedOut
+from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 90.0
 """Longer than the server waits for requests that are being answered."""
@@ -42,15 +41,19 @@ def run(options: argparse.Namespace) -> int:
         found.place.record.unlink(missing_ok=True)
         say(f'"{options.name}" was not running')
     if options.delete:
+        if holder(found.place.lock) is not None:
+            raise Failure(f'"{options.name}" was started again meanwhile, and is not deleted')
         shutil.rmtree(found.place.folder)
     return 0
 
 
 def _end(found: Found, signals: tuple[signal.Signals, ...]) -> None:
-    if found.record is not None:
-        for number in signals:
-            with suppress(ProcessLookupError):  # it has just ended by itself
-                os.kill(found.record.pid, number)
-    clock, lock = RealClock(), found.place.lock
-    if not asyncio.run(until(lambda: not is_held(lock), clock, seconds=SECONDS)):
+    """Wait for the process that ran it when it was looked for; another one may run it by the end."""
+    clock, lock, meant = RealClock(), found.place.lock, found.holder
+    if meant is None:
+        return
+    if not meant.pid:  # it has taken the lock this moment
+        raise Failure(f'"{found.place.name}" is just being started: try again')
+    send_signals(meant, signals)
+    if not asyncio.run(until(lambda: holder(lock) != meant, clock, seconds=SECONDS)):
         raise TimedOut(f'"{found.place.name}" has not ended within {SECONDS:g} s: --now waits for nobody')

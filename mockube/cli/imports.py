@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from apimachinery.clock import RealClock
-from controller_manager.runtime.kubeconfig import Access
+from mockube.apimachinery.clock import RealClock
 from mockube.cli.codes import Code
-from mockube.cli.meant import add_server, server_of, told
 from mockube.cli.parsing import Parser
+from mockube.cli.target import add_server, server_of, told
+from mockube.connect import speaking
+from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, Unreadable, read
 from mockube.importing.importer import Importer, Item, Outcome, Wishes
-from mockube.speaking import speaking
 
 STDIN: Final = "-"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
-from mockube.cli.shape import add_name
+from mockube.cli.shared_flags import add_name
 from mockube.clusters import kubeconfigs
 from mockube.clusters.found import find
 from mockube.failure import Missing

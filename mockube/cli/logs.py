@@ -7,12 +7,12 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from apimachinery.clock import RealClock
-from apimachinery.flags import natural
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.flags import natural
 from mockube.cli.parsing import Parser
-from mockube.cli.shape import add_name
+from mockube.cli.shared_flags import add_name
 from mockube.clusters.found import find
-from mockube.clusters.lock import is_held
+from mockube.clusters.lock import holder
 from mockube.clusters.logs import COMPONENTS, Tail, merged
 from mockube.clusters.places import Place
 from mockube.clusters.waiting import PAUSE
@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
 
 async def _follow(place: Place, tails: Sequence[Tail]) -> None:
     clock = RealClock()
-    while is_held(place.lock):
+    followed = holder(place.lock)
+    while followed is not None and holder(place.lock) == followed:
         await clock.sleep(PAUSE)
         _show(merged(tails))
     _show(merged(tails))

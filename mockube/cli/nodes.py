@@ -4,15 +4,15 @@ import argparse
 import asyncio
 from typing import Final
 
-from apimachinery.clock import RealClock
-from apimachinery.flags import labels, natural, seconds
-from apimachinery.names import check_label_value
-from controller_manager.runtime.kubeconfig import Access
-from controller_manager.simulation.addresses import MOST_NODES
 from mockube import resizing
-from mockube.cli.meant import add_server, server_of, told
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.flags import labels, natural, seconds
+from mockube.apimachinery.names import check_label_value
 from mockube.cli.parsing import Parser
-from mockube.speaking import speaking
+from mockube.cli.target import add_server, server_of, told
+from mockube.connect import speaking
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.kubelet.addresses import MOST_NODES
 
 TIMEOUT: Final = 60.0
 

@@ -5,11 +5,12 @@ import asyncio
 import os
 from typing import Final
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
-from mockube.cli.shape import add_name
-from mockube.clusters.found import State, find, look, running
+from mockube.cli.shared_flags import add_name
+from mockube.clusters.found import State, find, look, ready_record
+from mockube.clusters.lock import Holder, send_signals
 from mockube.clusters.places import Place
 from mockube.clusters.supervisor import RESET, empty, refuse_reset
 from mockube.clusters.waiting import until
@@ -28,18 +29,19 @@ def run(options: argparse.Namespace) -> int:
         empty(found.place)
         say(f'"{options.name}" is empty, and not running')
         return 0
-    place, record = running(options.name, os.environ)
+    place, record, meant = found.place, ready_record(found), found.holder
+    assert meant is not None, "it runs"
     refuse_reset(record, place)
-    os.kill(record.pid, RESET)
+    send_signals(meant, (RESET,))
     clock = RealClock()
-    if not asyncio.run(until(lambda: _is_done(place, record.resets), clock, seconds=SECONDS)):
+    if not asyncio.run(until(lambda: _is_done(place, meant, record.resets), clock, seconds=SECONDS)):
         raise TimedOut(f'"{place.name}" was not ready again within {SECONDS:g} s: `mockube logs` may say why')
     say(f'"{place.name}" is empty, and ready')
     return 0
 
 
-def _is_done(place: Place, resets_before: int) -> bool:
+def _is_done(place: Place, meant: Holder, resets_before: int) -> bool:
     found = look(place)
-    if found.state not in {State.RUNNING, State.STARTING}:
+    if found.holder != meant:
         raise Failure(f'"{place.name}" has ended instead: `mockube logs` may say why')
     return found.state is State.RUNNING and found.record is not None and found.record.resets > resets_before

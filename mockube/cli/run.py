@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
-from mockube.cli.shape import add_shape
+from mockube.cli.shared_flags import add_shape
 from mockube.failure import Misused
 
 
@@ -20,7 +20,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from mockube.plane.once import run_once  # noqa: PLC0415 - it starts processes
+    from mockube.processes.run_command import run_once  # noqa: PLC0415 - it starts processes
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from apimachinery.flags import flags_of
-from apiserver.config.settings import Store
-from mockube.cli.meant import add_server, told
+from mockube.apimachinery.flags import flags_of
+from mockube.apiserver.config.settings import Store
 from mockube.cli.parsing import Parser
+from mockube.cli.target import add_server, told
 
 STORE_FLAGS: Final[Mapping[str, str]] = {
     "data_dir": "the folder of one that does not run",

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Final
 
-from apimachinery.clock import RealClock
-from apiserver.config.command_line import store_problem
-from apiserver.config.settings import Store
-from apiserver.storage.snapshots import opened_snapshot
-from mockube.cli.meant import server_of
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.config.command_line import store_problem
+from mockube.apiserver.config.settings import Store
+from mockube.apiserver.snapshots import opened_snapshot
 from mockube.cli.snapshot import STORE_FLAGS
+from mockube.cli.target import server_of
 from mockube.failure import Misused
 from mockube.snapshots.files import write
 from mockube.snapshots.places import Etcd, Folder, Running, SnapshotPlace

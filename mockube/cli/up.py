@@ -4,17 +4,21 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.flags import words
+from mockube.apiserver.config.command_line import ENVIRONMENT
+from mockube.apiserver.config.exposure import warnings
 from mockube.cli.codes import code_of
 from mockube.cli.detach import Reports, detached
 from mockube.cli.greeting import greeting
 from mockube.cli.parsing import Parser
-from mockube.cli.passing import SERVER, add_passed, passed
+from mockube.cli.passthrough_flags import SERVER, add_passed, passed
 from mockube.cli.progress import Progress, is_live
-from mockube.cli.shape import add_name, add_shape
+from mockube.cli.shared_flags import add_name, add_shape
 from mockube.cli.waits import WAIT_SECONDS, Wait, wait
 from mockube.clusters import record
 from mockube.clusters.found import State, look
@@ -67,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
     if found.state in {State.RUNNING, State.STARTING}:
         return _there(place, found.record, content=options.exist_ok)
     wanted = _wanted(options, place)
+    for line in _exposure(options):
+        print(f"warning: {line}", file=sys.stderr)
     if not options.detach:
         return _attached(place, wanted)
     place.prepare()
@@ -150,6 +156,21 @@ def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
         copy_to=copy_to,
         until=options.wait.until,
         seconds=options.wait.seconds,
+    )
+
+
+def _exposure(options: argparse.Namespace) -> Sequence[str]:
+    """What lets others in, by flags or by the environment that the server gets."""
+    given, environment = vars(options), os.environ
+    found: dict[str, list[str]] = {}
+    for name in ("bind-address", "authorization-mode", "allowed-hosts"):
+        variable = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}"
+        texts = given[f"{SERVER}.{name}"] or [environment.get(variable, "")]
+        found[name] = [word for text in texts for word in words(text)]
+    return warnings(
+        (found["bind-address"] or [LOOPBACK])[-1],
+        found["authorization-mode"] or ["AlwaysAllow"],
+        found["allowed-hosts"],
     )
 
 

@@ -6,9 +6,9 @@ from importlib.metadata import version
 
 import msgspec
 
-from apiserver.discovery.version import DOCUMENT
+from mockube.apiserver.discovery.legacy import DOCUMENT
 from mockube.cli.parsing import Parser
-from mockube.cli.shape import add_output
+from mockube.cli.shared_flags import add_output
 
 
 def add_flags(parser: Parser) -> None:

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 from dataclasses import dataclass
 from typing import Final
 
-from apimachinery.flags import seconds
+from mockube.apimachinery.flags import seconds
 from mockube.clusters.supervisor import Until
 
 WAIT_SECONDS: Final = 60.0

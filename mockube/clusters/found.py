@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mockube.clusters import record
-from mockube.clusters.lock import is_held
+from mockube.clusters.lock import Holder, holder
 from mockube.clusters.places import Place, place_of, places
 from mockube.clusters.record import Record
 from mockube.failure import Missing
@@ -25,11 +25,15 @@ class Found:
     state: State
     record: Record | None = None
     """Of the run that goes on, or of the one that was killed."""
+    holder: Holder | None = None
+    """The process that runs it."""
 
 
 def look(place: Place) -> Found:
-    found = record.read(place.record)
-    return Found(place=place, state=_state(found, held=is_held(place.lock)), record=found)
+    running, found = holder(place.lock), record.read(place.record)
+    if running is not None and found is not None and found.pid != running.pid:
+        found = None  # of an earlier run, that was killed
+    return Found(place=place, state=_state(found, held=running is not None), record=found, holder=running)
 
 
 def find(name: str, environment: Mapping[str, str]) -> Found:
@@ -45,9 +49,15 @@ def find(name: str, environment: Mapping[str, str]) -> Found:
 def running(name: str, environment: Mapping[str, str]) -> tuple[Place, Record]:
     """One that runs, and is ready."""
     found = find(name, environment)
+    return found.place, ready_record(found)
+
+
+def ready_record(found: Found) -> Record:
+    """Of one that runs and is ready; Missing if it does not."""
     if found.state is not State.RUNNING or found.record is None:
+        name = found.place.name
         raise Missing(f'"{name}" is not running: `mockube up{_flag(name)}` starts it')
-    return found.place, found.record
+    return found.record
 
 
 def _flag(name: str) -> str:

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from apimachinery import conditions
-from controller_manager.runtime.kubeconfig import Access, KubeconfigError, read
+from mockube.apimachinery import conditions
 from mockube.clusters.found import Found, State
+from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 
 SECONDS: Final = 5.0
 

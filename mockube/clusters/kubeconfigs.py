@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from apiserver.pki.private import write_private
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.pki.private import write_private
 from mockube.clusters.places import Place
 from mockube.failure import Failure
 
@@ -78,8 +79,8 @@ def _replaced(there: list[Any], mine: list[Any]) -> list[Any]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        tree = yaml.safe_load(path.read_bytes())
-    except yaml.YAMLError as error:
+        tree = load(path.read_bytes()).tree
+    except YamlError as error:
         raise Failure(f"{path} is no kubeconfig: {error}".replace("\n", " ")) from error
     if tree is not None and not _is_config(tree):
         raise Failure(f"{path} is no kubeconfig")
@@ -88,7 +89,16 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _is_config(tree: Any) -> bool:
     return isinstance(tree, dict) and all(
-        isinstance(entry, dict) and "name" in entry for part in LISTS for entry in tree.get(part) or ()
+        _is_list_of_entries(tree.get(part) or [], part[:-1]) for part in LISTS
+    )
+
+
+def _is_list_of_entries(entries: Any, what: str) -> bool:
+    return isinstance(entries, list) and all(
+        isinstance(entry, dict)
+        and isinstance(entry.get("name"), str)
+        and isinstance(entry.get(what) or {}, dict)
+        for entry in entries
     )
 
 

@@ -1,29 +1,45 @@
-"""Who holds a cluster: one process at a time, until it ends, however it ends."""
+"""Who holds a cluster: one process at a time, until it ends, however it ends.
+
+The lock is the kernel's. The file says which process has it, by its number and its start, since numbers are given again.
+"""
 
 import fcntl
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from apimachinery.clock import Clock
+from mockube.apimachinery.clock import Clock
 from mockube.clusters.places import Place
+from mockube.etcd.embedded.private_directory import open_lock
 from mockube.failure import Failure
 
 _TRIES: Final = 20
 _PAUSE: Final = 0.01
 """Whoever only looks whether it is held has it for a moment."""
+_LONGEST: Final = 100
+"""Bytes of the file that are read."""
 
 
 class Held(Failure):
     """Somebody else runs the cluster."""
 
 
+class Holder(NamedTuple):
+    """The process that holds a cluster. No other process is ever equal to it until the machine starts anew."""
+
+    pid: int
+    """0 in the moment before it has written its number."""
+    started: str
+    """In clock ticks since the machine started; "" where the system does not show it."""
+
+
 @asynccontextmanager
 async def holding(place: Place, clock: Clock) -> AsyncIterator[None]:
     place.prepare()
-    descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_lock(place.lock)
     try:
         for _ in range(_TRIES):
             if _lock(descriptor, fcntl.LOCK_EX):
@@ -31,20 +47,55 @@ async def holding(place: Place, clock: Clock) -> AsyncIterator[None]:
             await clock.sleep(_PAUSE)
         else:
             raise Held(f'"{place.name}" runs already')
-        yield
+        pid = os.getpid()
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{pid} {_start_of(pid)}\n".encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
 
-def is_held(path: Path) -> bool:
+def holder(path: Path) -> Holder | None:
+    """Return who holds the cluster with this lock file; None if nobody does."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        return False
+        return None
     try:
-        return not _lock(descriptor, fcntl.LOCK_SH)
+        if _lock(descriptor, fcntl.LOCK_SH):
+            return None
+        pid, _, started = os.pread(descriptor, _LONGEST, 0).decode(errors="replace").strip().partition(" ")
+        return Holder(int(pid), started) if pid.isdecimal() else Holder(0, "")
     finally:
         os.close(descriptor)
+
+
+def send_signals(to: Holder, numbers: Sequence[signal.Signals]) -> None:
+    """Send signals to the process if it still runs, and never to another one that has its number by now."""
+    with suppress(ProcessLookupError):
+        if not hasattr(os, "pidfd_open"):
+            for number in numbers:
+                os.kill(to.pid, number)
+            return
+        descriptor = os.pidfd_open(to.pid)
+        try:
+            if _start_of(to.pid) == to.started:
+                for number in numbers:
+                    signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+
+
+def _start_of(pid: int) -> str:
+    """Field 22 of its line in /proc; the second field is a name in parentheses, which may hold blanks."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return line.rpartition(")")[2].split()[19]
 
 
 def _lock(descriptor: int, how: int) -> bool:

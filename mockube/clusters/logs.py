@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from mockube.plane.launch import MANAGER, SERVER
+from mockube.processes.launch import MANAGER, SERVER
 
 OURS: Final = "mockube"
 """What is said by the process that runs a detached cluster."""

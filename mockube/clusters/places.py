@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mockube.failure import Misused
+from mockube.etcd.embedded.private_directory import check_private
+from mockube.etcd.errors import UnsafeDirectory
+from mockube.failure import Failure, Misused
 
 DEFAULT: Final = "default"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
@@ -30,6 +32,10 @@ class Place:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         for folder in (self.folder, self.pki, self.logs):
             folder.mkdir(mode=0o700, exist_ok=True)
+            try:
+                check_private(folder)
+            except UnsafeDirectory as error:
+                raise Failure(str(error)) from error
 
     @property
     def kubeconfig(self) -> Path:

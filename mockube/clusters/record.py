@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from apiserver.pki.private import write_private
+from mockube.apiserver.pki.private import write_private
 from mockube.clusters.places import Place
 
 MEMORY: Final = "memory"

@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
-from apimachinery.clock import Clock
-from apimachinery.timestamps import format_time
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.timestamps import format_time
 from mockube.clusters import kubeconfigs, record
 from mockube.clusters.lock import holding
 from mockube.clusters.logs import OURS
@@ -24,12 +24,12 @@ from mockube.clusters.places import Place
 from mockube.clusters.ports import port_of
 from mockube.clusters.record import MEMORY, Component, Record
 from mockube.failure import Failure, TimedOut
-from mockube.plane.control_plane import ControlPlane, NotReady
-from mockube.plane.kept import Tell
-from mockube.plane.last_words import obituary
-from mockube.plane.launch import MANAGER, SERVER, Launch, control_plane
-from mockube.plane.meanwhile import importing
-from mockube.plane.processes import first
+from mockube.processes.background_imports import importing
+from mockube.processes.child_processes import first
+from mockube.processes.control_plane import ControlPlane, NotReady
+from mockube.processes.exit_report import obituary
+from mockube.processes.launch import MANAGER, SERVER, Launch, control_plane
+from mockube.processes.supervised_process import Tell
 
 RESET: Final = signal.SIGUSR1
 """Asks the process that runs a cluster to empty its store."""
@@ -115,7 +115,7 @@ class Supervisor:
         plane.manager.changed = lambda: self._note(plane)
         plane.heed_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
-        importing_usable = importing("mockube.plane.usable")
+        importing_usable = importing("mockube.processes.readiness")
         self._step("starting the API server and the controller manager")
         with suppress(NotReady), self._limit(plane):
             async with plane.running():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from apimachinery.clock import Clock
+from mockube.apimachinery.clock import Clock
 
 PAUSE: Final = 0.05
 

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.groups import GroupKind, GroupVersion
-from apimachinery.wellknown import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     LABEL_JOB_CONTROLLER_UID,
     LABEL_JOB_CONTROLLER_UID_LEGACY,
     LABEL_JOB_NAME,
     LABEL_JOB_NAME_LEGACY,
 )
-from controller_manager.runtime.resource import Tree
-from controller_manager.simulation.node_objects import MARK
+from mockube.controller_manager.kubelet.node_objects import MARK
 
 POD: Final = GroupKind("", "Pod")
 NODE: Final = GroupKind("", "Node")
@@ -61,11 +61,11 @@ STATUS_IS_OURS: Final = frozenset({NAMESPACE, DEFINITION, GroupKind("apiregistra
 """What their status tells is true of the server that serves them."""
 
 
-def kind_of(tree: Tree) -> GroupKind:
+def kind_of(tree: ReadOnlyTree) -> GroupKind:
     return GroupKind(GroupVersion.parse(meta.api_version(tree)).group, meta.kind(tree))
 
 
-def cleaned(tree: Tree, nodes: Collection[str]) -> dict[str, Any]:
+def cleaned(tree: ReadOnlyTree, nodes: Collection[str]) -> dict[str, Any]:
     """What to create; `nodes` are those that there will be."""
     kind = kind_of(tree)
     clean = {**tree, "metadata": {name: it for name, it in tree["metadata"].items() if name not in _METADATA}}
@@ -75,10 +75,10 @@ def cleaned(tree: Tree, nodes: Collection[str]) -> dict[str, Any]:
     return clean if further is None else further(clean, nodes)
 
 
-def without_assigned(tree: Tree) -> dict[str, Any] | None:
+def without_assigned(tree: ReadOnlyTree) -> dict[str, Any] | None:
     """The same without what a server assigns, to be assigned anew; None for what has no such thing."""
     paths = _ASSIGNED.get(kind_of(tree))
-    if paths is None:
+    if paths is None or not spec_of(tree):
         return None
     free = {**tree}
     for path in paths:
@@ -91,13 +91,13 @@ def without_assigned(tree: Tree) -> dict[str, Any] | None:
     return meta.with_value(free, ("spec", "ports"), ports)
 
 
-def spec_of(tree: Tree) -> Mapping[str, Any]:
+def spec_of(tree: ReadOnlyTree) -> Mapping[str, Any]:
     """Nothing, if what stands there is none: the server will say so."""
     spec = tree.get("spec")
     return spec if isinstance(spec, Mapping) else {}
 
 
-def status_of(tree: Tree, nodes: Collection[str]) -> Mapping[str, Any] | None:
+def status_of(tree: ReadOnlyTree, nodes: Collection[str]) -> Mapping[str, Any] | None:
     """What is to be told of it; None if nothing is."""
     kind = kind_of(tree)
     if kind in STATUS_IS_OURS or (kind == POD and not _has_place(tree, nodes)):
@@ -110,7 +110,7 @@ def _pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
     return tree if _has_place(tree, nodes) else _without(tree, ("spec", "nodeName"))
 
 
-def _has_place(pod: Tree, nodes: Collection[str]) -> bool:
+def _has_place(pod: ReadOnlyTree, nodes: Collection[str]) -> bool:
     node = spec_of(pod).get("nodeName")
     return not node or node in nodes
 

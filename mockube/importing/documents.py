@@ -14,8 +14,8 @@ import msgspec
 import orjson
 from msgspec import Struct
 
-from apimachinery.groups import GroupVersion
-from apiserver.wire.yaml_codec import YamlError, load
+from mockube.apimachinery.groups import GroupVersion
+from mockube.apimachinery.yaml_decode import YamlError, load
 
 _SEPARATOR: Final = re.compile(rb"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _ITEMS: Final = re.compile(rb"items:\s*\Z")

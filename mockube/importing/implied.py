@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from apimachinery import meta
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.importing.cleaning import NAMESPACE, POD, kind_of, spec_of
 
 
-def implied(trees: Sequence[Tree]) -> Iterator[dict[str, Any]]:
+def implied(trees: Sequence[ReadOnlyTree]) -> Iterator[dict[str, Any]]:
     """To be made where they are not there."""
     there = {(kind_of(tree).kind, meta.namespace(tree), meta.name(tree)) for tree in trees}
     for namespace in sorted({meta.namespace(tree) for tree in trees} - {""}):
@@ -21,6 +21,6 @@ def implied(trees: Sequence[Tree]) -> Iterator[dict[str, Any]]:
             yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
 
 
-def _account(pod: Tree) -> str:
+def _account(pod: ReadOnlyTree) -> str:
     spec = spec_of(pod)
     return str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from apimachinery import conditions, meta
-from apimachinery.clock import Clock
-from apimachinery.groups import GroupKind
-from apimachinery.status import AlreadyExists, ApiError, Invalid, NotFound
-from controller_manager.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.deadline import within
-from controller_manager.runtime.resource import Key, Tree
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.status import AlreadyExists, ApiError, Invalid, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.tasks import within
 from mockube.importing.cleaning import (
     DEFINITION,
     NAMESPACE,
@@ -53,7 +54,7 @@ MADE: Final = frozenset({Outcome.CREATED, Outcome.REPLACED})
 class Item:
     """An object on its way."""
 
-    tree: Tree
+    tree: ReadOnlyTree
     """As it was printed, in the namespace that it goes to."""
     origin: Origin | None = None
     """None for what nobody has printed, but others need."""
@@ -112,7 +113,7 @@ class Importer:
             items = [item for item in items if kind_of(item.tree) != NAMESPACE]
         return [*items, *(Item(tree=tree) for tree in implied([item.tree for item in items]))]
 
-    def _moved(self, tree: Tree) -> Tree:
+    def _moved(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         if not self._kinds.is_namespaced(tree):
             return tree
         namespace = self.wishes.namespace or meta.namespace(tree) or "default"
@@ -154,7 +155,7 @@ class Importer:
             if item.outcome is not Outcome.EXISTS:
                 await self._say_status(tree)
 
-    async def _create(self, tree: Tree) -> Tree:
+    async def _create(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         resource, wanted = self._kinds.resource_of(tree), cleaned(tree, self._nodes)
         try:
             return await self.client.create(resource, wanted)
@@ -164,7 +165,7 @@ class Importer:
                 raise
             return await self.client.create(resource, free)
 
-    async def _meet(self, item: Item) -> tuple[Tree, Outcome]:
+    async def _meet(self, item: Item) -> tuple[ReadOnlyTree, Outcome]:
         resource = self._kinds.resource_of(item.tree)
         there = await self.client.get(resource, Key.of(item.tree))
         if not self.wishes.replace or item.origin is None:
@@ -176,13 +177,13 @@ class Importer:
         )
         return await self.client.update(resource, body), Outcome.REPLACED
 
-    async def _say_status(self, tree: Tree) -> None:
+    async def _say_status(self, tree: ReadOnlyTree) -> None:
         status = status_of(tree, self._nodes)
         if status is not None and self._kinds.has_status(tree):
             resource = self._kinds.resource_of(tree)
             await self.client.patch(resource, Key.of(tree), {"status": status}, subresource="status")
 
-    async def _foretold(self, tree: Tree) -> Outcome:
+    async def _foretold(self, tree: ReadOnlyTree) -> Outcome:
         try:
             await self.client.get(self._kinds.resource_of(tree), Key.of(tree))
         except (NotFound, NotServed):
@@ -204,7 +205,7 @@ class Importer:
 
         await self._each(say, made)
 
-    async def _owned(self, samples: Iterable[Tree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
+    async def _owned(self, samples: Iterable[ReadOnlyTree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
         """The uids of owners that objects have by now, those of each sample's kind."""
         found = {}
         for sample in samples:

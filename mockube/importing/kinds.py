@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from apimachinery import meta
-from apimachinery.groups import GroupKind, GroupVersion
-from controller_manager.runtime.client import AnyResource, Client
-from controller_manager.runtime.discovery import Offered, discover
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import AnyResource, Client
+from mockube.controller_manager.client.discovery import Offered, discover
 from mockube.failure import Failure
 
 
@@ -19,16 +19,16 @@ class NotServed(Failure):
 class Kinds:
     offered: Mapping[GroupKind, Offered]
 
-    def resource_of(self, tree: Tree) -> AnyResource:
+    def resource_of(self, tree: ReadOnlyTree) -> AnyResource:
         """In the version that the object is of."""
         version = GroupVersion.parse(meta.api_version(tree))
         found = self._find(GroupKind(version.group, meta.kind(tree)))
         return replace(found.resource, version=version.version, metadata_only=False)
 
-    def has_status(self, tree: Tree) -> bool:
+    def has_status(self, tree: ReadOnlyTree) -> bool:
         return "status" in self._find(_kind(tree)).subresources
 
-    def is_namespaced(self, tree: Tree) -> bool:
+    def is_namespaced(self, tree: ReadOnlyTree) -> bool:
         """Of a kind that is not served yet, what the object says itself."""
         found = self.offered.get(_kind(tree))
         return bool(meta.namespace(tree)) if found is None else found.resource.namespaced
@@ -47,5 +47,5 @@ async def kinds_of(client: Client) -> Kinds:
     return Kinds({one.resource.group_kind: one for one in reversed(offered)})
 
 
-def _kind(tree: Tree) -> GroupKind:
+def _kind(tree: ReadOnlyTree) -> GroupKind:
     return GroupKind(GroupVersion.parse(meta.api_version(tree)).group, meta.kind(tree))

@@ -3,10 +3,15 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from apimachinery import meta
-from apimachinery.groups import GroupKind
-from apimachinery.wellknown import LABEL_ENDPOINT_SLICE_MANAGED_BY, NAMESPACE_DEFAULT, NAMESPACE_SYSTEM
-from controller_manager.runtime.resource import Key, Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    LABEL_ENDPOINT_SLICE_MANAGED_BY,
+    NAMESPACE_DEFAULT,
+    NAMESPACE_SYSTEM,
+)
+from mockube.controller_manager.client.resources import Key
 from mockube.importing.cleaning import kind_of
 
 _LEASE: Final = GroupKind("coordination.k8s.io", "Lease")
@@ -26,7 +31,7 @@ _SLICE_CONTROLLERS: Final = frozenset(
 _ROOT_CA: Final = "kube-root-ca.crt"
 
 
-def needless(tree: Tree) -> str:
+def needless(tree: ReadOnlyTree) -> str:
     """Why it is not made; "" if nothing speaks against it."""
     kind = kind_of(tree)
     if meta.is_deleting(tree):

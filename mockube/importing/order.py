@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from apimachinery import meta
-from apimachinery.groups import GroupKind
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.importing.cleaning import DEFINITION, NAMESPACE, NODE, kind_of
 
 RANKS: Final[Mapping[GroupKind, int]] = {
@@ -45,7 +45,7 @@ RANKS: Final[Mapping[GroupKind, int]] = {
 OTHERS: Final = 5
 
 
-def waves(trees: Sequence[Tree]) -> Iterator[Sequence[int]]:
+def waves(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]:
     """Positions of objects that can be made at the same time, one wave after another."""
     heights = _heights(trees)
 
@@ -57,7 +57,7 @@ def waves(trees: Sequence[Tree]) -> Iterator[Sequence[int]]:
         yield [*positions]
 
 
-def _heights(trees: Sequence[Tree]) -> Sequence[int]:
+def _heights(trees: Sequence[ReadOnlyTree]) -> Sequence[int]:
     """How many generations of owned objects each has below it, of those that are here."""
     at = {meta.uid(tree): position for position, tree in enumerate(trees) if meta.uid(tree)}
     heights = [0] * len(trees)
@@ -66,7 +66,9 @@ def _heights(trees: Sequence[Tree]) -> Sequence[int]:
     return heights
 
 
-def _raise_owners(trees: Sequence[Tree], at: Mapping[str, int], heights: list[int], position: int) -> None:
+def _raise_owners(
+    trees: Sequence[ReadOnlyTree], at: Mapping[str, int], heights: list[int], position: int
+) -> None:
     """Owners in a circle are raised no higher than there are objects."""
     above = [position]
     while above:

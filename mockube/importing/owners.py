@@ -1,9 +1,10 @@
 """Who owns what was made: the references that objects had elsewhere, with the uids that their owners have here."""
 
-from apimachinery import meta
-from apimachinery.status import NotFound
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.resource import Key, Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.resources import Key
 from mockube.importing.kinds import Kinds, NotServed
 
 
@@ -19,9 +20,9 @@ class Owners:
         if there:
             self._uids[there] = here
 
-    async def references(self, tree: Tree, kinds: Kinds) -> tuple[list[Tree], list[str]]:
+    async def references(self, tree: ReadOnlyTree, kinds: Kinds) -> tuple[list[ReadOnlyTree], list[str]]:
         """An object's, as they are to be; and the names of owners that are not here, who are left out."""
-        found: list[Tree] = []
+        found: list[ReadOnlyTree] = []
         absent: list[str] = []
         for reference in meta.owner_references(tree):
             uid = await self._uid(reference, meta.namespace(tree), kinds)
@@ -31,13 +32,13 @@ class Owners:
                 absent.append(f"{reference.get('kind')} {reference.get('name')}")
         return found, absent
 
-    async def _uid(self, reference: Tree, namespace: str, kinds: Kinds) -> str:
+    async def _uid(self, reference: ReadOnlyTree, namespace: str, kinds: Kinds) -> str:
         uid = str(reference.get("uid") or "")
         if uid not in self._uids:
             self._uids[uid] = await self._look_up(reference, namespace, kinds)
         return self._uids[uid]
 
-    async def _look_up(self, reference: Tree, namespace: str, kinds: Kinds) -> str:
+    async def _look_up(self, reference: ReadOnlyTree, namespace: str, kinds: Kinds) -> str:
         """By name: one that is not among what was read may be here all the same."""
         try:
             owner = await self._client.get(kinds.resource_of(reference), Key(namespace, reference["name"]))

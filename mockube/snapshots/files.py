@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
-from etcd.archive.read import Archive, check
-from etcd.embedded.disk import Disk, NewFile
+from mockube.etcd.archive.read import Archive, check
+from mockube.etcd.embedded.disk import Disk, NewFile
 
 
 async def write(path: Path, pieces: AsyncGenerator[bytes, None]) -> Archive:

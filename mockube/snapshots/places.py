@@ -8,25 +8,25 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from apimachinery.clock import Clock
-from apimachinery.status import Conflict, NotFound
-from apimachinery.timestamps import format_time
-from apiserver.config.settings import Store
-from apiserver.http.snapshots import PATH
-from apiserver.storage.keys import Layout
-from apiserver.storage.snapshots import first_revision, place
-from apiserver.store import STORE_FOLDER, connect, open_durable
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.kubeconfig import Access
-from etcd.archive.read import Archive
-from etcd.archive.restore import NotEmpty, restore
-from etcd.archive.write import archive
-from etcd.embedded.directory import is_new
-from etcd.embedded.disk import Disk
-from etcd.errors import Locked
-from etcd.kv import KV, Revision
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import Conflict, NotFound
+from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.config.settings import Store
+from mockube.apiserver.http.snapshots import PATH
+from mockube.apiserver.snapshots import place
+from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.store import STORE_FOLDER, connect, open_durable
+from mockube.connect import speaking
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.etcd.archive.read import Archive
+from mockube.etcd.archive.restore import NotEmpty, restore
+from mockube.etcd.archive.write import archive
+from mockube.etcd.embedded.directory import is_new
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.errors import Locked
+from mockube.etcd.kv import KV, Revision
 from mockube.failure import Failure, Missing
-from mockube.speaking import speaking
 
 SECONDS: Final = 600.0
 """Within which a server must have sent or taken all of a snapshot."""
@@ -94,13 +94,13 @@ class Folder(Struct, frozen=True, kw_only=True):
                 yield piece
 
     async def put(self, found: Archive, *, replace: bool) -> None:
-        async with self._opened(after=first_revision(found)) as kv:
+        async with self._opened(restored=found.opening.revision) as kv:
             await _put(kv, found, self.prefix, replace=replace)
 
     @asynccontextmanager
-    async def _opened(self, *, after: Revision | None = None) -> AsyncIterator[KV]:
+    async def _opened(self, *, restored: Revision = 0) -> AsyncIterator[KV]:
         try:
-            kv = await open_durable(self.path, self.clock, disk=Disk(), after=after)
+            kv = await open_durable(self.path, self.clock, disk=Disk(), restored=restored)
         except Locked as error:
             raise Failure(f"{error}: without --data-dir the cluster that runs there is asked") from error
         try:

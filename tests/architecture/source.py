@@ -45,10 +45,13 @@ def settings() -> dict[str, Any]:
 
 PACKAGES: tuple[str, ...] = tuple(settings()["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
 TESTS = ("tests",)
+RECORDINGS = ROOT / "tests/conformance/golden"
+"""Recorded elsewhere, together with the runners that replay them."""
 TOOLS = ("benchmarks", "tools")
 
 
 @cache
 def modules(*folders: str) -> tuple[Module, ...]:
-    paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+    found = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+    paths = (path for path in found if not path.is_relative_to(RECORDINGS))
     return tuple(Module.of(path.relative_to(ROOT).as_posix(), path.read_text()) for path in paths)

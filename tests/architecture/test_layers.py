@@ -1,6 +1,7 @@
 """The layers of the packages, as import-linter reads them from pyproject.toml: kept by the tree, and able to break."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +13,21 @@ from tests.architecture.source import PACKAGES, ROOT, settings
 CONTRACTS = tuple(contract["name"] for contract in settings()["tool"]["importlinter"]["contracts"])
 
 PLANTED = {
+    "the API server: HTTP over requests, over the verbs, over kinds and the store": (
+        "apiserver/storage/planted.py",
+        "import mockube.apiserver.registry",
+    ),
+    "the controller manager: controllers over the runtime that runs them": (
+        "controller_manager/queue/planted.py",
+        "import mockube.controller_manager.cache",
+    ),
     "packages: mockube over the two processes, over the store and the language": (
         "etcd/planted.py",
-        "import apimachinery",
+        "import mockube.apimachinery",
     ),
     "the controller manager knows the API server by HTTP only, and never the store": (
         "controller_manager/planted.py",
-        "from etcd import kv",
+        "from mockube.etcd import kv",
     ),
     "the language is pure: no HTTP, no event loop": ("apimachinery/planted.py", "import aiohttp"),
     "the embedded store and the contract know no network": ("etcd/embedded/planted.py", "import etcd3"),
@@ -42,6 +51,15 @@ def skeleton(tree: Path) -> None:
     for folder in (*PACKAGES, "etcd/embedded"):
         (tree / folder).mkdir(parents=True, exist_ok=True)
         (tree / folder / "__init__.py").touch()
+    for path in (ROOT / "mockube").iterdir():
+        if path.is_symlink():
+            (tree / "mockube" / path.name).symlink_to(path.readlink())
+    for contract in settings()["tool"]["importlinter"]["contracts"]:
+        for container in contract.get("containers", ()):
+            for name in re.findall(r"\w+", " ".join(contract["layers"])):
+                layer = tree / container.replace(".", "/") / name
+                layer.mkdir(exist_ok=True)
+                (layer / "__init__.py").touch()
     for module in ("etcd/kv.py", "etcd/errors.py"):
         (tree / module).touch()
     (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())

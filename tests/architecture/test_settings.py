@@ -1,24 +1,34 @@
-"""pyproject.toml names our packages in several places, for several tools; they agree."""
+"""The packages lie at the top of the repository, and every tool sees them inside `mockube`."""
 
 import pytest
 
 from tests.architecture.source import PACKAGES, ROOT, settings
 
-
-@pytest.mark.parametrize(
-    ("tool", "path"),
-    [
-        ("mypy", ("mypy", "packages")),
-        ("import-linter", ("importlinter", "root_packages")),
-        ("coverage", ("coverage", "run", "source_pkgs")),
-    ],
-)
-def test_every_tool_looks_at_every_package(tool, path):
-    table = settings()["tool"]
-    for key in path:
-        table = table[key]
-    assert sorted(table) == sorted(PACKAGES), tool
+NAMESPACE = "mockube"
+INSIDE = sorted({*PACKAGES} - {NAMESPACE})
 
 
-def test_every_package_is_typed_for_its_users():
-    assert [package for package in PACKAGES if not (ROOT / package / "py.typed").exists()] == []
+def test_every_tool_looks_at_the_namespace():
+    tools = settings()["tool"]
+    assert tools["mypy"]["packages"] == [NAMESPACE]
+    assert tools["importlinter"]["root_package"] == NAMESPACE
+    assert tools["coverage"]["run"]["source_pkgs"] == [NAMESPACE]
+    assert (ROOT / NAMESPACE / "py.typed").exists()
+
+
+@pytest.mark.parametrize("package", INSIDE)
+def test_a_package_is_inside_the_namespace_by_a_link_and_in_the_wheel(package):
+    build = settings()["tool"]["hatch"]["build"]
+    assert (ROOT / NAMESPACE / package).readlink().as_posix() == f"../{package}"
+    assert build["targets"]["wheel"]["sources"][package] == f"{NAMESPACE}/{package}"
+    assert f"/{NAMESPACE}/{package}" in build["exclude"]
+
+
+def test_nothing_else_is_a_link():
+    links = {path.name for path in (ROOT / NAMESPACE).iterdir() if path.is_symlink()}
+    assert sorted(links) == INSIDE
+
+
+@pytest.mark.parametrize("package", INSIDE)
+def test_the_linter_refuses_an_import_from_outside_the_namespace(package):
+    assert package in settings()["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]

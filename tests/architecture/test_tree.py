@@ -11,6 +11,7 @@ from tests.architecture.rules import (
     module_names,
     size,
     suppressions,
+    tasks,
     testing,
     time_and_chance,
 )
@@ -34,6 +35,7 @@ RULES = (
         name="modules have names of their own", check=module_names.check, folders=(*PACKAGES, *TESTS, *TOOLS)
     ),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
+    Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
 )
 
@@ -62,6 +64,12 @@ def test_every_exemption_from_the_clock_is_used():
     }
     assert not gone
     assert not {path: names for path, names in idle.items() if names}
+
+
+def test_every_place_that_may_start_tasks_does():
+    by_path = {module.path: module for module in modules(*PACKAGES)}
+    assert not tasks.ALLOWED.keys() - by_path.keys()
+    assert not [path for path in tasks.ALLOWED if not list(tasks.starts(by_path[path]))]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

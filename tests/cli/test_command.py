@@ -181,7 +181,7 @@ def test_a_reader_that_goes_away_is_no_crash():
 
 
 def test_a_manager_that_is_not_told_where_the_server_is_says_so_and_fails():
-    answer = run("controller_manager")
+    answer = run("mockube.controller_manager")
     assert answer.returncode == 2
     assert answer.stdout == ""
     assert "where is the API server?" in answer.stderr
@@ -219,7 +219,13 @@ def test_bash_takes_what_completes_it():
 
 @pytest.mark.parametrize("command", [["version"], ["list"], ["doctor"], ["completion", "bash"]])
 def test_a_command_starts_without_what_only_others_need(command, tmp_path):
-    heavy = ["aiohttp", "uvloop", "apiserver.app", "controller_manager.app", "kubernetes_validate"]
+    heavy = [
+        "aiohttp",
+        "uvloop",
+        "mockube.apiserver.app",
+        "mockube.controller_manager.app",
+        "kubernetes_validate",
+    ]
     code = (
         f"import sys, mockube.cli.main as m; m.main({command}); "
         f"sys.exit(str([name for name in {heavy} if name in sys.modules]))"

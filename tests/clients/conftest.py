@@ -1,10 +1,11 @@
 """A real server process for real clients; each test has a namespace of its own."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 
-from tests.support import kubectls
+from tests.support import gopher, kubectls
 from tests.support.kubectls import Kubectl
 from tests.support.process import ApiServerProcess
 
@@ -15,6 +16,12 @@ _numbers = itertools.count()
 def server(tmp_path_factory):
     with ApiServerProcess(tmp_path_factory.mktemp("server")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def go_program(tmp_path_factory):
+    """The program in `go/`, built."""
+    return gopher.build(Path(__file__).parent / "go", tmp_path_factory.mktemp("go") / "clients")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """client-go and controller-runtime, as operators use them: the program in `go/`, one of its checks a test."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -35,12 +34,13 @@ CHECKS = (
 
 
 @pytest.fixture(scope="session")
-def clients(tmp_path_factory):
+def clients(go_program):
     """What runs the program with some arguments."""
-    program = gopher.build(Path(__file__).parent / "go", tmp_path_factory.mktemp("go") / "clients")
 
     def run(*arguments):
-        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=100, check=False)
+        return subprocess.run(
+            [go_program, *arguments], capture_output=True, text=True, timeout=100, check=False
+        )
 
     return run
 

@@ -83,7 +83,7 @@ def test_a_condition_is_waited_for(kubectl):
     kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     status = '{"status":{"conditions":[{"type":"Available","status":"True"}]}}'
     kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", status)
-    assert "condition met" in kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=20s")
+    assert "condition met" in kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
 
 
 def test_unknown_fields_are_refused_before_anything_is_made(kubectl):

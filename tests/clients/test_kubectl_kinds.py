@@ -67,13 +67,13 @@ def test_the_kinds_of_a_pack_are_at_hand(kubectl, short, manifest, columns):
     kubectl("scale", f"{short}/foo", "--replicas=4")
     assert kubectl("get", short, "foo", "-o", "jsonpath={.spec.replicas}") == "4"
     kubectl("patch", short, "foo", "--type=merge", "-p", '{"spec":{"revisionHistoryLimit":3}}')
-    kubectl("wait", f"{short}/foo", "--for=jsonpath={.spec.revisionHistoryLimit}=3", "--timeout=20s")
+    kubectl("wait", f"{short}/foo", "--for=jsonpath={.spec.revisionHistoryLimit}=3", "--timeout=60s")
     assert "How many old revisions are kept" in kubectl("explain", f"{short}.spec.revisionHistoryLimit")
     kubectl("delete", short, "foo")
 
 
 def test_definitions_of_a_pack_are_shown_and_taken(kubectl):
-    kubectl("wait", "crd/clonesets.apps.kruise.io", "--for=condition=Established", "--timeout=20s")
+    kubectl("wait", "crd/clonesets.apps.kruise.io", "--for=condition=Established", "--timeout=60s")
     shown = kubectl("get", "crds", "-o", "name").splitlines()
     assert [name.partition("/")[2] for name in shown if "kruise" in name] == [
         "clonesets.apps.kruise.io",
@@ -85,12 +85,12 @@ def test_definitions_of_a_pack_are_shown_and_taken(kubectl):
 def test_what_a_user_defines_is_there_until_it_is_deleted(kubectl):
     kubectl("apply", "-f", "-", stdin=CRD)
     name = f"crd/widgets.{definitions.GROUP}"
-    kubectl("wait", "--for=condition=Established", name, "--timeout=20s")
+    kubectl("wait", "--for=condition=Established", name, "--timeout=60s")
     assert kubectl("apply", "-f", "-", stdin=WIDGET) == f"widget.{definitions.GROUP}/w created\n"
     kubectl("scale", "wi/w", "--replicas=3")
     assert kubectl("get", "wi", "w", "-o", "jsonpath={.spec.replicas}") == "3"
     assert "How many." in kubectl("explain", "widgets.spec")
     unknown = kubectl.attempt("apply", "-f", "-", stdin=WIDGET.replace("spec: {}", "spec: {x: 1}"))
     assert 'unknown field "spec.x"' in unknown.stderr
-    kubectl("delete", name, "--timeout=20s")
+    kubectl("delete", name, "--timeout=60s")
     assert kubectl.attempt("get", "widgets").returncode == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.process import ApiServerProcess, ManagerProcess
-from tests.support.recordings import FOLDER, NO_RECORDINGS
+from tests.support.recordings import FOLDER
 
 TOKENS = FOLDER / "tokens.csv"
 
@@ -11,8 +11,6 @@ TOKENS = FOLDER / "tokens.csv"
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory):
     """The server, whose audit lies beside its kubeconfig as `audit`; each controller has an account of its own."""
-    if not TOKENS.exists():
-        pytest.skip(f"{NO_RECORDINGS} in {FOLDER}")
     folder = tmp_path_factory.mktemp("control-plane")
     arguments = ("--token-auth-file", TOKENS, "--service-cluster-ip-range", "10.0.0.0/16")
     with (

@@ -1,36 +1,23 @@
 """Objects, lists and watches as a real server wrote them, in protobuf beside their JSON.
 
-CONFORMANCE_DIR names the folder of the recordings. A line is what one object was in both at nearly one moment: where
+A line is what one object was in both at nearly one moment: where
 the server changed it in between, its resourceVersions tell, and its status may differ as well.
 """
 
 import base64
-import os
-from pathlib import Path
 
 import orjson
 import pytest
 
-from apiserver.wire.protobuf.envelope import decode, encode, watch_events, watch_frame
-
-FOLDER = Path(os.environ.get("CONFORMANCE_DIR", Path(__file__).parents[2] / "../shared/golden")).resolve()
-FILE = FOLDER / "protobuf.jsonl"
+from mockube.apiserver.wire.protobuf.envelope import decode, encode, watch_events, watch_frame
+from tests.support import recordings
 
 AS_THE_CLIENT_WROTE_IT = {"ControllerRevision"}
 """Kinds that hold JSON text of a client's, with its spaces: read right, but not written to the byte."""
 
 
-def recordings():
-    if not FILE.exists():
-        return [pytest.param(None, id="no recordings")]
-    lines = [orjson.loads(line) for line in FILE.read_bytes().splitlines()]
-    return [pytest.param(line, id=line["id"]) for line in lines]
-
-
-@pytest.fixture(params=recordings())
+@pytest.fixture(params=recordings.cases("protobuf.jsonl"))
 def recording(request):
-    if request.param is None:
-        pytest.skip(f"no recordings in {FOLDER}")
     return request.param
 
 

@@ -1,21 +1,20 @@
 """Sessions of kubectl with a real cluster, had again with ours: what kubectl prints must be the same.
 
-The recordings bring their own runner. `sessions.json` names the sessions that wait for something that is not built yet.
+The recordings bring their own runner. `differences.json` lists the sessions that may differ, with the reason.
 """
 
 import subprocess
 import sys
-from pathlib import Path
 
 import orjson
 import pytest
 
 from tests.support.kubectls import NO_KUBECTL, binaries
-from tests.support.recordings import FOLDER, cases, present
+from tests.support.recordings import FOLDER, cases, reasons
 
 RUNNER = FOLDER / "kubectl_golden.py"
-WAITING = orjson.loads((Path(__file__).parent / "sessions.json").read_bytes())
-"""By session: what it waits for."""
+DIFFERING = reasons("kubectl/sessions")
+"""Why a session may differ, by its id."""
 
 THEIRS = "kg"
 """What the runner's namespaces begin with."""
@@ -49,22 +48,37 @@ def quiet_control_plane(control_plane, kubectl):
 def test_kubectl_prints_what_it_printed_before_a_real_cluster(
     session, quiet_control_plane, kubectl, tmp_path
 ):
-    name = present(session)["id"]
-    file = tmp_path / "session.jsonl"
-    file.write_bytes(orjson.dumps(session))
-    done = subprocess.run(
-        [
-            *(sys.executable, str(RUNNER), "run", str(file), "-v"),
-            *("--kubeconfig", str(quiet_control_plane.kubeconfig), "--kubectl", str(kubectl)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    print(done.stdout)
-    if name in WAITING:
-        assert done.returncode != 0, (
-            f"{name} waits no longer for {WAITING[name]}: take it out of sessions.json"
+    def replay(steps):
+        file = tmp_path / "session.jsonl"
+        file.write_bytes(orjson.dumps(session | {"steps": steps}))
+        done = subprocess.run(
+            [
+                *(sys.executable, str(RUNNER), "run", str(file), "-v"),
+                *("--kubeconfig", str(quiet_control_plane.kubeconfig), "--kubectl", str(kubectl)),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
         )
+        print(done.stdout)
+        return done
+
+    name, steps = session["id"], session["steps"]
+    if name in DIFFERING:
+        is_same = all(replay(steps[:count]).returncode == 0 for count in prefixes(len(steps)))
+        assert not is_same, f"{name} is the same now: take it out of differences.json"
     else:
+        done = replay(steps)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def prefixes(length):
+    """How many steps are replayed of a session that is expected to differ, until it does.
+
+    Each step that differs is tried again for as long as one that is expected to be the same; the first one is enough.
+    """
+    count = 1
+    while count < length:
+        yield count
+        count *= 2
+    yield length

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from apiserver.resources.catalog import GROUPS
-from apiserver.resources.columns.lookup import printer_of_kind
-from apiserver.resources.spec import Resource
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from tests.support import recordings
 
 NOW = datetime(2030, 1, 2, 3, 5, 5, tzinfo=UTC)
@@ -64,14 +63,12 @@ def table_of(resource, tree, seen):
 
 def tables():
     cases = [param.values[0] for param in recordings.cases()]
-    return [table for case in cases if case for table in tables_of(case)] or [
-        pytest.param(None, id=recordings.NO_RECORDINGS)
-    ]
+    return [table for case in cases for table in tables_of(case)]
 
 
 @pytest.fixture(params=tables())
 def table(request):
-    return recordings.present(request.param)
+    return request.param
 
 
 def blanked(cell):
@@ -101,13 +98,13 @@ def test_cells_are_the_real_servers(table):
 def headers():
     """Each kind of table that kubectl was asked for, as (what it was asked, the row of the catalog, its first line)."""
     cases = [param.values[0] for param in recordings.cases("kubectl/sessions.jsonl")]
-    steps = [step for case in cases if case for step in case["steps"]]
+    steps = [step for case in cases for step in case["steps"]]
     found = {
         header: pytest.param(header, id=" ".join(header[::2]))
         for step in steps
         for header in headers_of(step)
     }
-    return [*found.values()] or [pytest.param(None, id=recordings.NO_RECORDINGS)]
+    return [*found.values()]
 
 
 def headers_of(step):
@@ -129,7 +126,7 @@ def names_of(resource):
 
 @pytest.fixture(params=headers())
 def header(request):
-    return recordings.present(request.param)
+    return request.param
 
 
 def test_kubectl_heads_tables_with_the_columns(header):

@@ -6,13 +6,12 @@ and updates no more than ever seen. Time is stepped, so that how fast this machi
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager import catalog
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager import catalog
+from mockube.controller_manager.config.settings import Config, Simulation
 from tests.support.apiserver import running
 from tests.support.attributed import attributed_manager, tally
-from tests.support.recordings import cases, present
+from tests.support.recordings import cases
 
 CALLED = {
     "deployment-controller": "deployment",
@@ -36,13 +35,13 @@ async def cluster():
     clock = SteppedClock()
     config = Config(simulation=Simulation(simulate_nodes=3))
     controllers = [one for one in catalog.CONTROLLERS if not one.needs]
-    engines = [
-        one for one in catalog.ENGINES if one.name not in (*catalog.OFF_BY_DEFAULT, catalog.ROOT_CA.name)
+    runnables = [
+        one for one in catalog.RUNNABLES if one.name not in (*catalog.OFF_BY_DEFAULT, catalog.ROOT_CA.name)
     ]
     async with running(clock=clock) as server:
         for name in ("kube-node-lease", NAMESPACE):
             assert (await server.post("/api/v1/namespaces", {"metadata": {"name": name}})).status == 201
-        used = {"controllers": controllers, "engines": engines, "config": config}
+        used = {"controllers": controllers, "runnables": runnables, "config": config}
         async with attributed_manager(server, clock, **used) as manager:
             await manager.step(QUIET)
             yield server, manager
@@ -51,7 +50,7 @@ async def cluster():
 @pytest.mark.parametrize("story", cases("trails/*.jsonl"))
 async def test_no_more_is_written_than_real_controllers_write(story, cluster):
     server, manager = cluster
-    for number, step in enumerate(present(story)["steps"]):
+    for number, step in enumerate(story["steps"]):
         manager.transport.done.clear()
         await carry_out(server, step["request"])
         await manager.step(QUIET)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.embedded.memory import MemoryStore
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.memory import MemoryStore
 from tests.support.broken_stores import Broken, Restarts
 from tests.support.broken_watches import BreaksWatches
 from tests.support.checker import faults_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from etcd.errors import Compacted, FutureRevision
-from etcd.kv import Range, Txn
+from mockube.etcd.errors import Compacted, FutureRevision
+from mockube.etcd.kv import Range, Txn
 from tests.support.calls import delete, get, head, keys_of, put, put_each, read_all
 
 

@@ -1,6 +1,6 @@
 """Keys, their versions, and the one revision that counts every change."""
 
-from etcd.kv import Delete, KeyValue, Put, PutResult
+from mockube.etcd.kv import Delete, KeyValue, Put, PutResult
 from tests.support.calls import delete, get, head, keys_of, put, put_each, read_all
 
 

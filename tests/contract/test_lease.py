@@ -2,8 +2,8 @@
 
 import pytest
 
-from etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
-from etcd.kv import Delete, Put, Txn
+from mockube.etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
+from mockube.etcd.kv import Delete, Put, Txn
 from tests.support.backends import embedded_only
 from tests.support.calls import (
     batches_until,

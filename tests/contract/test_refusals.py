@@ -2,8 +2,8 @@
 
 import pytest
 
-from etcd.errors import InvalidRequest, TooLarge
-from etcd.kv import Compare, Delete, Put, Range, Target, Txn
+from mockube.etcd.errors import InvalidRequest, TooLarge
+from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn
 from tests.support.calls import head, keys_of, put, read_all
 
 ABSENT = Compare(key=b"a", target=Target.VERSION, operand=0)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from etcd.errors import FutureRevision, InvalidRequest, LeaseNotFound
-from etcd.kv import (
+from mockube.etcd.errors import FutureRevision, InvalidRequest, LeaseNotFound
+from mockube.etcd.kv import (
     FROM_KEY,
     Compare,
     Delete,
@@ -247,7 +247,7 @@ async def test_both_branches_may_put_one_key(store):
     ("operation", "error"),
     [
         pytest.param(Put(key=b"b", value=b"1", lease=12345), LeaseNotFound, id="no such lease"),
-        pytest.param(Range(key=b"a", revision=1_000_000), FutureRevision, id="a revision to come"),
+        pytest.param(Range(key=b"a", revision=1 << 60), FutureRevision, id="a revision to come"),
     ],
 )
 async def test_a_transaction_that_fails_has_done_nothing(store, operation, error):
@@ -267,7 +267,7 @@ async def test_the_revision_being_made_cannot_be_named(store):
 
 @pytest.mark.parametrize(
     "operation",
-    [Put(key=b"b", value=b"1", lease=12345), Range(key=b"a", revision=1_000_000)],
+    [Put(key=b"b", value=b"1", lease=12345), Range(key=b"a", revision=1 << 60)],
     ids=["lease", "revision"],
 )
 async def test_only_the_branch_taken_can_fail(store, operation):

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from etcd.errors import InvalidRequest
-from etcd.kv import (
+from mockube.etcd.errors import InvalidRequest
+from mockube.etcd.kv import (
     FROM_KEY,
     Delete,
     Event,
@@ -30,7 +30,7 @@ from tests.support.calls import (
     watch_all,
     watch_prefix,
 )
-from tests.support.turns import soon
+from tests.support.turns import PATIENCE, soon
 
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"b", b"\xff")
 
@@ -181,7 +181,7 @@ async def test_closing_ends_a_wait(store):
     watch = await watch_all(store)
     waiting = asyncio.create_task(collect(watch))
     await watch.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         assert await waiting == []
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from etcd.errors import Compacted
-from etcd.kv import HEAD, WatchRequest
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import HEAD, WatchRequest
 from tests.support.backends import embedded_only
 from tests.support.calls import (
     batches_so_far,

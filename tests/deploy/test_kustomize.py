@@ -5,9 +5,9 @@ import shutil
 import pytest
 import yaml
 
-from apiserver.config import command_line as server
-from controller_manager import catalog
-from controller_manager.config import command_line as manager
+from mockube.apiserver.config import command_line
+from mockube.controller_manager import catalog
+from mockube.controller_manager import command_line as manager
 from tests.support.kubectls import NO_KUBECTL, Kubectl
 from tests.support.process import ROOT, ApiServerProcess, ManagerProcess
 
@@ -70,7 +70,7 @@ def test_our_programs_take_the_flags_that_they_are_given(rendered):
         for container in containers(rendered)
         if "args" in container
     }
-    assert server.parse(flags["apiserver"], {}).ignored == ()
+    assert command_line.parse(flags["apiserver"], {}).ignored == ()
     assert manager.parse(flags["controller-manager"], {}, catalog.NAMES).ignored == ()
 
 

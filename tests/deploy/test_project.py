@@ -5,9 +5,9 @@ import re
 import pytest
 import yaml
 
-from apiserver.config import command_line as server
-from controller_manager import catalog
-from controller_manager.config import command_line as manager
+from mockube.apiserver.config import command_line
+from mockube.controller_manager import catalog
+from mockube.controller_manager import command_line as manager
 from tests.support.compose_file import services
 from tests.support.process import ROOT
 
@@ -61,7 +61,7 @@ def test_the_store_is_for_servers_and_for_prometheus_alone():
 
 
 def test_our_programs_take_the_flags_that_they_are_given():
-    taken = server.parse(SERVICES["apiserver"]["command"][1:], {})
+    taken = command_line.parse(SERVICES["apiserver"]["command"][1:], {})
     assert taken.ignored == ()
     taken = manager.parse(SERVICES["controller-manager"]["command"][1:], {}, catalog.NAMES)
     assert taken.ignored == ()

@@ -2,8 +2,8 @@
 
 import re
 
-from controller_manager.catalog import NAMES
-from controller_manager.config.selection import UPSTREAM
+from mockube.controller_manager.catalog import NAMES
+from mockube.controller_manager.config.selection import UPSTREAM
 from tests.architecture.source import ROOT
 
 

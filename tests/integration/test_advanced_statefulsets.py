@@ -2,8 +2,8 @@
 
 import pytest
 
-from apiserver.settings import Settings
-from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from tests.support.advancedsets import in_place, rolling, template
 from tests.support.set_stories import NAMESPACE, REVISIONS, telling
 from tests.support.statefulsets import claim_template, statefulset

@@ -106,12 +106,12 @@ async def test_an_account_brings_its_secrets_to_pull_images(client):
 
 
 async def test_a_mirror_pod_is_left_alone_and_refers_to_nothing(client):
-    mirror = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
-    assert await refusal(client, PODS, pod(serviceAccountName="default") | {"metadata": mirror}) == (
+    watch_cache = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
+    assert await refusal(client, PODS, pod(serviceAccountName="default") | {"metadata": watch_cache}) == (
         "a mirror pod may not reference service accounts"
     )
     volumes = [{"name": "v", "secret": {"secretName": "s"}}]
-    assert await refusal(client, PODS, pod(volumes=volumes) | {"metadata": mirror}) == (
+    assert await refusal(client, PODS, pod(volumes=volumes) | {"metadata": watch_cache}) == (
         "a mirror pod may not reference secrets"
     )
 

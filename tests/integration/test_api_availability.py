@@ -2,7 +2,7 @@
 
 import pytest
 
-from apimachinery import conditions
+from mockube.apimachinery import conditions
 from tests.support import apiserver
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apiserver.rest.call import Call
-from apiserver.rest.component_statuses import ComponentStatuses, Health
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.component_statuses import ComponentStatuses, Health
 from tests.support import apiserver
 
 STATUSES = "/api/v1/componentstatuses"

@@ -1,5 +1,7 @@
 """What users define is served like what is built in, for as long as its definition is there."""
 
+import asyncio
+
 import pytest
 import yaml
 
@@ -15,6 +17,7 @@ from tests.support.definitions import (
     until,
     version,
 )
+from tests.support.turns import PATIENCE
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SIZE = {"type": "integer", "minimum": 1, "default": 3}
@@ -259,14 +262,15 @@ async def test_rules_that_are_not_evaluated_are_named(client):
 # --- changes and ends
 
 
-async def test_a_new_schema_holds_at_once(widgets):
+async def test_a_new_schema_holds_as_soon_as_it_is_served(widgets):
+    served = asyncio.Event()
+    widgets.server.catalog.on_change.append(served.set)
     stored = (await widgets.get(f"{DEFINITIONS}/widgets.{GROUP}")).body
     schema = stored["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"]["properties"]["weight"] = {"type": "integer", "default": 7}
     changed = await widgets.put(f"{DEFINITIONS}/widgets.{GROUP}", stored)
     assert changed.status == 200, changed.body
-    definitions = widgets.server.backend.mirror
-    await definitions.fresh()
+    await asyncio.wait_for(served.wait(), PATIENCE)
     assert (await widgets.post(WIDGETS, widget())).body["spec"] == {"size": 3, "weight": 7}
 
 
@@ -285,6 +289,48 @@ async def test_a_definition_takes_its_objects_with_it(widgets):
 
 
 # --- how they are sent
+
+
+async def test_a_definition_goes_that_was_stored_in_a_version_it_no_longer_has(client):
+    await define(client, WIDGET)
+    name = WIDGET["metadata"]["name"]
+    stored = (await client.get(f"{DEFINITIONS}/{name}")).body
+    stored["status"]["storedVersions"] = ["v0", "v1"]
+    assert (await client.put(f"{DEFINITIONS}/{name}/status", stored)).status == 200
+    async with client.watch(f"{DEFINITIONS}?watch=1") as events:
+        assert (await client.delete(f"{DEFINITIONS}/{name}")).status == 200
+        async for event in events:
+            if event["type"] == "DELETED":
+                break
+    assert (await client.get(f"{DEFINITIONS}/{name}")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "stored"),
+    [
+        pytest.param("2.0", 201, b'"size":2', id="a whole number with a point"),
+        pytest.param("1e1", 201, b'"size":10', id="a whole number with an exponent"),
+        pytest.param("2.5", 422, b"of type integer", id="a fraction"),
+        pytest.param("null", 201, b'"size":3', id="null, for which there is a default"),
+    ],
+)
+async def test_numbers_are_written_as_upstream_writes_them(widgets, field, value, stored):
+    body = f'{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"size":{field}}}}}'
+    answer = await widgets.post(WIDGETS, body.encode())
+    assert answer.status == value
+    assert stored in answer.data
+
+
+@pytest.mark.parametrize("items", ["5", "[5]", '"x"', "{}", "[null]", '[{"k":2.0}]', '[{"k":1e3},{"k":1e3}]'])
+@pytest.mark.parametrize("is_applied", [False, True])
+async def test_what_is_no_list_is_refused_where_a_list_is_a_map(widgets, items, is_applied):
+    body = f'{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"items":{items}}}}}'
+    if is_applied:
+        answer = await widgets.patch(f"{WIDGETS}/a?fieldManager=m", body.encode(), kind="apply-patch+yaml")
+    else:
+        answer = await widgets.post(WIDGETS, body.encode())
+    assert answer.status in (422, 500)
+    assert b"fault of the server" not in answer.data
 
 
 async def test_each_item_of_a_list_says_what_it_is(widgets):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apiserver.settings import Settings
-from apiserver.storage.expiry import SHARED_SECONDS
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.storage.compaction import SHARED_SECONDS
 from tests.support import apiserver
 
 TTL = 600

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
+from mockube.apimachinery.clock import SteppedClock
 from tests.support import apiserver
 
 CORE = "/api/v1/namespaces/default"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiserver.settings import Settings
+from mockube.apiserver.http.settings import Settings
 from tests.support import apiserver
 from tests.support.kruise import (
     CLONES,

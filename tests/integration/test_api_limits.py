@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apiserver.http.budget import Budget
-from apiserver.settings import Settings
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.request.in_flight import Budget
 from tests.support import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -44,6 +44,25 @@ async def test_versions_are_the_stores_revisions_and_rise(client):
     assert all("kind" not in item for item in listed.body["items"])
 
 
+@pytest.mark.parametrize(
+    ("version", "code"), [("5", 500), ("0", 201), ("", 201), ("cpu", 201), ("-1", 201), ("9" * 20, 201)]
+)
+async def test_a_version_is_refused_at_create_if_it_is_one(client, version, code):
+    answer = await client.post(MAPS, {"metadata": {"name": "a", "resourceVersion": version}})
+    assert answer.status == code
+
+
+async def test_a_change_of_a_runtime_class_is_held_to_the_rules_of_a_new_one(client):
+    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    made = {"metadata": {"name": "a"}, "handler": "kata", "scheduling": {"nodeSelector": {"a": "b"}}}
+    assert (await client.post(classes, made)).status == 201
+    answer = await client.patch(f"{classes}/a", {"scheduling": {"tolerations": [{}]}})
+    assert (answer.status, answer.body["details"]["causes"][0]["field"]) == (
+        422,
+        "scheduling.tolerations[0].operator",
+    )
+
+
 async def test_the_second_of_two_that_read_the_same_version_is_told_of_the_conflict(client):
     first = (await client.post(MAPS, config("a", k="1"))).body
     assert (await client.put(f"{MAPS}/a", first | {"data": {"k": "2"}})).status == 200

@@ -4,9 +4,9 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from apimachinery.clock import RealClock
-from apiserver.settings import Settings
-from etcd.embedded.memory import MemoryStore
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.http.settings import Settings
+from mockube.etcd.embedded.memory import MemoryStore
 from tests.support import apiserver
 from tests.support.wrapped import Deaf
 

@@ -5,8 +5,8 @@ import contextlib
 
 import pytest
 
-from apimachinery.clock import RealClock
-from etcd.embedded.memory import MemoryStore
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.embedded.memory import MemoryStore
 from tests.support import apiserver
 
 SERVICES = "/api/v1/namespaces/default/services"

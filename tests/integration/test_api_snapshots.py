@@ -1,13 +1,19 @@
 """A running server hands out all that it stores, and takes a snapshot in its place: who may, what clients see of it."""
 
+import asyncio
+
+import orjson
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apiserver.bootstrap.wanted import Wanted
-from apiserver.http.snapshots import PATH
-from etcd.embedded.memory import MemoryStore
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.http.snapshots import BODY_SECONDS, LARGEST, PATH
+from mockube.apiserver.storage.watch_cache import SLICE
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Put
 from tests.support.apiserver import running
-from tests.support.archives import entries, opened, saved
+from tests.support.archives import TAKEN, entries, opened, saved
+from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -81,6 +87,29 @@ async def test_a_watch_is_told_what_has_changed_at_one_resource_version(client):
     assert len({event["object"]["metadata"]["resourceVersion"] for event in seen}) == 1
 
 
+async def test_a_large_snapshot_is_listed_whole_or_not_at_all_and_watched_in_order(client):
+    many = MemoryStore(clock=SteppedClock())
+    expected = [f"m{number:04}" for number in range(3 * SLICE)]
+    for name in expected:
+        metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": TAKEN}
+        value = orjson.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
+        await many.put(Put(key=f"/registry/configmaps/default/{name}".encode(), value=value))
+    watch_cache, revisions, lists = client.server.backend.watch_cache, [], []
+    version = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
+    async with client.watch(f"{MAPS}?watch=1&resourceVersion={version}") as events:
+        restoring = asyncio.create_task(restore(client, await saved(many)))
+        while not restoring.done():
+            revisions.append(watch_cache.revision)
+            for query in ("", "?resourceVersion=0", f"?resourceVersion={version}", "?labelSelector=!a"):
+                listed = (await client.get(MAPS + query)).body["items"]
+                lists.append([item["metadata"]["name"] for item in listed])
+        assert (await restoring).status == 200
+        seen = [(await anext(events))["object"]["metadata"]["name"] for _ in expected]
+    assert len(set(revisions) | {watch_cache.revision}) == 2
+    assert [one for one in lists if one not in ([], expected)] == []
+    assert seen == expected == await names(client)
+
+
 async def test_a_writer_who_read_before_is_told_that_there_was_a_change(client):
     await client.post(MAPS, config_map("a", k="1"))
     data = await save(client)
@@ -121,7 +150,7 @@ async def test_definitions_that_come_are_served_and_those_that_go_are_not(client
     await client.post(definitions, definition)
     async with client.watch(f"{definitions}?watch=1") as events:
         async for event in events:
-            if event["object"].get("status", {}).get("acceptedNames"):
+            if event["object"].get("status", {}).get("acceptedNames", {}).get("plural"):
                 break
     made = await client.post(
         "/apis/example.com/v1/widgets",
@@ -183,3 +212,31 @@ async def test_what_a_server_wants_to_be_there_is_made_again(client):
     client.server.on_restored.append(furnish)
     assert (await restore(client, await saved(empty))).status == 200
     assert len(wanted) == 1
+
+
+async def test_who_sends_one_without_an_end_is_not_waited_for(client):
+    taken = asyncio.Event()
+
+    async def endless():
+        yield b"some"
+        taken.set()
+        await asyncio.Event().wait()
+
+    sending = asyncio.create_task(restore(client, endless()))
+    await taken.wait()
+    handler = client.server.handler
+    await until(lambda: handler._in_flight._now[False])
+    while not sending.done():
+        client.server.backend.clock.advance(BODY_SECONDS)
+        await turns(20)
+    answer = await sending
+    assert (answer.status, answer.body["reason"]) == (504, "Timeout")
+
+
+async def test_one_that_is_too_large_is_not_read(client):
+    host, port = client.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = f"PUT {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Length: {LARGEST + 1}\r\n\r\n"
+    writer.write(head.encode())
+    assert (await reader.readline()) == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+    writer.transport.abort()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiserver.settings import Settings
+from mockube.apiserver.http.settings import Settings
 from tests.support import apiserver
 
 CORE = "/api/v1/namespaces/default"

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from apimachinery.clock import RealClock
-from etcd.remote.store import RemoteStore
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.remote.store import RemoteStore
 from tests.support import apiserver
 
 pytestmark = pytest.mark.etcd

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apiserver.settings import Settings
-from controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
 from tests.support.clonesets import IN_PLACE, claim_template, cloneset, template
 from tests.support.set_stories import NAMESPACE, REVISIONS, Story, telling
 

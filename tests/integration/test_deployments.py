@@ -2,16 +2,15 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
-from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.apiserver import running
 from tests.support.deployments import RECREATE, deployment, image_of, replicaset, rolling, template
 from tests.support.running_manager import running_manager
@@ -20,7 +19,7 @@ NAMESPACE = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
 WEB = f"{APPS}/deployments/web"
 CONTROLLERS = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER]
-ENGINES = [GARBAGE_COLLECTOR, SCHEDULER_ENGINE, SIMULATED_NODES, SIMULATED_PODS]
+RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 
 
 @pytest.fixture
@@ -29,7 +28,9 @@ async def story():
     config = Config(simulation=Simulation(simulate_nodes=3))
     async with (
         running(clock=clock) as server,
-        running_manager(server, clock, controllers=CONTROLLERS, engines=ENGINES, config=config) as manager,
+        running_manager(
+            server, clock, controllers=CONTROLLERS, runnables=RUNNABLES, config=config
+        ) as manager,
     ):
         story = Story(server, manager)
         await story.open_nodes()

@@ -2,10 +2,10 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.controllers.disruption.controller import DISRUPTION
-from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
+from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 

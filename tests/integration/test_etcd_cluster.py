@@ -5,10 +5,10 @@ import asyncio
 import aiohttp
 import pytest
 
-from apimachinery.clock import RealClock
-from etcd.errors import KVError, Unavailable
-from etcd.kv import Compare, Put, Range, Target, Txn, WatchRequest, prefix_end
-from etcd.remote.store import RemoteStore
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.errors import KVError, Unavailable
+from mockube.etcd.kv import Compare, Put, Range, Target, Txn, WatchRequest, prefix_end
+from mockube.etcd.remote.store import RemoteStore
 from tests.support.etcd_server import EtcdCluster
 from tests.support.turns import soon
 

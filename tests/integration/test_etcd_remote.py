@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import RealClock
-from etcd.errors import (
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.errors import (
     Interrupted,
     NoSpace,
     PermissionDenied,
@@ -13,10 +13,10 @@ from etcd.errors import (
     Unavailable,
     Unsupported,
 )
-from etcd.kv import Put, Range, Txn, WatchRequest, prefix_end
-from etcd.remote.gateway import TLS
-from etcd.remote.store import RemoteStore
-from etcd.remote.transport import Credentials
+from mockube.etcd.kv import Put, Range, Txn, WatchRequest, prefix_end
+from mockube.etcd.remote.gateway import TLS
+from mockube.etcd.remote.store import RemoteStore
+from mockube.etcd.remote.transport import Credentials
 from tests.support.etcd_accounts import ROOT, USER, require_login
 from tests.support.etcd_certificates import ELSEWHERE, Authority
 from tests.support.etcd_server import QUICK, EtcdServer, free_port

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from apimachinery.clock import RealClock
-from etcd.kv import Put, Range
-from etcd.remote.store import RemoteStore
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.kv import Put, Range
+from mockube.etcd.remote.store import RemoteStore
 from tests.support.etcd_server import START_TIMEOUT
 
 pytestmark = pytest.mark.etcd

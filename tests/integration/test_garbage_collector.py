@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
 from tests.support.apiserver import running
 from tests.support.definitions import GROUP, WIDGETS, define, definition
 from tests.support.running_manager import running_manager
@@ -20,7 +20,7 @@ async def cluster():
     clock = SteppedClock()
     async with (
         running(clock=clock) as server,
-        running_manager(server, clock, engines=[GARBAGE_COLLECTOR]) as manager,
+        running_manager(server, clock, runnables=[GARBAGE_COLLECTOR]) as manager,
     ):
         yield Story(server, manager)
 
@@ -159,7 +159,9 @@ async def test_what_was_left_while_nobody_watched():
         }
         await server.post(MAPS, {"metadata": {"name": "child", "ownerReferences": [reference]}})
         await server.delete(f"{MAPS}/owner")
-        manager = await stack.enter_async_context(running_manager(server, clock, engines=[GARBAGE_COLLECTOR]))
+        manager = await stack.enter_async_context(
+            running_manager(server, clock, runnables=[GARBAGE_COLLECTOR])
+        )
         story = Story(server, manager)
         assert await story.names() == []
 

@@ -14,22 +14,21 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from apimachinery.chance import SeededChance
-from apimachinery.clock import RealClock
-from apiserver.app import ApiServer
-from apiserver.authn.wiring import Trust
-from apiserver.settings import Settings
-from etcd.embedded.memory import MemoryStore
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.http.settings import Settings
+from mockube.etcd.embedded.memory import MemoryStore
 from tests.support import raw_http
 from tests.support.apiserver import ADMIN
 from tests.support.hostile_requests import CREDENTIALS, Hostile, Hostiles, framed
 from tests.support.hostile_samples import NAMESPACE
+from tests.support.turns import PATIENCE
 
 REQUESTS = int(os.environ.get("MOCKUBE_HOSTILE_REQUESTS", "2000"))
 SEED = int(os.environ.get("MOCKUBE_HOSTILE_SEED", "1"))
 AT_A_TIME = 16
-PATIENCE = 30.0
-"""Seconds for one answer, on a machine that is busy with something else as well."""
 GROWTH = 256 << 20
 """Bytes that the process may grow by, however many requests there are: all that is remembered is bounded."""
 MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"

@@ -5,10 +5,9 @@ import contextlib
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager import catalog
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager import catalog
+from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin
 from mockube.importing.importer import Importer, Outcome, Wishes
 from tests.support.apiserver import running
@@ -46,7 +45,15 @@ class Cluster:
         documents = [
             Document(origin=Origin(file="f", document=at), tree=tree) for at, tree in enumerate(trees, 1)
         ]
-        await Importer(self.manager.client, self.manager.clock, Wishes(**wishes), told.append).run(documents)
+        importer = Importer(self.manager.client, self.manager.clock, Wishes(**wishes), told.append)
+        work = asyncio.create_task(importer.run(documents))
+        await self.manager.settle()
+        while not work.done():
+            await asyncio.to_thread(
+                int
+            )  # definitions are compiled in a thread, which no step of the clock waits for
+            await self.manager.step(0.1)
+        await work
         await self.manager.settle()
         return {item.title: (str(item.outcome), item.why) for item in told if item.origin}
 
@@ -57,7 +64,7 @@ async def cluster():
     async with running(clock=clock) as server:
         for name in ("kube-system", "kube-node-lease"):
             await server.post("/api/v1/namespaces", {"metadata": {"name": name}})
-        everything = {"controllers": catalog.CONTROLLERS, "engines": catalog.ENGINES, "config": CONFIG}
+        everything = {"controllers": catalog.CONTROLLERS, "runnables": catalog.RUNNABLES, "config": CONFIG}
         async with running_manager(server, clock, **everything) as manager:
             yield Cluster(server, manager)
 

@@ -3,10 +3,16 @@
 import orjson
 import pytest
 
-from apimachinery.status import AlreadyExists, Conflict, Invalid, NotFound, Unauthorized
-from controller_manager.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS, SERVICE_ACCOUNTS
-from controller_manager.runtime.resource import Key, Resource, whole
-from controller_manager.runtime.wire import Unreachable
+from mockube.apimachinery.status import AlreadyExists, Conflict, Invalid, NotFound, Unauthorized
+from mockube.controller_manager.client.kinds import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PODS,
+    SERVICE_ACCOUNTS,
+)
+from mockube.controller_manager.client.resources import Key, Resource, whole
+from mockube.controller_manager.client.wire import Unreachable
 from tests.support.apiserver import running
 from tests.support.manager_client import client_of
 

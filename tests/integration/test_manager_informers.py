@@ -2,9 +2,9 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
-from controller_manager.runtime.resource import Key, Resource, whole
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
+from mockube.controller_manager.client.resources import Key, Resource, whole
 from tests.support.apiserver import running
 from tests.support.informed import Told, informers_of
 from tests.support.manager_client import client_of

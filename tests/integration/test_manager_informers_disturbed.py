@@ -6,12 +6,12 @@ import contextlib
 import orjson
 import pytest
 
-from apimachinery import meta
-from apimachinery.clock import RealClock
-from controller_manager.kinds import CONFIG_MAPS
-from controller_manager.runtime.resource import Key
-from etcd.embedded.memory import MemoryStore
-from etcd.kv import Put
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import RealClock
+from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.resources import Key
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Put
 from tests.support.apiserver import running
 from tests.support.impatient import Impatient
 from tests.support.informed import Told, informers_of

@@ -2,12 +2,12 @@
 
 import yaml
 
-from apimachinery.clock import SteppedClock
-from apimachinery.packs.definitions import definitions
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.replicaset.controller import REPLICA_SET
-from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from controller_manager.runtime.offered import REFRESH_SECONDS
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.packs.definitions import definitions
+from mockube.controller_manager.control.wait_for_kinds import REFRESH_SECONDS
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 from tests.support.united_stories import UNITED

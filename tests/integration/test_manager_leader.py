@@ -4,14 +4,13 @@ import asyncio
 
 import pytest
 
-from apimachinery.chance import SeededChance
-from apimachinery.clock import SteppedClock
-from apimachinery.timestamps import format_micro_time
-from controller_manager.kinds import LEASES, SECRETS
-from controller_manager.runtime.leader import Candidate, Elector, LeaseLost, Timings
-from controller_manager.runtime.leading import lead
-from controller_manager.runtime.resource import Key
-from controller_manager.runtime.wire import Unreachable
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_micro_time
+from mockube.controller_manager.client.kinds import LEASES, SECRETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import Unreachable
+from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, Timings, lead
 from tests.support.apiserver import running
 from tests.support.manager_client import client_of
 from tests.support.turns import turns, until
@@ -282,4 +281,31 @@ async def test_who_does_not_end_in_time_is_cut_off(client, clock):
     await pass_time(clock, 12)
     await asyncio.gather(leading, return_exceptions=True)
     assert cut == [10.0]
+    assert (await spec(client)).get("holderIdentity", "") == ""
+
+
+async def test_a_second_cancellation_cuts_off_what_is_in_hand_and_renews_the_lease_no_more(client, clock):
+    async def work():
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await asyncio.get_running_loop().create_future()
+
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
+    await until(lambda: elector.is_leading)
+    await turns(3)
+    for _ in range(2):
+        leading.cancel()
+        await turns(3)
+    await asyncio.gather(leading, return_exceptions=True)
+    assert not {"work", "lease"} & {task.get_name() for task in asyncio.all_tasks()}
+
+
+async def test_work_that_ends_gives_the_lease_back(client, clock):
+    async def work():
+        return
+
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, chance=SeededChance())
+    await lead(elector, work, clock=clock, patience=10.0)
     assert (await spec(client)).get("holderIdentity", "") == ""

@@ -6,10 +6,10 @@ from itertools import count
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.kinds import CONFIG_MAPS, EVENTS, SECRETS
-from controller_manager.runtime.resource import Key
-from controller_manager.runtime.wire import OutcomeUnknown
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, EVENTS, SECRETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import OutcomeUnknown
 from tests.support.apiserver import running
 from tests.support.copies import COPIES, parent
 from tests.support.running_manager import running_manager

@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-from apimachinery import meta
-from apimachinery.chance import SeededChance
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.kinds import CONFIG_MAPS
-from controller_manager.runtime.engine import Engine
-from controller_manager.runtime.informers import Settings
-from controller_manager.runtime.metrics import Metrics
-from controller_manager.work import Outfit, Work
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.cache.informers import Settings
+from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.control.runnable import Runnable
+from mockube.controller_manager.manager_run import Dependencies, Work
+from mockube.controller_manager.metrics.queues import Metrics
 from tests.support.apiserver import running
 from tests.support.informed import Told
 from tests.support.manager_client import client_of
-from tests.support.turns import until
+from tests.support.turns import PATIENCE, until
 
 
 class Recorded:
@@ -54,7 +54,7 @@ async def client():
 @pytest.fixture
 def work(client):
     clock = SteppedClock()
-    outfit = Outfit(
+    outfit = Dependencies(
         client=client,
         clock=clock,
         chance=SeededChance(),
@@ -62,8 +62,8 @@ def work(client):
         config=Config(),
         informer_settings=Settings(clock=clock, chance=SeededChance()),
     )
-    engines = [Engine(name=name, service_account=name, build=Recorded) for name in ("one", "other")]
-    return Work(outfit, controllers=[], engines=engines)
+    runnables = [Runnable(name=name, service_account=name, build=Recorded) for name in ("one", "other")]
+    return Work(outfit, controllers=[], runnables=runnables)
 
 
 async def test_engines_see_what_was_there_before_them(client, work):
@@ -88,11 +88,12 @@ async def test_one_that_fails_ends_all_and_is_named(client, work, caplog):
     task = asyncio.create_task(work.run())
     await until(lambda: all(engine.began for engine in work.running.values()))
     work.running["one"].fails.set()
-    with pytest.raises(ExceptionGroup) as failed:
+    with pytest.raises(ValueError, match="why"):
         await task
-    assert failed.group_contains(ValueError, match="why")
     assert "one failed" in caplog.messages
     assert "other failed" not in caplog.messages
+    assert [record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"] == [True]
+    assert (work.problem("one"), work.problem("other")) == ("ValueError: why", "")
     assert len((await client.list(CONFIG_MAPS, "default")).items) == 2
 
 
@@ -104,3 +105,74 @@ async def test_without_anything_to_do_it_waits(work):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize("part", ["informers", "events"])
+async def test_a_support_that_fails_ends_all_and_is_named(work, part):
+    async def fail():
+        raise ValueError("why")
+
+    work.supports[part] = fail
+    with pytest.raises(ValueError, match="why"):
+        await work.run()
+    assert work.problem(part) == "ValueError: why"
+
+
+@pytest.mark.parametrize("part", ["informers", "events"])
+async def test_what_is_in_hand_when_a_support_fails_is_cut_off(work, part):
+    """It may wait for a cache that shows nothing new any more."""
+    fails = asyncio.Event()
+
+    async def fail():
+        await fails.wait()
+        raise ValueError("why")
+
+    class Waiting:
+        async def run(self):
+            try:
+                fails.set()
+                await asyncio.get_running_loop().create_future()
+            finally:
+                await asyncio.get_running_loop().create_future()
+
+    work.running["one"] = Waiting()
+    work.supports[part] = fail
+    with pytest.raises(ValueError, match="why"):
+        await asyncio.wait_for(work.run(), PATIENCE)
+    assert (work.problem(part), work.problem("one")) == ("ValueError: why", "")
+
+
+async def test_one_that_returns_has_failed(work):
+    class Returning:
+        async def run(self):
+            """At once."""
+
+    work.running["one"] = Returning()
+    with pytest.raises(RuntimeError, match="it returned"):
+        await work.run()
+    assert "it returned" in work.problem("one")
+
+
+async def test_a_handler_that_fails_is_passed_over_for_that_object(client, work, caplog):
+    """The informers and every other handler go on; each version of the object is logged once."""
+
+    def fail(change):
+        if meta.name(change.latest) == "first":
+            raise ValueError("why")
+
+    work.running.clear()
+    informer = work.informers.of(CONFIG_MAPS)
+    informer.add_handler(fail)
+    told = Told(informer)
+    await client.create(CONFIG_MAPS, config_map("first"))
+    task = asyncio.create_task(work.run())
+    try:
+        await informer.wait_synced()
+        await client.create(CONFIG_MAPS, config_map("second"))
+        await until(lambda: told.words == ["+first", "+second"])
+        assert not work.problem("informers")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    (logged,) = [record.getMessage() for record in caplog.records if record.exc_info]
+    assert "configmaps default/first" in logged

@@ -2,10 +2,10 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.controllers.rootca.controller import root_ca
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from controller_manager.engines.namespaces.engine import NAMESPACE as LIFECYCLE
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.controllers.namespace.controller import NAMESPACE as LIFECYCLE
+from mockube.controller_manager.controllers.rootca.controller import root_ca
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 
@@ -17,10 +17,10 @@ BUNDLE = f"{NAMESPACE}/configmaps/kube-root-ca.crt"
 @pytest.fixture
 async def cluster():
     clock = SteppedClock()
-    controllers, engines = [SERVICE_ACCOUNT, root_ca("PEM")], [LIFECYCLE]
+    controllers, runnables = [SERVICE_ACCOUNT, root_ca("PEM")], [LIFECYCLE]
     async with (
         running(clock=clock) as server,
-        running_manager(server, clock, controllers=controllers, engines=engines) as manager,
+        running_manager(server, clock, controllers=controllers, runnables=runnables) as manager,
     ):
         assert (await server.post("/api/v1/namespaces", {"metadata": {"name": "web"}})).status == 201
         await manager.settle()

@@ -4,14 +4,13 @@ import contextlib
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Controllers, Simulation
-from controller_manager.engines.nodelifecycle.engine import NODE_LIFECYCLE
-from controller_manager.engines.podgc.engine import POD_GARBAGE_COLLECTOR
-from controller_manager.engines.tainteviction.engine import TAINT_EVICTION
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Controllers, Simulation
+from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
+from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 
@@ -19,7 +18,7 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/api/v1/namespaces/default/events"
 STOP = "mockube.dev/stop-heartbeats"
-ENGINES = (SIMULATED_NODES, SIMULATED_PODS, NODE_LIFECYCLE, TAINT_EVICTION, POD_GARBAGE_COLLECTOR)
+RUNNABLES = (SIMULATED_NODES, SIMULATED_PODS, NODE_LIFECYCLE, TAINT_EVICTION, POD_GARBAGE_COLLECTOR)
 
 
 class Cluster:
@@ -67,7 +66,7 @@ async def cluster_of(nodes=3, **options):
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        async with running_manager(server, clock, engines=ENGINES, config=config) as manager:
+        async with running_manager(server, clock, runnables=RUNNABLES, config=config) as manager:
             await manager.step(5)
             yield Cluster(server, manager)
 

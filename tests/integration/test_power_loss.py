@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.embedded.disk import remove_unfinished
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.recovery import Recovery
-from etcd.embedded.segment import segment_paths
-from etcd.embedded.snapshot import snapshot_paths
-from etcd.kv import Delete
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.disk import remove_unfinished
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.recovery import Recovery
+from mockube.etcd.embedded.segment import segment_paths
+from mockube.etcd.embedded.snapshot import snapshot_paths
+from mockube.etcd.kv import Delete
 from tests.support.durable import outcome, put
 from tests.support.power import LossyDisk
 from tests.support.seeded import source

@@ -74,6 +74,18 @@ def test_it_is_known_by_the_names_that_it_is_given(tmp_path):
     assert {("DNS", "apiserver"), ("IP Address", "192.0.2.7")} <= set(names)
 
 
+async def test_it_answers_to_the_names_of_its_certificate_and_to_those_that_are_allowed(tmp_path):
+    flags = ("--tls-san=apiserver", "--allowed-hosts=proxy.example.com", "--bind-address=0.0.0.0")
+    hosts = ("apiserver", "kubernetes.default.svc", "proxy.example.com", "192.0.2.9:1", "evil.example")
+    with ApiServerProcess(tmp_path, *flags) as server:
+        async with client(server) as admin:
+            codes = [(await admin.get("/version", Host=host)).status for host in hosts]
+        assert codes == [200, 200, 200, 200, 421]
+        server.signal(signal.SIGTERM)
+        server.wait()
+    assert any("Listening on 0.0.0.0, which other machines may reach" in line for line in server.log)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_in_order(server, number):
     async with client(server) as admin, admin.watch(f"{MAPS}?watch=true") as events:

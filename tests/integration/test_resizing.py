@@ -2,10 +2,9 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.simulation.nodes import SIMULATED_NODES
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 from tests.support.simulated import NODES, Cluster, simulating
@@ -63,9 +62,9 @@ async def test_a_restarted_manager_keeps_to_what_was_asked():
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         for nodes in ("3", "1"):
-            async with running_manager(server, clock, engines=[SIMULATED_NODES], config=config) as manager:
+            async with running_manager(server, clock, runnables=[SIMULATED_NODES], config=config) as manager:
                 await resize(Cluster(server, manager, clock), nodes=nodes)
-            async with running_manager(server, clock, engines=[SIMULATED_NODES], config=config):
+            async with running_manager(server, clock, runnables=[SIMULATED_NODES], config=config):
                 assert len((await server.get(NODES)).body["items"]) == int(nodes)
 
 

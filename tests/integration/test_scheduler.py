@@ -2,12 +2,14 @@
 
 import itertools
 
+import orjson
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from mockube.etcd.kv import Put
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 
@@ -70,7 +72,7 @@ async def cluster():
     async with (
         running(clock=clock) as server,
         running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], engines=[SCHEDULER_ENGINE]
+            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager,
     ):
         yield Story(server, manager)
@@ -342,12 +344,57 @@ async def test_a_restart_knows_what_runs_where():
     clock = SteppedClock()
     async with running(clock=clock) as server:
         async with running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], engines=[SCHEDULER_ENGINE]
+            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager:
             story = Story(server, manager)
             await story.node("a", cpu="1")
             assert await story.pod("first", cpu="600m") == "a"
         async with running_manager(
-            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], engines=[SCHEDULER_ENGINE]
+            server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager:
             assert await Story(server, manager).pod("second", cpu="600m") is None
+
+
+async def test_a_binding_that_fails_for_no_foreseen_reason_is_logged_and_tried_again(cluster, caplog):
+    faults = ["a fault in the program"]
+
+    async def fail(request):
+        if request.target.endswith("/binding") and faults:
+            raise RuntimeError(faults.pop())
+
+    cluster.manager.transport.on_way_there = fail
+    await cluster.node("a")
+    await cluster.pod("web")
+    await cluster.manager.step(20)
+    assert await cluster.place("web") == "a"
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert "binding failed" in record.getMessage()
+    restarts = cluster.manager.metrics.registry.get_sample_value(
+        "mockube_task_restarts_total", {"task": "scheduler/bind"}
+    )
+    assert restarts == 1.0
+
+
+async def test_a_pod_that_cannot_be_scheduled_for_an_error_is_tried_again_beside_others(cluster, caplog):
+    """As another program may have written it into the store: an operator that no node can be scored by."""
+    odd = {"matchExpressions": [{"key": "k", "operator": "Odd", "values": ["v"]}]}
+    preferred = [{"weight": 1, "preference": odd}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "bad", "namespace": "default", "uid": "uid-of-bad"},
+        "spec": {"containers": [], "schedulerName": "default-scheduler", "affinity": affinity},
+    }
+    backend = cluster.server.server.backend
+    result = await backend.kv.put(Put(key=b"/registry/pods/default/bad", value=orjson.dumps(tree)))
+    await backend.watch_cache.reached(result.revision)
+    await cluster.manager.settle()
+    await cluster.node("a")
+    await cluster.node("b")
+    assert await cluster.pod("good") is not None
+    await cluster.manager.step(20)
+    failed = [record for record in caplog.records if "default/bad: scheduling failed" in record.getMessage()]
+    assert len(failed) >= 3
+    assert await cluster.place("bad") is None
+    assert await cluster.pod("another") is not None

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apimachinery.timestamps import format_time, parse_micro_time
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
+from mockube.apimachinery.timestamps import format_time, parse_micro_time
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.running_manager import running_manager
 from tests.support.simulated import MERGE, NODES, PODS, simulating
 
@@ -217,8 +216,8 @@ async def test_a_manager_that_is_started_again_goes_on(cluster):
     first = await cluster.run("q")
     await cluster.manager.step(10)
     config = Config(simulation=Simulation(simulate_nodes=2))
-    engines = [SIMULATED_NODES, SIMULATED_PODS]
-    async with running_manager(cluster.server, cluster.clock, engines=engines, config=config) as second:
+    runnables = [SIMULATED_NODES, SIMULATED_PODS]
+    async with running_manager(cluster.server, cluster.clock, runnables=runnables, config=config) as second:
         assert second.transport.writes == [("PATCH", f"{LEASES}/node-1"), ("PATCH", f"{LEASES}/node-2")]
         assert (await cluster.run("r"))["status"]["podIP"] != first["status"]["podIP"]
         await second.step(20)
@@ -226,7 +225,7 @@ async def test_a_manager_that_is_started_again_goes_on(cluster):
 
 
 async def test_pods_can_be_left_to_others():
-    async with simulating(engines=[SIMULATED_NODES]) as cluster:
+    async with simulating(runnables=[SIMULATED_NODES]) as cluster:
         assert (await cluster.run())["status"]["phase"] == "Pending"
 
 

@@ -4,17 +4,16 @@ import itertools
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.runtime.wire import Answer, OutcomeUnknown, Unreachable
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Unreachable
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 
 PODS = "/api/v1/namespaces/default/pods"
-ENGINES = (SIMULATED_NODES, SIMULATED_PODS)
+RUNNABLES = (SIMULATED_NODES, SIMULATED_PODS)
 CONFIG = Config(simulation=Simulation(simulate_nodes=2))
 
 SPECS = {
@@ -82,7 +81,7 @@ async def end_of(faults):
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        async with running_manager(server, clock, engines=ENGINES, config=CONFIG) as manager:
+        async with running_manager(server, clock, runnables=RUNNABLES, config=CONFIG) as manager:
             manager.transport.transport = Faulty(manager.transport.transport, faults)
             for name in SPECS:
                 await make(server, name)

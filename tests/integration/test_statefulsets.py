@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.set_stories import NAMESPACE, REVISIONS, telling
 from tests.support.statefulsets import claim_template, statefulset
 

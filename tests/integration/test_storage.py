@@ -2,16 +2,16 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
-from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
-from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
-from controller_manager.simulation.storage.offered_class import OFFERED_CLASS
-from controller_manager.simulation.storage.provisioner import PROVISIONER
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.storageprotection.controller import (
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+)
+from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 
@@ -31,7 +31,7 @@ async def story():
             server,
             clock,
             controllers=CONTROLLERS,
-            engines=[SCHEDULER_ENGINE],
+            runnables=[KUBE_SCHEDULER],
             config=Config(simulation=Simulation(simulate_nodes=1)),
         ) as manager,
     ):
@@ -175,7 +175,7 @@ async def test_a_class_is_offered_by_name(default):
             body = {"metadata": {"name": default, "annotations": marked}, "provisioner": "x"}
             await server.post(CLASSES, body)
         async with running_manager(
-            server, clock, controllers=CONTROLLERS, engines=[OFFERED_CLASS]
+            server, clock, controllers=CONTROLLERS, runnables=[OFFERED_CLASS]
         ) as manager:
             story = Story(server, manager)
             await story.claim()

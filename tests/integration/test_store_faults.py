@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from apimachinery.clock import RealClock
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.snapshot import snapshot_revisions
-from etcd.errors import NoSpace
-from etcd.kv import PutResult, Range
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.snapshot import snapshot_revisions
+from mockube.etcd.errors import NoSpace
+from mockube.etcd.kv import PutResult, Range
 from tests.support.durable import ALL, outcome, put, state
 from tests.support.durable_writer import SEGMENT_BYTES
 from tests.support.seeded import source
@@ -97,7 +97,7 @@ def test_a_second_process_is_refused_by_the_first_ones_number(tmp_path):
             check=False,
         )
     assert second.returncode == 1
-    assert f"etcd.errors.Locked: {tmp_path} is in use by process {first.pid}" in second.stderr
+    assert f"mockube.etcd.errors.Locked: {tmp_path} is in use by process {first.pid}" in second.stderr
 
 
 @contextmanager

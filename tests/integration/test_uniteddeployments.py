@@ -1,8 +1,10 @@
 """UnitedDeployments by the whole manager beside a real server: the controllers of all kinds, scheduler, simulated nodes."""
 
+import orjson
 import pytest
 
-from controller_manager.controllers.uniteddeployment.names import LABEL_REVISION, LABEL_SUBSET_NAME
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION, LABEL_SUBSET_NAME
+from mockube.etcd.kv import Put
 from tests.support.united_stories import UNITED, Story, united_story
 from tests.support.uniteddeployments import (
     KINDS,
@@ -277,3 +279,18 @@ async def test_a_deletion_takes_everything_with_it(story):
     assert await story.workloads("Deployment") == []
     assert await story.pods() == []
     assert await story.revisions() == {}
+
+
+@pytest.mark.parametrize("spec", [[], 7, {"replicas": "x", "selector": [], "template": 7, "topology": []}])
+async def test_workloads_of_wrong_types_stop_no_other(story, spec):
+    """As another program may have written them into the store; each is tried again by itself."""
+    for kind, plural in (("CloneSet", "clonesets"), ("UnitedDeployment", "uniteddeployments")):
+        metadata = {"name": "bad", "namespace": "default", "uid": f"uid-of-bad-{plural}"}
+        tree = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+        key = f"/registry/apps.kruise.io/{plural}/default/bad".encode()
+        result = await story.server.server.backend.kv.put(Put(key=key, value=orjson.dumps(tree)))
+        await story.server.server.backend.watch_cache.reached(result.revision)
+        path = f"/apis/apps.kruise.io/v1alpha1/namespaces/default/{plural}/bad"
+        assert (await story.read(path))["spec"] == spec
+    await story.deploy(united("CloneSet", SPREAD))
+    assert await story.zones() == {"in-x": ["x"], "in-y": ["y"], "in-z": ["z"]}

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apimachinery.clock import SteppedClock
-from etcd.archive.read import BadArchive
-from etcd.archive.restore import Place, restore
-from etcd.embedded.memory import MemoryStore
-from etcd.kv import Put, Range, prefix_end
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.archive.read import BadArchive
+from mockube.etcd.archive.restore import Place, restore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Put, Range, prefix_end
 from tests.support.archives import NAME, ROOT, entries, opened, saved
 
 KEYS = st.binary(max_size=6) | st.text(max_size=6).map(str.encode)

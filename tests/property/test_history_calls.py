@@ -5,8 +5,8 @@
 
 import pytest
 
-from etcd.errors import Compacted, FutureRevision
-from etcd.kv import (
+from mockube.etcd.errors import Compacted, FutureRevision
+from mockube.etcd.kv import (
     Compare,
     Delete,
     DeleteResult,

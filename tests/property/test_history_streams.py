@@ -2,7 +2,7 @@
 
 import pytest
 
-from etcd.kv import FROM_KEY, KeyValue, Put, PutResult, Txn, TxnResult, WatchRequest
+from mockube.etcd.kv import FROM_KEY, KeyValue, Put, PutResult, Txn, TxnResult, WatchRequest
 from tests.support.happenings import (
     FIRST,
     ONE,

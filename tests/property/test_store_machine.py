@@ -17,8 +17,8 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from etcd.errors import Compacted, KVError
-from etcd.kv import (
+from mockube.etcd.errors import Compacted, KVError
+from mockube.etcd.kv import (
     FROM_KEY,
     KV,
     Compare,

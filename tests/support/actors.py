@@ -7,8 +7,8 @@ What they are answered is recorded, and judged later: nothing is asserted here.
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from etcd.errors import Compacted, FutureRevision, Interrupted, LeaseNotFound
-from etcd.kv import (
+from mockube.etcd.errors import Compacted, FutureRevision, Interrupted, LeaseNotFound
+from mockube.etcd.kv import (
     FROM_KEY,
     Compare,
     Delete,

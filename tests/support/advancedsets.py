@@ -1,10 +1,10 @@
 """Advanced StatefulSets in miniature: a world with one set, and a machine that runs what its pods name."""
 
-from apimachinery import conditions, meta
-from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from controller_manager.kinds import ADVANCED_STATEFUL_SETS, PODS
-from controller_manager.workloads.inplace.lifecycle import LABEL_STATE
-from controller_manager.workloads.inplace.update import GATE
+from mockube.apimachinery import conditions, meta
+from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, PODS
+from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
+from mockube.controller_manager.workloads.inplace.update import GATE
 from tests.support.statefulsets import Sets
 
 SPECIFIED_DELETE = "apps.kruise.io/specified-delete"

@@ -10,12 +10,12 @@ import orjson
 from aiohttp import web
 from yarl import URL
 
-from apimachinery.chance import SeededChance
-from apimachinery.clock import RealClock
-from apiserver.app import ApiServer
-from apiserver.authn.wiring import Trust
-from apiserver.rest.call import User
-from etcd.embedded.memory import MemoryStore
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.user import User
+from mockube.etcd.embedded.memory import MemoryStore
 
 ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))
 ALICE = User(name="alice", groups=("system:authenticated",))
@@ -69,7 +69,10 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def watch(self, path, **headers):
-        """The events of a watch, one at a time."""
+        """The events of a watch, one at a time. One that is left before its end is cut.
+
+        A TLS connection that is closed waits for the server to close it as well, and nobody would wait for that.
+        """
         wanted = self.credentials | {name.replace("_", "-"): v for name, v in headers.items()}
         async with self.session.get(self.url + path, headers=wanted) as answer:
             assert answer.status == 200, await answer.text()
@@ -78,7 +81,11 @@ class Client:
                 async for line in answer.content:
                     yield orjson.loads(line)
 
-            yield events()
+            try:
+                yield events()
+            finally:
+                if answer.connection is not None and answer.connection.transport is not None:
+                    answer.connection.transport.abort()
 
 
 @contextlib.asynccontextmanager

@@ -3,9 +3,9 @@
 import gzip
 import io
 
-from etcd.archive.read import check
-from etcd.archive.write import archive
-from etcd.kv import Put
+from mockube.etcd.archive.read import check
+from mockube.etcd.archive.write import archive
+from mockube.etcd.kv import Put
 
 ROOT = b"/registry/"
 TAKEN = "2030-01-01T00:00:00Z"

@@ -5,9 +5,9 @@ from asyncio import create_task
 from collections import Counter
 from dataclasses import dataclass
 
-from controller_manager.runtime.kubeconfig import Access
-from controller_manager.runtime.transport import AiohttpTransport
-from controller_manager.work import Work
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.manager_run import Work
 from tests.support.running_manager import Counting, Manager, kill, outfit
 
 _VERBS = {"POST": "create", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
@@ -61,10 +61,10 @@ def tally(writes, namespace, called):
 
 
 @contextlib.asynccontextmanager
-async def attributed_manager(server, clock, *, controllers, engines, config):
+async def attributed_manager(server, clock, *, controllers, runnables, config):
     transport = Attributing(AiohttpTransport(Access(server=server.url)))
     used = outfit(transport, clock, config=config)
-    work = Work(used, controllers=controllers, engines=engines)
+    work = Work(used, controllers=controllers, runnables=runnables)
     running = create_task(work.run())
     manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
     try:

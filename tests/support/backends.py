@@ -10,17 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from apimachinery.clock import RealClock, SteppedClock
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.memory import MemoryStore
-from etcd.kv import FROM_KEY, KV, Delete, Revision
-from etcd.remote.store import RemoteStore
+from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.kv import FROM_KEY, KV, Delete, Revision
+from mockube.etcd.remote.store import RemoteStore
 from tests.support.actors import PassTime
 from tests.support.turns import turns
 from tests.support.workload import Workload
 
-EMBEDDED = ["memory", "durable"]
+EMBEDDED = ["memory", "later", "durable"]
 EVERY = [*EMBEDDED, pytest.param("etcd", marks=pytest.mark.etcd)]
+
+LATER: Revision = 1_800_000_000_000_000
 
 embedded_only = pytest.mark.parametrize("backend", EMBEDDED, indirect=True)
 """For what a real etcd does not promise, or gets wrong: each use says which."""
@@ -55,6 +58,15 @@ class Backend:
 async def memory() -> AsyncIterator[Backend]:
     clock = SteppedClock()
     async with _closing("memory", MemoryStore(clock=clock), clock) as backend:
+        yield backend
+
+
+@asynccontextmanager
+async def later() -> AsyncIterator[Backend]:
+    """A store in memory as an API server begins it: at a revision before which it knows nothing."""
+    clock, core = SteppedClock(), Mvcc()
+    core.load(LATER, (), ())
+    async with _closing("later", MemoryStore(clock=clock, core=core), clock) as backend:
         yield backend
 
 

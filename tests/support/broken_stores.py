@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from apimachinery.clock import SteppedClock
-from etcd.embedded.memory import MemoryStore
-from etcd.errors import Compacted
-from etcd.kv import (
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import (
     HEAD,
     KV,
     Put,

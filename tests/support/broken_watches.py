@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
-from etcd.errors import Compacted
-from etcd.kv import (
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import (
     FROM_KEY,
     HEAD,
     Event,

@@ -1,6 +1,6 @@
 """Caches of given objects, as controllers read them; pods, services and nodes as small as they can be."""
 
-from controller_manager.kinds import PODS
+from mockube.controller_manager.client.kinds import PODS
 
 
 class _Given:

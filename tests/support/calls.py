@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
-from etcd.errors import Closed
-from etcd.kv import (
+from mockube.etcd.errors import Closed
+from mockube.etcd.kv import (
     FROM_KEY,
     HEAD,
     KV,

@@ -5,7 +5,7 @@ from collections import Counter
 
 import orjson
 
-from apiserver.storage.change import ChangeKind
+from mockube.apiserver.storage.resource_cache import ChangeKind
 
 UNCOUNTED = {"events", "leases"}
 """Resources of which there may be more or fewer when things take longer."""
@@ -27,18 +27,20 @@ class Census:
 
     def __init__(self, server):
         backend = server.backend
-        self._shelves = {
-            f"{name.resource}.{name.group}".rstrip("."): backend.mirror.shelf(backend.layout.shelf(row))
+        self._resource_caches = {
+            f"{name.resource}.{name.group}".rstrip("."): backend.watch_cache.resource_cache(
+                backend.layout.resource_cache(row)
+            )
             for name, row in backend.rows.items()
             if name.resource not in UNCOUNTED
         }
         self.came = Counter()
         self.went = Counter()
-        for name, shelf in self._shelves.items():
-            shelf.follow(_Follower(name, shelf.prefix, self))
+        for name, resource_cache in self._resource_caches.items():
+            resource_cache.follow(_Follower(name, resource_cache.prefix, self))
 
     def all(self, resource):
-        return [orjson.loads(stored.value) for stored in self._shelves[resource]]
+        return [orjson.loads(stored.value) for stored in self._resource_caches[resource]]
 
     def one(self, resource, name):
         return next((it for it in self.all(resource) if it["metadata"]["name"] == name), None)
@@ -46,9 +48,9 @@ class Census:
     def state(self):
         """Everything there is, without what chance and time make of it."""
         return {
-            name: sorted(_masked(stored.value) for stored in shelf)
-            for name, shelf in self._shelves.items()
-            if len(shelf)
+            name: sorted(_masked(stored.value) for stored in resource_cache)
+            for name, resource_cache in self._resource_caches.items()
+            if len(resource_cache)
         }
 
 

@@ -7,8 +7,8 @@ number of keys. Faults are sentences that begin with their kind: "stale read: â€
 
 from collections.abc import Iterator
 
-from etcd.errors import Compacted, FutureRevision, KVError
-from etcd.kv import HEAD, Range, Revision, Txn
+from mockube.etcd.errors import Compacted, FutureRevision, KVError
+from mockube.etcd.kv import HEAD, Range, Revision, Txn
 from tests.support.history import Call, Compact, History
 from tests.support.moments import Moments
 from tests.support.replay import Replay, brief, judge, replay, same

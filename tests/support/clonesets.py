@@ -1,12 +1,18 @@
 """CloneSets in miniature: a world with one set, and a machine that runs its pods when it is told to."""
 
-from apimachinery import conditions, meta
-from apimachinery.clock import SteppedClock
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.cloneset.controller import CLONE_SET
-from controller_manager.kinds import CLONE_SETS, CONTROLLER_REVISIONS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
-from controller_manager.runtime.resource import Key
-from controller_manager.workloads.inplace.lifecycle import LABEL_STATE
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import (
+    CLONE_SETS,
+    CONTROLLER_REVISIONS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
 from tests.support.planned import World
 
 WEB = Key("default", "web")

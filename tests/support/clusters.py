@@ -1,10 +1,12 @@
 """Records of clusters that were started a moment ago."""
 
+import os
+
 from msgspec.structs import replace
 
 from mockube.clusters.record import Component, Record
 
-STARTING = Record(pid=1, version="1", started="", detached=True, nodes=3, packs="", store="memory")
+STARTING = Record(pid=os.getpid(), version="1", started="", detached=True, nodes=3, packs="", store="memory")
 
 
 def ready(url="", **processes):

@@ -12,7 +12,7 @@ import urllib.request
 
 import orjson
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from mockube.clusters import record
 from mockube.clusters.places import place_of, places
 from mockube.clusters.waiting import until

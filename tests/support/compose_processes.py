@@ -18,8 +18,8 @@ from tests.support.process import Process
 REPLICAS = {"etcd": 1, "apiserver": 2, "controller-manager": 2}
 PROGRAMS = {
     "etcd": lambda: [etcd_binary()],
-    "apiserver": lambda: [sys.executable, "-m", "apiserver"],
-    "controller-manager": lambda: [sys.executable, "-m", "controller_manager"],
+    "apiserver": lambda: [sys.executable, "-m", "mockube.apiserver"],
+    "controller-manager": lambda: [sys.executable, "-m", "mockube.controller_manager"],
 }
 READY = {
     "etcd": re.compile("serving client traffic insecurely|serving insecure client requests"),

@@ -1,11 +1,11 @@
 """A controller as small as can be, to try the runtime with: a ConfigMap has as many Secrets as its `data.copies` says."""
 
-from apimachinery import meta
-from controller_manager.indexes import BY_OWNER, owner_of
-from controller_manager.kinds import CONFIG_MAPS, SECRETS
-from controller_manager.runtime.actions import NOTHING, Create, Delete, Patch, Plan, Saying, Victim
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Create, Delete, Patch, Plan, Saying, Victim
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of
 
 
 def key_of(obj):

@@ -1,13 +1,13 @@
 """Deployments in miniature: a world with one, both of its controllers, and a machine that runs pods when it is told to."""
 
-from apimachinery import meta
-from apimachinery.clock import SteppedClock
-from apimachinery.timestamps import format_time
-from apimachinery.wellknown import ANNOTATION_REVISION
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.replicaset.controller import REPLICA_SET
-from controller_manager.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.wellknown import ANNOTATION_REVISION
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from tests.support.planned import World
 
 WEB = Key("default", "web")

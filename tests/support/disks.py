@@ -4,7 +4,7 @@ import errno
 import os
 import threading
 
-from etcd.embedded.disk import Disk
+from mockube.etcd.embedded.disk import Disk
 
 
 class FaultyDisk(Disk):

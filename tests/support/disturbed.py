@@ -1,8 +1,8 @@
 """Stories of workloads whose manager is disturbed. Their machine is the test's, and only goes on when the manager rests."""
 
-from apimachinery import conditions, meta
-from apimachinery.clock import SteppedClock
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 from tests.support.turns import turns

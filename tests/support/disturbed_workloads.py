@@ -1,13 +1,13 @@
 """What happens to workloads of each kind in stories that are disturbed, and what must have come of it."""
 
-from apimachinery import meta
-from apiserver.settings import Settings
-from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from controller_manager.controllers.cloneset.controller import CLONE_SET
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.replicaset.controller import REPLICA_SET
-from controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.apimachinery import meta
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from tests.support import advancedsets, clonesets, deployments, uniteddeployments
 from tests.support.disturbed import APPS, CLAIMS, PODS, REVISIONS, Story
 from tests.support.statefulsets import claim_template, statefulset

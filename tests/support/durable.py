@@ -2,8 +2,8 @@
 
 import asyncio
 
-from etcd.errors import KVError
-from etcd.kv import Compare, Put, Range, Target
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import Compare, Put, Range, Target
 from tests.support.turns import turns, until
 
 ALL = Range(key=b"\x00", range_end=b"\x00")

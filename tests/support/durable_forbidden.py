@@ -8,10 +8,10 @@ import os
 import sys
 from pathlib import Path
 
-from apimachinery.clock import RealClock
-from etcd.embedded.durable import DurableStore
-from etcd.errors import KVError
-from etcd.kv import Put, Range
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import Put, Range
 
 NOBODY = 65534
 SMALL = 40

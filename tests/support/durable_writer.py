@@ -11,10 +11,10 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from apimachinery.clock import RealClock
-from etcd.embedded.durable import DurableStore
-from etcd.errors import Compacted
-from etcd.kv import Delete, Put
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import Delete, Put
 
 WRITERS = 8
 SEGMENT_BYTES = 20_000

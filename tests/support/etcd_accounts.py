@@ -4,8 +4,8 @@ import base64
 
 import aiohttp
 
-from etcd.kv import prefix_end
-from etcd.remote.transport import Credentials
+from mockube.etcd.kv import prefix_end
+from mockube.etcd.remote.transport import Credentials
 
 ROOT = Credentials(user="root", password="of all")
 USER = Credentials(user="somebody", password="secret")

@@ -1,6 +1,6 @@
 """Sets of fields as people write them."""
 
-from apimachinery.patch.apply.fieldset import of_paths, paths, shown_path
+from mockube.apimachinery.patch.apply.fieldset import of_paths, paths, shown_path
 
 
 def place(*steps):

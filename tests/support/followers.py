@@ -6,8 +6,8 @@ client does.
 
 from contextlib import suppress
 
-from etcd.errors import Closed, Compacted
-from etcd.kv import HEAD, Range, Revision, WatchRequest
+from mockube.etcd.errors import Closed, Compacted
+from mockube.etcd.kv import HEAD, Range, Revision, WatchRequest
 from tests.support.history import Client, RecordedWatch
 from tests.support.seeded import Random
 
@@ -15,7 +15,7 @@ FURTHEST_FUTURE = 3
 """How many revisions ahead of what it saw a watcher may ask to start."""
 
 
-class Follower:
+class CacheWatcher:
     """Follows one interval; `patience` is how many batches it reads at most before it disconnects, if it does."""
 
     def __init__(

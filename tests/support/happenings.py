@@ -1,7 +1,7 @@
 """Histories written by hand, a call and a stream at a time, of one key in a store that was empty at revision 1."""
 
-from etcd.errors import Interrupted
-from etcd.kv import (
+from mockube.etcd.errors import Interrupted
+from mockube.etcd.kv import (
     FROM_KEY,
     Event,
     EventKind,

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from etcd.errors import KVError
-from etcd.kv import (
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import (
     KV,
     Delete,
     DeleteResult,

@@ -4,7 +4,7 @@ and bombs that are small to send and large to hold.
 
 import orjson
 
-from apiserver.wire.protobuf import envelope
+from mockube.apiserver.wire.protobuf import envelope
 
 MEGA = 1 << 20
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -247,6 +247,18 @@ _BOMBS = (
     _odd_protobuf,
     _odd_protobuf,
 )
+
+
+_BOMBS_OF = {
+    JSON: (_odd_json, _odd_json, _many, _large),
+    YAML: (_odd_yaml, _odd_yaml, _aliases),
+    PROTOBUF: (_odd_protobuf,),
+}
+
+
+def bomb_of(media_type, chance):
+    """A body that is more than it seems, of JSON, YAML or protobuf."""
+    return chance.choice(_BOMBS_OF[media_type])(chance)[1]
 
 
 def encoded(tree, chance):

@@ -158,7 +158,7 @@ def _wrong_headers(sample, chance):
 
 def _wrong_frame(sample, chance):
     body = b"" if sample.body is None else orjson.dumps(sample.body)
-    head = b"%s %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n"
+    head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n"
     head %= (sample.method.encode(), _target(sample.path))
     if chance.random() < 0.3:
         return Hostile(chance.choice(hostile_frames.cut_off(head, body)), well_framed=False, hangs_up=True)

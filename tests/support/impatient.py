@@ -1,6 +1,6 @@
 """A clock by which no rest takes long: the time is real, and sleeping only lets others run."""
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from tests.support.turns import turn
 
 

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 
-from apimachinery import meta
-from apimachinery.chance import SeededChance
-from apimachinery.clock import RealClock
-from controller_manager.runtime.informers import Informers, Settings
-from controller_manager.runtime.mutation import MutationDetector
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.controller_manager.cache.informer import MutationDetector
+from mockube.controller_manager.cache.informers import Informers, Settings
 
 
 @contextlib.asynccontextmanager

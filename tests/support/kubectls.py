@@ -50,6 +50,15 @@ class Kubectl:
             check=False,
         )
 
+    def start(self, *arguments):
+        """The process of a command that goes on; what it prints is thrown away."""
+        return subprocess.Popen(
+            [str(self._binary), *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=self._environment,
+        )
+
     def __call__(self, *arguments, stdin=""):
         done = self.attempt(*arguments, stdin=stdin)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)

@@ -2,9 +2,9 @@
 
 import contextlib
 
-from apimachinery.clock import RealClock
-from controller_manager.runtime.connect import Connection, connected
-from controller_manager.runtime.kubeconfig import Access
+from mockube.apimachinery.clock import RealClock
+from mockube.controller_manager.client.connect import Connection, connected
+from mockube.controller_manager.client.kubeconfig import Access
 
 
 @contextlib.asynccontextmanager

@@ -10,8 +10,8 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from etcd.errors import Compacted, FutureRevision, InvalidRequest, LeaseNotFound
-from etcd.kv import (
+from mockube.etcd.errors import Compacted, FutureRevision, InvalidRequest, LeaseNotFound
+from mockube.etcd.kv import (
     FROM_KEY,
     HEAD,
     NO_LEASE,

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from etcd.kv import Revision
+from mockube.etcd.kv import Revision
 from tests.support.history import Call, Compact, History
 from tests.support.replay import Replay
 

@@ -6,12 +6,12 @@ Nothing has a head start either: what may be written of an object as soon as it 
 
 from functools import cache
 
-from apimachinery import meta, status
-from apimachinery.patch import merge, strategic
-from apimachinery.schema import builtin
-from apimachinery.timestamps import format_time
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import (
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.patch import merge, strategic
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.control.actions import (
     Adopt,
     Confirm,
     Create,

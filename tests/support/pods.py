@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
-from apimachinery import quantity
-from apimachinery.meta import with_metadata
-from apimachinery.timestamps import format_time
-from controller_manager.simulation.effects import Remove, Tell, Write
-from controller_manager.simulation.life.pod_life import Home, step
-from controller_manager.simulation.life.resize import Room
+from mockube.apimachinery import quantity
+from mockube.apimachinery.meta import with_metadata
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.kubelet.effects import Remove, Tell, Write
+from mockube.controller_manager.kubelet.pod_lifecycle.pod import Home, step
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import Room
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 IP = "10.244.0.7"

@@ -5,7 +5,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from etcd.embedded.disk import Disk
+from mockube.etcd.embedded.disk import Disk
 
 SECTOR = 512
 

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from apimachinery.groups import GroupKind
-from apimachinery.timestamps import format_time
-from apiserver.resources.columns.lookup import printer_of_kind
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.kinds.registry import printer_of_kind
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 

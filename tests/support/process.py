@@ -117,7 +117,7 @@ class Process:
 class ApiServerProcess(Process):
     """On a free port."""
 
-    MODULE = "apiserver"
+    MODULE = "mockube.apiserver"
     READY = re.compile(r"Serving securely on (https://\S+)")
 
     def __init__(self, folder, *arguments):
@@ -132,7 +132,7 @@ class ApiServerProcess(Process):
 class ManagerProcess(Process):
     """Ready when it leads."""
 
-    MODULE = "controller_manager"
+    MODULE = "mockube.controller_manager"
     READY = re.compile(r"Controllers: ")
 
     def __init__(self, kubeconfig, *arguments):

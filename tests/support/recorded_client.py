@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from apimachinery import meta
-from controller_manager.runtime.client import ObjectList
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.client import ObjectList
+from mockube.controller_manager.client.resources import Key
 
 
 @dataclass

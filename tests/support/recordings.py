@@ -1,7 +1,6 @@
-"""Conversations with a real server, from the folder that CONFORMANCE_DIR names.
+"""Conversations with a real server: those of the repository, or of the folder that CONFORMANCE_DIR names.
 
-Where there is no folder a test that takes a recording is skipped by that name. What the recorder blanked out, because
-it differs from run to run, is filled in again with something of the right kind.
+What the recorder blanked out, because it differs from run to run, is filled in again with something of the right kind.
 """
 
 import os
@@ -13,9 +12,13 @@ from typing import Any
 import orjson
 import pytest
 
-FOLDER = Path(os.environ.get("CONFORMANCE_DIR", Path(__file__).parents[2] / "../shared/golden")).resolve()
+FOLDER = Path(os.environ.get("CONFORMANCE_DIR", Path(__file__).parents[1] / "conformance/golden")).resolve()
 
-NO_RECORDINGS = "no recordings"
+EXPECTED = Path(__file__).parents[1] / "conformance"
+COUNTS: dict[str, int] = orjson.loads((EXPECTED / "counts.json").read_bytes())
+"""How many recordings each file holds."""
+DIFFERENCES: dict[str, dict[str, list[str]]] = orjson.loads((EXPECTED / "differences.json").read_bytes())
+"""The recordings that may differ: by file, by the reason, their ids."""
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
@@ -28,14 +31,12 @@ def cases(pattern: str = "api/*.jsonl") -> list[Any]:
     found = [
         orjson.loads(line) for path in sorted(FOLDER.glob(pattern)) for line in path.read_bytes().splitlines()
     ]
-    return [pytest.param(case, id=case["id"]) for case in found] or [pytest.param(None, id=NO_RECORDINGS)]
+    return [pytest.param(case, id=case["id"]) for case in found]
 
 
-def present(case: Any) -> Any:
-    """The recording, or the end of the test."""
-    if case is None:
-        pytest.skip(f"{NO_RECORDINGS} in {FOLDER}")
-    return case
+def reasons(name: str) -> dict[str, str]:
+    """Why recordings of a file may differ, by their ids."""
+    return {id_: reason for reason, ids in DIFFERENCES.get(name, {}).items() for id_ in ids}
 
 
 def steps(case: Any) -> Iterator[tuple[Any, Any]]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from etcd.errors import KVError
-from etcd.kv import NO_LEASE, Event, EventKind, Revision, Txn
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import NO_LEASE, Event, EventKind, Revision, Txn
 from tests.support.history import Call, Compact, History, Revoke, kvs_of
 from tests.support.model import Model
 from tests.support.words import words

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from apiserver.resources.strategy import Request
-from apiserver.rest.call import User
+from mockube.apiserver.kinds.strategy import Request
+from mockube.apiserver.user import User
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 NOW_TEXT = "2030-01-02T03:04:05Z"

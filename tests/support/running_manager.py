@@ -4,20 +4,20 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from apimachinery.chance import SeededChance
-from apimachinery.groups import GroupResource
-from controller_manager.config.command_line import Config
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.client_metrics import ClientMetrics
-from controller_manager.runtime.credentials import FixedToken
-from controller_manager.runtime.identities import SharedIdentity
-from controller_manager.runtime.informers import Settings
-from controller_manager.runtime.kubeconfig import Access
-from controller_manager.runtime.metrics import Metrics
-from controller_manager.runtime.mutation import MutationDetector
-from controller_manager.runtime.sender import Sender
-from controller_manager.runtime.transport import AiohttpTransport
-from controller_manager.work import Outfit, Work
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.groups import GroupResource
+from mockube.controller_manager.cache.informer import MutationDetector
+from mockube.controller_manager.cache.informers import Settings
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.service_accounts import SharedIdentity
+from mockube.controller_manager.client.transport import AiohttpTransport
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.manager_run import Dependencies, Work
+from mockube.controller_manager.metrics.queues import Metrics
+from mockube.controller_manager.metrics.requests import ClientMetrics
 from tests.support.disturbances import Disturbance, Way
 from tests.support.turns import PATIENCE, turn
 
@@ -58,20 +58,28 @@ class Counting:
         finally:
             self.in_flight -= 1
 
-    def stream(self, request, headers):
-        return self.transport.stream(request, headers)
+    @contextlib.asynccontextmanager
+    async def stream(self, request, headers):
+        """A watch is in flight until its answer begins."""
+        async with contextlib.AsyncExitStack() as stack:
+            self.in_flight += 1
+            try:
+                stream = await stack.enter_async_context(self.transport.stream(request, headers))
+            finally:
+                self.in_flight -= 1
+            yield stream
 
     async def close(self):
         await self.transport.close()
 
 
 class LastChanges:
-    """Follows a shelf of the server: the newest revision at which something on it changed."""
+    """Follows a resource cache of the server: the newest revision at which something on it changed."""
 
-    def __init__(self, shelf):
-        self.prefix = shelf.prefix
-        self.revision = max((stored.revision for stored in shelf), default=0)
-        shelf.follow(self)
+    def __init__(self, resource_cache):
+        self.prefix = resource_cache.prefix
+        self.revision = max((stored.revision for stored in resource_cache), default=0)
+        resource_cache.follow(self)
 
     def offer(self, change):
         self.revision = change.revision
@@ -108,20 +116,22 @@ class Manager:
         await self.settle()
 
     async def _is_quiet(self):
-        mirror = self.backend.mirror
+        watch_cache = self.backend.watch_cache
         return (
             not self.transport.in_flight
             and self.metrics.queues.is_idle
             and self.work.events.is_idle
-            and mirror.revision == (await self.backend.kv.status()).revision
+            and watch_cache.revision == (await self.backend.kv.status()).revision
             and all(map(self._has_seen_everything, self.work.informers._informers.values()))
         )
 
     def _has_seen_everything(self, informer):
         name = GroupResource(informer.resource.group, informer.resource.plural)
         if name not in self._changes:
-            shelf = self.backend.mirror.shelf(self.backend.layout.shelf(self.backend.rows[name]))
-            self._changes[name] = LastChanges(shelf)
+            resource_cache = self.backend.watch_cache.resource_cache(
+                self.backend.layout.resource_cache(self.backend.rows[name])
+            )
+            self._changes[name] = LastChanges(resource_cache)
         return informer.is_synced and informer.revision >= self._changes[name].revision
 
 
@@ -135,7 +145,7 @@ def outfit(transport, clock, *, config=None, detector=None):
         clock=clock,
         metrics=ClientMetrics(),
     )
-    return Outfit(
+    return Dependencies(
         client=Client(sender, SharedIdentity(sender=sender, rate=None)),
         clock=clock,
         chance=SeededChance(),
@@ -146,7 +156,7 @@ def outfit(transport, clock, *, config=None, detector=None):
 
 
 @contextlib.asynccontextmanager
-async def running_manager(server, clock, *, controllers=(), engines=(), config=None, disturbance=None):
+async def running_manager(server, clock, *, controllers=(), runnables=(), config=None, disturbance=None):
     """`server` is what `tests.support.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache.
 
     It is disturbed once it has come up.
@@ -156,7 +166,7 @@ async def running_manager(server, clock, *, controllers=(), engines=(), config=N
     way = Way(plain, Disturbance())
     transport = Counting(plain if disturbance is None else way)
     used = outfit(transport, clock, config=config, detector=detector)
-    work = Work(used, controllers=controllers, engines=engines)
+    work = Work(used, controllers=controllers, runnables=runnables)
     running = asyncio.create_task(work.run())
     manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
     try:

@@ -6,7 +6,7 @@ from collections import deque
 
 import orjson
 
-from controller_manager.runtime.wire import Answer
+from mockube.controller_manager.client.wire import Answer
 
 
 def answer(status=200, body=None, *, retry_after=None):

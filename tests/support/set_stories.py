@@ -2,18 +2,19 @@
 
 from contextlib import asynccontextmanager
 
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
-from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
-from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
-from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
-from controller_manager.simulation.storage.provisioner import PROVISIONER
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.storageprotection.controller import (
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+)
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.controller_manager.provisioner import PROVISIONER
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 
@@ -26,7 +27,7 @@ OTHERS = [
     VOLUME_PROTECTION,
     PROVISIONER,
 ]
-ENGINES = [GARBAGE_COLLECTOR, SCHEDULER_ENGINE, SIMULATED_NODES, SIMULATED_PODS]
+RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 
 
 @asynccontextmanager
@@ -36,7 +37,7 @@ async def telling(controller, sets, make, *, settings=None, details=False, telle
     simulation = Simulation(simulate_nodes=3, simulate_kubelet_details=details)
     manager = {
         "controllers": [controller, *OTHERS],
-        "engines": ENGINES,
+        "runnables": RUNNABLES,
         "config": Config(simulation=simulation),
     }
     async with (

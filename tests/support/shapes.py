@@ -1,6 +1,6 @@
 """Objects as odd as a schema lets them be: with everything in them, or with nothing where there could be something."""
 
-from apimachinery.schema.model import Shape
+from mockube.apimachinery.schema.model import Shape
 
 ABSENT = object()
 

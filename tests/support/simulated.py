@@ -2,11 +2,10 @@
 
 import contextlib
 
-from apimachinery.clock import SteppedClock
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 
@@ -52,11 +51,11 @@ class Cluster:
 
 
 @contextlib.asynccontextmanager
-async def simulating(*, engines=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, **options):
+async def simulating(*, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, **options):
     clock = SteppedClock()
     config = Config(simulation=Simulation(simulate_nodes=nodes, **options))
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-        async with running_manager(server, clock, engines=engines, config=config) as manager:
+        async with running_manager(server, clock, runnables=runnables, config=config) as manager:
             yield Cluster(server, manager, clock)

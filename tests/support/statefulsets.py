@@ -1,12 +1,12 @@
 """StatefulSets in miniature: a world with one set, and a machine that runs its pods when it is told to."""
 
-from apimachinery import meta
-from apimachinery.clock import SteppedClock
-from apimachinery.timestamps import format_time
-from apimachinery.wellknown import FINALIZER_FOREGROUND
-from controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.planned import World
 
 WEB = Key("default", "web")

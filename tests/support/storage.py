@@ -1,14 +1,21 @@
 """Volumes and claims in miniature: a world where the binder, the protections and the provisioner take turns."""
 
-from apimachinery import meta
-from apimachinery.clock import SteppedClock
-from apimachinery.wellknown import FINALIZER_PV_PROTECTION, FINALIZER_PVC_PROTECTION
-from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
-from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
-from controller_manager.runtime.resource import Key
-from controller_manager.simulation.storage.provisioner import PROVISIONER
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.wellknown import FINALIZER_PV_PROTECTION, FINALIZER_PVC_PROTECTION
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from mockube.controller_manager.controllers.storageprotection.controller import (
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+)
+from mockube.controller_manager.provisioner import PROVISIONER
 from tests.support.planned import World
 
 ALL = (PERSISTENT_VOLUME_BINDER, CLAIM_PROTECTION, VOLUME_PROTECTION, PROVISIONER)

@@ -6,8 +6,8 @@ lost in between.
 
 from collections.abc import Iterator
 
-from etcd.errors import Compacted
-from etcd.kv import HEAD, Event, Revision, WatchBatch
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch
 from tests.support.history import Stream
 from tests.support.model import within
 from tests.support.moments import Moments

@@ -15,7 +15,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from apimachinery.clock import RealClock
+from mockube.apimachinery.clock import RealClock
 from tests.architecture.source import ROOT
 from tests.support.alike import alike, difference
 from tests.support.etcd_server import die_with_parent
@@ -31,8 +31,8 @@ PATIENCE = 60.0
 GOES_ON = {
     re.compile(r"(make|mockube) up\b(?!.*(--detach|-d\b|--help))"): "is ready",
     re.compile(r"etcd "): "ready to serve client requests",
-    re.compile(r"python -m apiserver\b(?!.*--help)"): "Serving securely on",
-    re.compile(r"python -m controller_manager\b(?!.*--help)"): "Controllers:",
+    re.compile(r"python -m mockube.apiserver\b(?!.*--help)"): "Serving securely on",
+    re.compile(r"python -m mockube.controller_manager\b(?!.*--help)"): "Controllers:",
 }
 """Commands that do not end by themselves, and what they print when the next command can be typed elsewhere."""
 

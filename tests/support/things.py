@@ -2,8 +2,8 @@
 
 import orjson
 
-from apimachinery.patch.apply import FieldManager, Versions
-from apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
 from tests.support.typed import THING
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {"containers": None}, "status": {}}

@@ -1,6 +1,6 @@
 """Types made by hand, for what works on any type: small, and with everything that merging cares about."""
 
-from apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, Shape, Type
 
 TEXT = Type(shape=Shape.STRING, go="string")
 NUMBER = Type(shape=Shape.INTEGER, go="int32")

@@ -2,23 +2,22 @@
 
 import contextlib
 
-from apimachinery.clock import SteppedClock
-from apimachinery.packs.definitions import definitions
-from apiserver.settings import Settings
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from controller_manager.controllers.cloneset.controller import CLONE_SET
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.replicaset.controller import REPLICA_SET
-from controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from controller_manager.controllers.uniteddeployment.names import LABEL_SUBSET_NAME
-from controller_manager.engines.garbage.collector import GARBAGE_COLLECTOR
-from controller_manager.simulation.nodes import SIMULATED_NODES
-from controller_manager.simulation.pods import SIMULATED_PODS
-from controller_manager.simulation.scheduler.engine import SCHEDULER_ENGINE
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.packs.definitions import definitions
+from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
 from tests.support.uniteddeployments import ADAPTER, KINDS
@@ -34,7 +33,7 @@ CONTROLLERS = [
     CLONE_SET,
     UNITED_DEPLOYMENT,
 ]
-ENGINES = [GARBAGE_COLLECTOR, SCHEDULER_ENGINE, SIMULATED_NODES, SIMULATED_PODS]
+RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -44,7 +43,9 @@ async def united_story(*, zones=(), settings=KRUISE):
     config = Config(simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones))
     async with (
         running(clock=clock, settings=settings) as server,
-        running_manager(server, clock, controllers=CONTROLLERS, engines=ENGINES, config=config) as manager,
+        running_manager(
+            server, clock, controllers=CONTROLLERS, runnables=RUNNABLES, config=config
+        ) as manager,
     ):
         story = Story(server, manager)
         await story.open_nodes()
@@ -73,7 +74,16 @@ class Story:
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             answer = await self.server.post(path, definition, Content_Type="application/yaml")
             assert answer.status == 201, answer.body
+            await self._established(f"{path}/{answer.body['metadata']['name']}")
         await self.manager.step(40)
+
+    async def _established(self, path):
+        while "True" not in [
+            one["status"]
+            for one in (await self.server.get(path)).body.get("status", {}).get("conditions") or ()
+            if one["type"] == "Established"
+        ]:
+            pass
 
     async def patch_node(self, node, body):
         answer = await self.server.patch(f"/api/v1/nodes/{node['metadata']['name']}", body)

@@ -1,13 +1,18 @@
 """UnitedDeployments in miniature: a world with one, and a machine that does what the workloads' controllers would do."""
 
-from apimachinery import meta
-from apimachinery.clock import SteppedClock
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
-from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from controller_manager.controllers.uniteddeployment.names import LABEL_REVISION, LABEL_SUBSET_NAME
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS, UNITED_DEPLOYMENTS
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import (
+    CONTROLLER_REVISIONS,
+    PODS,
+    REPLICA_SETS,
+    UNITED_DEPLOYMENTS,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION, LABEL_SUBSET_NAME
 from tests.support.planned import World
 
 FOO = Key("default", "foo")

@@ -3,19 +3,16 @@
 import asyncio
 import contextlib
 
-from apimachinery.chance import SeededChance
-from apimachinery.clock import SteppedClock
-from controller_manager import catalog
-from controller_manager.config.command_line import Config
-from controller_manager.config.settings import Simulation
-from controller_manager.runtime.fence import Fenced
-from controller_manager.runtime.kubeconfig import Access
-from controller_manager.runtime.leader import Candidate, Elector, LeaseLost
-from controller_manager.runtime.leading import lead
-from controller_manager.runtime.mutation import MutationDetector
-from controller_manager.runtime.resource import Key
-from controller_manager.runtime.transport import AiohttpTransport
-from controller_manager.work import Work
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager import catalog
+from mockube.controller_manager.cache.informer import MutationDetector
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.transport_wrappers import Fenced
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
+from mockube.controller_manager.manager_run import Work
+from mockube.embedded.direct import DirectTransport
 from tests.support.apiserver import running
 from tests.support.census import Census
 from tests.support.disturbances import Way
@@ -96,7 +93,7 @@ class Cluster:
     async def start(self):
         self.lives += 1
         self._detector = MutationDetector()
-        self._way = Way(AiohttpTransport(Access(server=self.server.url)), self.disturbance)
+        self._way = Way(DirectTransport(self.server.server.handler.server), self.disturbance)
         self.transport = Counting(self._way)
         candidate = Candidate(lease=LEASE, identity=f"manager-{self.lives}")
         client = outfit(self.transport, self.clock).client
@@ -111,7 +108,7 @@ class Cluster:
     async def _work(self, elector):
         transport = Fenced(self.transport, elector.may_write)
         used = outfit(transport, self.clock, config=CONFIG, detector=self._detector)
-        self.work = Work(used, controllers=catalog.CONTROLLERS, engines=catalog.ENGINES)
+        self.work = Work(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
         await self.work.run()
 
     async def stop(self):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from etcd.kv import (
+from mockube.etcd.kv import (
     FROM_KEY,
     Compare,
     Delete,

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from etcd.errors import Compacted, Interrupted
-from etcd.kv import HEAD, KV, Put, Range, Revision, Txn, TxnResult
+from mockube.etcd.errors import Compacted, Interrupted
+from mockube.etcd.kv import HEAD, KV, Put, Range, Revision, Txn, TxnResult
 from tests.support.actors import EVERYTHING, INTERVALS, KEYS, Actor, PassTime
-from tests.support.followers import FURTHEST_FUTURE, Follower
+from tests.support.followers import FURTHEST_FUTURE, CacheWatcher
 from tests.support.history import Call, Client, Compact, History, Revoke
 from tests.support.seeded import source
 from tests.support.turns import PATIENCE, turns
@@ -47,7 +47,7 @@ async def run(store: KV, workload: Workload, history: History | None = None) -> 
         )
         for number in range(workload.clients)
     ]
-    async with asyncio.timeout(4 * PATIENCE), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(1.5 * PATIENCE), asyncio.TaskGroup() as group:
         for follower in followers:
             group.create_task(follower.follow())
         async with asyncio.TaskGroup() as acting:
@@ -64,11 +64,11 @@ def client_of(store: KV, history: History, name: str, seed: int) -> Client:
     return Client(f"{name}/{seed}", store, history, pause=lambda: turns(random.randrange(4)))
 
 
-def followers_of(store: KV, history: History, seed: int, base: Revision) -> list[Follower]:
+def followers_of(store: KV, history: History, seed: int, base: Revision) -> list[CacheWatcher]:
     """One that sees everything and never disconnects, and two restless ones for every interval."""
     patience = [(EVERYTHING, None)] + [(interval, most) for interval in INTERVALS for most in (3, 12)]
     return [
-        Follower(
+        CacheWatcher(
             client_of(store, history, f"watcher-{number}", seed),
             interval,
             base=base,

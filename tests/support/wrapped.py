@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
-from etcd.errors import Interrupted
-from etcd.kv import KV, Txn, TxnResult, Watch, WatchBatch, WatchRequest
+from mockube.etcd.errors import Interrupted
+from mockube.etcd.kv import KV, Txn, TxnResult, Watch, WatchBatch, WatchRequest
 
 
 class Wrapped:

@@ -1,6 +1,6 @@
 // Internaltypes writes what Kubernetes' internal types look like when a message shows a value of one: for every struct
 // the fields as encoding/json writes them, and which field of the versioned type each of them comes from. It prints
-// one packed JSON document; apiserver/validation/data/README.md says what for.
+// one packed JSON document; apiserver/kinds/common/data/README.md says what for.
 package main
 
 import (

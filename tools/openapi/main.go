@@ -1,6 +1,6 @@
 // Openapi writes what kube-apiserver's own OpenAPI definitions say and kubernetes-validate leaves out of them: which
 // values a field may have and what each of them means, defaults, and what the types are that may be either of two. It
-// prints one packed JSON document; apiserver/discovery/openapi/data/README.md says what for.
+// prints one packed JSON document; apiserver/openapi/data/README.md says what for.
 package main
 
 import (

@@ -4,8 +4,8 @@ A module belongs here if it works on sets of fields, on objects by the way their
 own fields. The meaning is that of structured-merge-diff, with which kube-apiserver does the same.
 """
 
-from apimachinery.patch.apply.conflicts import Conflict, Conflicts
-from apimachinery.patch.apply.field_manager import FieldManager, Untypable
-from apimachinery.patch.apply.ownership import Versions
+from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
+from mockube.apimachinery.patch.apply.field_manager import FieldManager, Untypable
+from mockube.apimachinery.patch.apply.ownership import Versions
 
 __all__ = ["Conflict", "Conflicts", "FieldManager", "Untypable", "Versions"]

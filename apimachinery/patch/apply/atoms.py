@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-from apimachinery import gotext
-from apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quoted
-from apimachinery.remembered import remembered
-from apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery import gotext
+from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quoted
+from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _NAMES: Final = 1024
 _LONGEST_NAME: Final = 100
@@ -86,7 +87,9 @@ class ListAtom:
         return self._keyed(item) if self.keys else _valued(item)
 
     def elements(self, items: Sequence[Any]) -> list[Element]:
-        """The steps that lead to all items."""
+        """The steps that lead to all items. `TypedError` if this is no list, or there is no step to an item."""
+        if not isinstance(items, list | tuple):
+            raise TypedError([("", f"expected list, got &{{{gofmt.plain(items)}}}")])
         steps = []
         errors = []
         for position, item in enumerate(items):

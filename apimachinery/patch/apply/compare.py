@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
-from apimachinery.patch.apply.elements import FIELD, Element
-from apimachinery.patch.apply.fieldset import (
+from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from mockube.apimachinery.patch.apply.elements import FIELD, Element
+from mockube.apimachinery.patch.apply.fieldset import (
     EMPTY,
     LEAF,
     FieldSet,
@@ -15,7 +15,7 @@ from apimachinery.patch.apply.fieldset import (
     recursive_difference,
     union,
 )
-from apimachinery.patch.apply.places import entire
+from mockube.apimachinery.patch.apply.places import entire
 
 ABSENT: Final[Any] = object()
 """Not there, as opposed to null."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from apimachinery import gotext
-from apimachinery.patch.apply.fieldset import Path, shown_path
-from apimachinery.patch.apply.managers import Manager
-from apimachinery.patch.errors import PatchError
+from mockube.apimachinery import gotext
+from mockube.apimachinery.patch.apply.fieldset import Path, shown_path
+from mockube.apimachinery.patch.apply.managers import Manager
+from mockube.apimachinery.patch.errors import PatchError
 
 
 class Conflict(NamedTuple):

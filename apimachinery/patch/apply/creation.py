@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
-from apimachinery.patch.apply.compare import compare
-from apimachinery.patch.apply.elements import FIELD, Element, order
-from apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
-from apimachinery.patch.apply.fieldsv1 import encode
-from apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
-from apimachinery.remembered import remembered
+from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from mockube.apimachinery.patch.apply.compare import compare
+from mockube.apimachinery.patch.apply.elements import FIELD, Element, order
+from mockube.apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
+from mockube.apimachinery.patch.apply.fieldsv1 import encode
+from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions
+from mockube.apimachinery.remembered import remembered
 
 Fields: TypeAlias = dict[str, Any]
 """A set of fields as `fieldsV1` has it, in order. Parts are shared, and so never changed."""

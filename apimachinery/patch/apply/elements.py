@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from apimachinery import gotext
-from apimachinery.remembered import remembered
+from mockube.apimachinery import gotext
+from mockube.apimachinery.remembered import remembered
 
 Element: TypeAlias = str
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
-from apimachinery import meta
-from apimachinery.patch.apply import creation, last_applied, managers, updater
-from apimachinery.patch.apply.atoms import TypedError
-from apimachinery.patch.apply.conflicts import Conflicts
-from apimachinery.patch.apply.elements import MalformedFields
-from apimachinery.patch.apply.fieldset import has
-from apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, capped
-from apimachinery.patch.apply.ownership import Versions
-from apimachinery.patch.apply.updater import Write
-from apimachinery.patch.apply.validate import validate
-from apimachinery.patch.errors import PatchError, Undecodable
+from mockube.apimachinery import meta
+from mockube.apimachinery.patch.apply import creation, last_applied, managers, updater
+from mockube.apimachinery.patch.apply.atoms import TypedError
+from mockube.apimachinery.patch.apply.conflicts import Conflicts
+from mockube.apimachinery.patch.apply.elements import MalformedFields
+from mockube.apimachinery.patch.apply.fieldset import has
+from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, capped
+from mockube.apimachinery.patch.apply.ownership import Versions
+from mockube.apimachinery.patch.apply.updater import Write
+from mockube.apimachinery.patch.apply.validate import validate
+from mockube.apimachinery.patch.errors import PatchError, Undecodable
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ give back an operand itself where that is the result, so that "nothing changed" 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from apimachinery.patch.apply.elements import FIELD, Element, order, shown
+from mockube.apimachinery.patch.apply.elements import FIELD, Element, order, shown
 
 SELF: Final = "."
 
@@ -86,6 +86,15 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
     return one if both is None else both
 
 
+def union_of(sets: Iterable[FieldSet]) -> FieldSet:
+    """What is in any. Sets of about the same size are joined, so that many small ones are not copied once for each."""
+    found = list(sets)
+    while len(found) > 1:
+        pairs = zip(found[::2], found[1::2], strict=False)
+        found = [union(one, other) for one, other in pairs] + found[len(found) & ~1 :]
+    return found[0] if found else EMPTY
+
+
 def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
     """What is in both."""
     if one is other:
@@ -114,9 +123,10 @@ def _without(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
     if not one or not other:
         return one
     rest: FieldSet | None = None
-    for element, node in other.items():
-        known = one.get(element)
-        if known is None:
+    # What many managers own is compared with one large change: the smaller set is looked through.
+    for element in other if len(other) <= len(one) else [*one]:
+        known, node = one.get(element), other.get(element)
+        if known is None or node is None:
             continue
         gone = element == SELF or (recursive and SELF in node)
         left = EMPTY if gone else _without(known, node, recursive=recursive)

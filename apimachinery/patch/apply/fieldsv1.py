@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from apimachinery.patch.apply.elements import MalformedFields, canonical, order
-from apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
-from apimachinery.remembered import remembered
+from mockube.apimachinery.patch.apply.elements import MalformedFields, canonical, order
+from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
+from mockube.apimachinery.remembered import remembered
 
 REMEMBERED: Final = 1024
 LONGEST: Final = 16 * 1024

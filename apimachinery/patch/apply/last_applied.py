@@ -9,13 +9,13 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from apimachinery import gotext, meta
-from apimachinery.patch.apply.atoms import Atom, TypedError
-from apimachinery.patch.apply.compare import compare
-from apimachinery.patch.apply.fieldset import EMPTY, FieldSet, difference
-from apimachinery.patch.apply.places import mentioned
-from apimachinery.patch.apply.validate import validate
-from apimachinery.wellknown import ANNOTATION_LAST_APPLIED
+from mockube.apimachinery import gotext, meta
+from mockube.apimachinery.patch.apply.atoms import Atom, TypedError
+from mockube.apimachinery.patch.apply.compare import compare
+from mockube.apimachinery.patch.apply.fieldset import EMPTY, FieldSet, difference
+from mockube.apimachinery.patch.apply.places import mentioned
+from mockube.apimachinery.patch.apply.validate import validate
+from mockube.apimachinery.wellknown import ANNOTATION_LAST_APPLIED
 
 Json: TypeAlias = Mapping[str, Any]
 

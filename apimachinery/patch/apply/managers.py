@@ -7,10 +7,10 @@ which API version: whoever applies keeps one entry for all versions.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from apimachinery import gotext
-from apimachinery.patch.apply import fieldsv1
-from apimachinery.patch.apply.elements import MalformedFields
-from apimachinery.patch.apply.fieldset import FieldSet, union
+from mockube.apimachinery import gotext
+from mockube.apimachinery.patch.apply import fieldsv1
+from mockube.apimachinery.patch.apply.elements import MalformedFields
+from mockube.apimachinery.patch.apply.fieldset import FieldSet, union_of
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -81,7 +81,8 @@ def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, Owned]:
             f"invalid fieldsType {gotext.quote(fields_type)} in managed fields entry {number}"
         )
     owner = Manager(name, operation, "" if operation == APPLY else api_version, subresource)
-    text, fields = fieldsv1.decode(entry.get("fieldsV1") or {})
+    tree = entry.get("fieldsV1")
+    text, fields = fieldsv1.decode({} if tree is None else tree)
     return owner, Owned(fields, api_version, entry.get("time"), text)
 
 
@@ -121,6 +122,7 @@ def capped(managed: Managed) -> Managed:
     updaters.sort(key=lambda owner: _age(owner, managed[owner]))
     rest = dict(managed)
     oldest: dict[str, Manager] = {}
+    joined: dict[Manager, list[FieldSet]] = {}
     for owner in updaters:
         if surplus <= 0:
             break
@@ -131,9 +133,13 @@ def capped(managed: Managed) -> Managed:
             continue
         if bucket not in rest:
             rest[bucket] = rest.pop(oldest[owned.api_version])
-        rest[bucket] = owned.now(union(owned.fields, rest[bucket].fields))
+        joined.setdefault(bucket, [rest[bucket].fields]).append(owned.fields)
+        rest[bucket] = owned
         del rest[owner]
         surplus -= 1
+    for bucket, sets in joined.items():
+        if bucket in rest:
+            rest[bucket] = rest[bucket].now(union_of(sets))
     return rest
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
-from apimachinery.patch.apply.compare import ABSENT, equal
-from apimachinery.patch.apply.elements import Element
+from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from mockube.apimachinery.patch.apply.compare import ABSENT, equal
+from mockube.apimachinery.patch.apply.elements import Element
 
 
 def merge(atom: Atom, live: Any, applied: Any) -> Any:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from apimachinery.patch.apply.atoms import Atom
-from apimachinery.patch.apply.compare import Comparison, compare
-from apimachinery.patch.apply.conflicts import Conflict, Conflicts
-from apimachinery.patch.apply.fieldset import (
+from mockube.apimachinery.patch.apply.atoms import Atom
+from mockube.apimachinery.patch.apply.compare import Comparison, compare
+from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
+from mockube.apimachinery.patch.apply.fieldset import (
     EMPTY,
     FieldSet,
     difference,
@@ -19,8 +19,8 @@ from apimachinery.patch.apply.fieldset import (
     of_fields,
     paths,
 )
-from apimachinery.patch.apply.managers import Managed, Manager, Owned
-from apimachinery.patch.apply.reconcile import reconciled
+from mockube.apimachinery.patch.apply.managers import Managed, Manager, Owned
+from mockube.apimachinery.patch.apply.reconcile import reconciled
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped, below
-from apimachinery.patch.apply.elements import FIELD
-from apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf, union
+from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped, below
+from mockube.apimachinery.patch.apply.elements import FIELD
+from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf, union
 
 
 def mentioned(atom: Atom, value: Any) -> FieldSet:

@@ -2,10 +2,17 @@
 
 from typing import Any
 
-from apimachinery.patch.apply.fieldset import EMPTY, FieldSet, difference, intersection, union
-from apimachinery.patch.apply.managers import Managed, Owned
-from apimachinery.patch.apply.ownership import Json, Versions
-from apimachinery.patch.apply.places import mentioned, remove, with_fields
+from mockube.apimachinery.patch.apply.fieldset import (
+    EMPTY,
+    FieldSet,
+    difference,
+    intersection,
+    union,
+    union_of,
+)
+from mockube.apimachinery.patch.apply.managers import Managed, Owned
+from mockube.apimachinery.patch.apply.ownership import Json, Versions
+from mockube.apimachinery.patch.apply.places import mentioned, remove, with_fields
 
 
 def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Json:
@@ -30,10 +37,10 @@ def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Js
 
 def _owned(managed: Managed) -> dict[str, FieldSet]:
     """By API version, what has an owner."""
-    owned: dict[str, FieldSet] = {}
+    owned: dict[str, list[FieldSet]] = {}
     for entry in managed.values():
-        owned[entry.api_version] = union(owned.get(entry.api_version, EMPTY), entry.fields)
-    return owned
+        owned.setdefault(entry.api_version, []).append(entry.fields)
+    return {version: union_of(sets) for version, sets in owned.items()}
 
 
 def _with_owned(versions: Versions, version: str, whole: Json, pruned: Json, owned: FieldSet) -> Any:

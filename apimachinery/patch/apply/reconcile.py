@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
-from apimachinery.patch.apply import fieldsv1
-from apimachinery.patch.apply.atoms import Atom, Scalar, below
-from apimachinery.patch.apply.fieldset import LEAF, SELF, FieldSet, is_leaf
-from apimachinery.patch.apply.managers import Owned
+from mockube.apimachinery.patch.apply import fieldsv1
+from mockube.apimachinery.patch.apply.atoms import Atom, Scalar, below
+from mockube.apimachinery.patch.apply.fieldset import LEAF, SELF, FieldSet, is_leaf
+from mockube.apimachinery.patch.apply.managers import Owned
 
 
 def reconciled(atom: Atom, owned: Owned) -> Owned:

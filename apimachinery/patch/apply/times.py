@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from apimachinery import meta
+from mockube.apimachinery import meta
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -2,13 +2,19 @@
 
 from dataclasses import dataclass
 
-from apimachinery.patch.apply.compare import equal
-from apimachinery.patch.apply.fieldset import EMPTY, difference, intersection, recursive_difference, union
-from apimachinery.patch.apply.managers import Managed, Manager, Owned
-from apimachinery.patch.apply.merge import merge
-from apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions, known, settle
-from apimachinery.patch.apply.places import mentioned
-from apimachinery.patch.apply.prune import prune
+from mockube.apimachinery.patch.apply.compare import equal
+from mockube.apimachinery.patch.apply.fieldset import (
+    EMPTY,
+    difference,
+    intersection,
+    recursive_difference,
+    union,
+)
+from mockube.apimachinery.patch.apply.managers import Managed, Manager, Owned
+from mockube.apimachinery.patch.apply.merge import merge
+from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions, known, settle
+from mockube.apimachinery.patch.apply.places import mentioned
+from mockube.apimachinery.patch.apply.prune import prune
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from apimachinery.patch import gofmt
-from apimachinery.patch.apply.atoms import Atom, ListAtom, MapAtom, Scalar, TypedError, Unaddressable, Untyped
-from apimachinery.patch.apply.elements import FIELD, INDEX, Element, shown
+from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.patch.apply.atoms import (
+    Atom,
+    ListAtom,
+    MapAtom,
+    Scalar,
+    TypedError,
+    Unaddressable,
+    Untyped,
+)
+from mockube.apimachinery.patch.apply.elements import FIELD, INDEX, Element, shown
 
 _Errors: TypeAlias = Sequence[tuple[str, str]]
 

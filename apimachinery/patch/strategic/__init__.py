@@ -4,7 +4,7 @@ A module belongs here if it carries out such a patch or makes one from two objec
 `$patch`, `$retainKeys`, `$setElementOrder/LIST` and `$deleteFromPrimitiveList/LIST`.
 """
 
-from apimachinery.patch.strategic.create import create_two_way
-from apimachinery.patch.strategic.merge import apply
+from mockube.apimachinery.patch.strategic.create import create_two_way
+from mockube.apimachinery.patch.strategic.merge import apply
 
 __all__ = ["apply", "create_two_way"]

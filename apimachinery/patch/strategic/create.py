@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from apimachinery.patch import gofmt
-from apimachinery.patch.equality import same
-from apimachinery.patch.strategic.directives import (
+from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.strategic.directives import (
     DELETE,
     DELETE_FROM_LIST,
     DIRECTIVE,
@@ -15,9 +15,9 @@ from apimachinery.patch.strategic.directives import (
     RETAIN_KEYS,
     SET_ORDER,
 )
-from apimachinery.patch.strategic.elements import Elements, are_objects, name_of
-from apimachinery.patch.strategic.fields import list_type, member_type
-from apimachinery.schema.model import Type
+from mockube.apimachinery.patch.strategic.elements import Elements, are_objects, name_of
+from mockube.apimachinery.patch.strategic.fields import list_type, member_type
+from mockube.apimachinery.schema.model import Type
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -6,8 +6,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from apimachinery.patch import gofmt
-from apimachinery.patch.errors import Inapplicable, Unmergeable
+from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.patch.errors import Inapplicable, Unmergeable
 
 Elements: TypeAlias = Sequence[Any]
 

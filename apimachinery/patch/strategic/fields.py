@@ -1,8 +1,8 @@
 """What the type says of a field that a strategic merge patch reaches into."""
 
-from apimachinery import gotext
-from apimachinery.patch.errors import Unmergeable
-from apimachinery.schema.model import Shape, Type
+from mockube.apimachinery import gotext
+from mockube.apimachinery.patch.errors import Unmergeable
+from mockube.apimachinery.schema.model import Shape, Type
 
 
 def member_type(parent: Type, name: str) -> Type:

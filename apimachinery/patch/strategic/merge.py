@@ -7,9 +7,9 @@ overrule that with directives. What a patch does not reach is shared with the ob
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from apimachinery.patch import gofmt
-from apimachinery.patch.errors import Undecodable, Unmergeable
-from apimachinery.patch.strategic.directives import (
+from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.patch.errors import Undecodable, Unmergeable
+from mockube.apimachinery.patch.strategic.directives import (
     DELETE,
     DELETE_FROM_LIST,
     DIRECTIVE,
@@ -21,7 +21,7 @@ from apimachinery.patch.strategic.directives import (
     without_directives,
     without_nulls,
 )
-from apimachinery.patch.strategic.elements import (
+from mockube.apimachinery.patch.strategic.elements import (
     Elements,
     are_objects,
     arranged,
@@ -29,8 +29,8 @@ from apimachinery.patch.strategic.elements import (
     positions,
     wrong_type,
 )
-from apimachinery.patch.strategic.fields import list_type, member_type
-from apimachinery.schema.model import Type
+from mockube.apimachinery.patch.strategic.fields import list_type, member_type
+from mockube.apimachinery.schema.model import Type
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -47,9 +47,13 @@ def apply(original: Json, patch: Any, kind: Type | None) -> dict[str, Any]:
 
 
 def _merge(original: Json, patch: Json, parent: Type) -> dict[str, Any]:
+    """Return a new object; neither of the two is changed."""
     if DIRECTIVE in patch:
         return _replaced(patch)
-    merged = _retained(original, patch)
+    return _merge_into(_retained(original, patch), patch, parent)
+
+
+def _merge_into(merged: dict[str, Any], patch: Json, parent: Type) -> dict[str, Any]:
     done = _merge_ordered_lists(merged, patch, parent)
     for name, value in patch.items():
         if name.startswith(DELETE_FROM_LIST):
@@ -165,10 +169,16 @@ def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[E
 def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any]:
     merged = list(current)
     known = positions([item for item in current if kind.merge_key in item], kind.merge_key)
+    new: dict[int, dict[str, Any]] = {}
+    """Elements that were merged here: if the patch has one again, it is changed and not copied again."""
     for item in patch:
         name = name_of(item, kind.merge_key)
         if name in known:
-            merged[known[name]] = _merge(merged[known[name]], item, kind.items)
+            at = known[name]
+            if at in new and RETAIN_KEYS not in item and DIRECTIVE not in item:
+                _merge_into(new[at], item, kind.items)
+            else:
+                merged[at] = new[at] = _merge(merged[at], item, kind.items)
         else:
             known[name] = len(merged)
             merged.append(item)

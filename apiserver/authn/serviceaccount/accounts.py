@@ -4,22 +4,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from apimachinery import chance as chances
-from apimachinery import gotext
-from apimachinery.chance import Chance
-from apimachinery.clock import Clock
-from apimachinery.timestamps import parse_time
-from apiserver.authn.bearer import BadToken, Known
-from apiserver.authn.serviceaccount import jwt
-from apiserver.authn.serviceaccount.claims import (
+from mockube.apimachinery import chance as chances
+from mockube.apimachinery import gotext
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.bearer import BadToken, Known
+from mockube.apiserver.authn.serviceaccount import jwt
+from mockube.apiserver.authn.serviceaccount.claims import (
     LEEWAY_SECONDS,
     Account,
     Reference,
     audiences,
     time_problem,
+    type_problem,
 )
-from apiserver.authn.serviceaccount.keys import Keys
-from apiserver.storage.stored import Tree
+from mockube.apiserver.authn.serviceaccount.keys import Keys
 
 Find: TypeAlias = Callable[[str, str, str], Awaitable[Tree | None]]
 """Finds an object of the core group as it is now, by resource, namespace and name."""
@@ -65,6 +66,10 @@ class ServiceAccounts:
         if jwt.issuer(token) not in self._issuers:
             return None
         claims = jwt.verify(self.keys, token)
+        if claims is None:
+            return None
+        if problem := type_problem(claims):
+            raise BadToken(problem)
         meant = audiences(claims)
         shared = [audience for audience in meant if audience in audiences_]
         if not shared:
@@ -76,7 +81,7 @@ class ServiceAccounts:
             raise BadToken(problem)
         account = Account.read(claims)
         await self._check(account, now)
-        return Known(account.user(str(claims.get("jti", ""))), shared)
+        return Known(account.user(claims.get("jti") or ""), shared)
 
     async def _check(self, account: Account, now: datetime) -> None:
         """Refuse a token if what it names is gone, or is another object of the same name."""

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 
-from apiserver.authn.tokens import AUTHENTICATED
-from apiserver.rest.call import User
-from apiserver.storage.stored import Tree
+from mockube.apimachinery import names
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.token_file import AUTHENTICATED
+from mockube.apiserver.user import User
 
 LEEWAY_SECONDS = 60.0
 """How far apart the clocks of two servers may be."""
@@ -28,7 +29,7 @@ class Reference:
 
     @classmethod
     def read(cls, claim: Any) -> "Reference | None":
-        return cls(claim.get("name", ""), claim.get("uid", "")) if isinstance(claim, dict) else None
+        return cls(claim.get("name") or "", claim.get("uid") or "") if isinstance(claim, dict) else None
 
     def claim(self) -> Mapping[str, str]:
         return {name: value for name, value in (("name", self.name), ("uid", self.uid)) if value}
@@ -46,10 +47,11 @@ class Account:
 
     @classmethod
     def read(cls, claims: Mapping[str, Any]) -> "Account":
+        """Of claims that have no `type_problem`."""
         private = claims.get("kubernetes.io")
         own: Mapping[str, Any] = private if isinstance(private, dict) else {}
         return cls(
-            namespace=str(own.get("namespace", "")),
+            namespace=own.get("namespace") or "",
             account=Reference.read(own.get("serviceaccount")) or Reference("", ""),
             pod=Reference.read(own.get("pod")),
             secret=Reference.read(own.get("secret")),
@@ -91,7 +93,56 @@ def split_username(name: str) -> tuple[str, str] | None:
     if not name.startswith(PREFIX):
         return None
     namespace, _, account = name.removeprefix(PREFIX).partition(":")
-    return (namespace, account) if namespace and account and ":" not in account else None
+    is_valid = not (names.check_dns1123_label(namespace) or names.check_dns1123_subdomain(account))
+    return (namespace, account) if is_valid else None
+
+
+def type_problem(claims: Mapping[str, Any]) -> str:
+    """Why claims are not of the types that they must have, in the words of go-jose; "" if they are."""
+    for name in ("iss", "sub", "jti"):
+        if problem := _no_string(claims.get(name)):
+            return problem
+    for name in ("exp", "nbf", "iat"):
+        if claims.get(name) is not None and not _is_number(claims[name]):
+            return "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
+    audience = claims.get("aud", "")
+    if not isinstance(audience, str) and not (
+        isinstance(audience, list) and all(isinstance(one, str) for one in audience)
+    ):
+        return "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
+    return _private_problem(claims.get("kubernetes.io"))
+
+
+def _private_problem(private: Any) -> str:
+    if private is None:
+        return ""
+    if not isinstance(private, dict):
+        return f"json: cannot unmarshal {_go_kind(private)} into Go value of type serviceaccount.kubernetes"
+    if problem := _no_string(private.get("namespace")):
+        return problem
+    for name in ("serviceaccount", "pod", "secret", "node"):
+        reference = private.get(name)
+        if reference is None:
+            continue
+        if not isinstance(reference, dict):
+            return f"json: cannot unmarshal {_go_kind(reference)} into Go value of type serviceaccount.ref"
+        if problem := _no_string(reference.get("name")) or _no_string(reference.get("uid")):
+            return problem
+    return ""
+
+
+def _no_string(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return ""
+    return f"json: cannot unmarshal {_go_kind(value)} into Go value of type string"
+
+
+def _go_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, dict) else "array" if isinstance(value, list) else "number"
 
 
 def time_problem(claims: Mapping[str, Any], now: datetime) -> str:
@@ -99,7 +150,7 @@ def time_problem(claims: Mapping[str, Any], now: datetime) -> str:
     moment = now.timestamp()
     if _number(claims, "nbf") > moment + LEEWAY_SECONDS:
         return "service account token is not valid yet"
-    if "exp" in claims and _number(claims, "exp") < moment - LEEWAY_SECONDS:
+    if claims.get("exp") is not None and _number(claims, "exp") < moment - LEEWAY_SECONDS:
         return "service account token has expired"
     if _number(claims, "iat") > moment + LEEWAY_SECONDS:
         return "service account token is issued in the future"
@@ -107,10 +158,15 @@ def time_problem(claims: Mapping[str, Any], now: datetime) -> str:
 
 
 def audiences(claims: Mapping[str, Any]) -> Sequence[str]:
-    found = claims.get("aud", ())
-    return [found] if isinstance(found, str) else [str(one) for one in found]
+    """Of claims that have no `type_problem`."""
+    found: str | Sequence[str] = claims.get("aud", ())
+    return [found] if isinstance(found, str) else found
 
 
 def _number(claims: Mapping[str, Any], name: str) -> float:
-    found = claims.get(name, 0)
-    return float(found) if isinstance(found, int | float) else 0.0
+    found = claims.get(name)
+    return float(found) if _is_number(found) else 0.0
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -6,15 +6,18 @@ believed before its signature was checked, but for the issuer, which tells wheth
 
 import base64
 import binascii
+import json  # noqa: TID251 - orjson keeps the last of two equal keys and does not report the first
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
-from apiserver.authn.bearer import BadToken
-from apiserver.authn.serviceaccount.keys import BadSignature, Keys, encode
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.serviceaccount.keys import BadSignature, Keys, encode
 
 Claims: TypeAlias = Mapping[str, Any]
+
+_NOT_VERIFIED: Final = "go-jose/go-jose: error in cryptographic primitive"
 
 
 def sign(keys: Keys, claims: Claims) -> str:
@@ -31,22 +34,28 @@ def issuer(token: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def verify(keys: Keys, token: str) -> Claims:
-    """The claims of a token that one of the keys has signed."""
+def verify(keys: Keys, token: str) -> Claims | None:
+    """Return the claims of a token that one of the keys has signed; None for what is no token of this form."""
     text, _, signature = token.rpartition(".")
     header, _, payload = text.partition(".")
-    head, claims, signed = _object(header), _object(payload), _decoded(signature)
-    if head is None or claims is None or signed is None:
-        raise BadToken("invalid token")
+    head, signed = _object(header), _decoded(signature)
+    if head is None or signed is None or _duplicate(header):
+        return None
     key = keys.by_id.get(str(head.get("kid", "")))
     if key is None:
         raise BadToken("invalid signature, no keys found")
-    if head.get("alg") != key.algorithm:
-        raise BadToken(f"unexpected signature algorithm, expected {key.algorithm}")
+    # `crit` names extensions that must be understood, and none is.
+    if head.get("alg") != key.algorithm or "crit" in head or head.get("b64") is False:
+        raise BadToken(_NOT_VERIFIED)
     try:
         key.verify(signed, text.encode())
     except BadSignature as error:
-        raise BadToken("error in cryptographic primitive") from error
+        raise BadToken(_NOT_VERIFIED) from error
+    claims = _object(payload)
+    if claims is None:
+        return None
+    if name := _duplicate(payload):
+        raise BadToken(f"json: duplicate key '{name}' in object")
     return claims
 
 
@@ -59,8 +68,29 @@ def _object(part: str) -> Claims | None:
     return found if isinstance(found, dict) else None
 
 
-def _decoded(part: str) -> bytes | None:
+def _duplicate(part: str) -> str:
+    """Return a key that an object in the part has twice, so that two readers could see different values; "" if none."""
+    found = ""
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                found = found or name
+            seen.add(name)
+
     try:
-        return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+        json.loads(_decoded(part) or b"null", object_pairs_hook=note)
+    except RecursionError:
+        raise BadToken("json: exceeded max depth") from None
+    return found
+
+
+def _decoded(part: str) -> bytes | None:
+    """Decode a part; None unless it is written as `encode` writes it, so that one token has one text."""
+    try:
+        data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
+    return data if encode(data) == part else None

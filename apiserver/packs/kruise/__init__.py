@@ -1,4 +1,4 @@
-"""OpenKruise's workloads, as its release 1.9 fills them in and checks them.
+"""OpenKruise 1.9: the defaults and the validation of its workloads.
 
-A module belongs here if it holds what one kind's webhooks do, or what several of them share.
+A module belongs here if it holds what the webhooks of one kind do, or what several of them share.
 """

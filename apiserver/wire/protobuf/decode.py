@@ -10,11 +10,11 @@ from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.forms import FORMS, Json
-from apiserver.wire.protobuf.scalars import SCALARS, Scalar
-from apiserver.wire.protobuf.tables import Field, fields_of
-from apiserver.wire.protobuf.varint import (
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.forms import FORMS, Json
+from mockube.apiserver.wire.protobuf.scalars import SCALARS, Scalar
+from mockube.apiserver.wire.protobuf.tables import Field, fields_of
+from mockube.apiserver.wire.protobuf.varint import (
     FIXED64,
     FIXED64_SIZE,
     LENGTH,

@@ -10,11 +10,11 @@ from functools import cache
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.forms import FORMS, Json
-from apiserver.wire.protobuf.scalars import SCALARS, write_string
-from apiserver.wire.protobuf.tables import MAX_DEPTH, Field, fields_of
-from apiserver.wire.protobuf.varint import LENGTH, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.forms import FORMS, Json
+from mockube.apiserver.wire.protobuf.scalars import SCALARS, write_string
+from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, Field, fields_of
+from mockube.apiserver.wire.protobuf.varint import LENGTH, sized, tag_of, varint
 
 _T = TypeVar("_T")
 

@@ -8,13 +8,13 @@ that has no such beginning itself but around its object.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from apiserver.wire.protobuf.decode import decoder
-from apiserver.wire.protobuf.encode import encoder
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.forms import Json
-from apiserver.wire.protobuf.scalars import write_string
-from apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of, message_of
-from apiserver.wire.protobuf.varint import LENGTH, read_parts, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.decode import decoder
+from mockube.apiserver.wire.protobuf.encode import encoder
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.forms import Json
+from mockube.apiserver.wire.protobuf.scalars import write_string
+from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of, message_of
+from mockube.apiserver.wire.protobuf.varint import LENGTH, read_parts, sized, tag_of, varint
 
 MAGIC = b"k8s\0"
 

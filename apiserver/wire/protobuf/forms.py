@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from apiserver.wire.protobuf.durations import format_duration, parse_duration
-from apiserver.wire.protobuf.times import format_micro_time, format_time, parse_time
+from mockube.apiserver.wire.protobuf.durations import format_duration, parse_duration
+from mockube.apiserver.wire.protobuf.times import format_micro_time, format_time, parse_time
 
 Json: TypeAlias = Any
 Plain: TypeAlias = dict[str, Json]

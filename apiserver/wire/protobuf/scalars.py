@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, varint
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, varint
 
 _DOUBLE = struct.Struct("<d")
 _TRUE, _FALSE = varint(1), varint(0)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ZERO_TIME = -62_135_596_800

@@ -3,7 +3,7 @@
 Reading runs into Python's own IndexError where bytes are missing; `envelope.py` gives that its name.
 """
 
-from apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
 VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
 """The wire types: the low three bits of a tag."""

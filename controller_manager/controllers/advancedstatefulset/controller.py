@@ -6,23 +6,27 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from controller_manager.controllers.advancedstatefulset import status
-from controller_manager.controllers.advancedstatefulset.hooks import Hooks
-from controller_manager.controllers.advancedstatefulset.ordinals import ordinals
-from controller_manager.controllers.advancedstatefulset.rolling import roll
-from controller_manager.controllers.advancedstatefulset.strategy import Strategy, at_least_one
-from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
-from controller_manager.kinds import ADVANCED_STATEFUL_SETS, CONTROLLER_REVISIONS, PODS
-from controller_manager.runtime.controller import Controller
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace.lifecycle import Lifecycle
-from controller_manager.workloads.stateful import identity, keys
-from controller_manager.workloads.stateful.reconciliation import Kind, reconcile
-from controller_manager.workloads.stateful.scene import Slot
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CONTROLLER_REVISIONS, PODS
+from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.controllers.advancedstatefulset import status
+from mockube.controller_manager.controllers.advancedstatefulset.hooks import Hooks
+from mockube.controller_manager.controllers.advancedstatefulset.rolling import roll
+from mockube.controller_manager.controllers.advancedstatefulset.strategy import (
+    Strategy,
+    at_least_one,
+    ordinals,
+)
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
+from mockube.controller_manager.workloads.stateful import identity
+from mockube.controller_manager.workloads.stateful import identity as keys
+from mockube.controller_manager.workloads.stateful.reconciliation import Kind, reconcile
+from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.stateful.state import Slot
 
 
-def view(tree: Tree) -> SetView:
+def view(tree: ReadOnlyTree) -> SetView:
     spec = tree["spec"]
     common = SetView.of(ADVANCED_STATEFUL_SETS, tree)
     strategy = Strategy.of(spec)

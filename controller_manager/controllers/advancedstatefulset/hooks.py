@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from apimachinery import meta
-from controller_manager.runtime.actions import Patch
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace import lifecycle, moves, readiness, turn
-from controller_manager.workloads.inplace.lifecycle import Lifecycle, State
-from controller_manager.workloads.inplace.update import Step
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.stateful import identity
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Patch
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness, turn
+from mockube.controller_manager.workloads.inplace import readiness as moves
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
+from mockube.controller_manager.workloads.inplace.update import Step
+from mockube.controller_manager.workloads.stateful import identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +27,13 @@ class Hooks:
     def is_prepared(self, pod: PodView) -> bool:
         return lifecycle.state_of(pod) in (State.PREPARING_UPDATE, State.UPDATED)
 
-    def born(self, pod: Tree) -> Tree:
+    def born(self, pod: ReadOnlyTree) -> ReadOnlyTree:
         before = self.lifecycle.pre_normal
         is_normal = before is None or before.holds_wholly(PodView.of(pod))
         state = State.NORMAL if is_normal else State.PREPARING_NORMAL
         labelled = meta.with_labels(pod, lifecycle.labels_of(state))
         dated = meta.with_annotations(labelled, lifecycle.annotations_of(self.now))
-        return readiness.with_gate(dated, self.lifecycle)
+        return readiness.with_readiness_gate(dated, self.lifecycle)
 
     def tended(self, pod: PodView) -> Step:
         revision = identity.revision_of(pod)

@@ -3,40 +3,40 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from apimachinery import conditions, meta, quantity
-from apimachinery.status import ApiError
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from controller_manager.runtime.actions import Action, Create, Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.stateful import identity, status, storage
-from controller_manager.workloads.stateful.reconciliation import Account
-from controller_manager.workloads.stateful.scene import Scene
+from mockube.apimachinery import conditions, meta, quantity
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.controller_manager.control.actions import Action, Create, Update
+from mockube.controller_manager.workloads.stateful import identity, status, storage
+from mockube.controller_manager.workloads.stateful.reconciliation import Account
+from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 
 FAILED_CREATE: Final = "FailedCreatePod"
 FAILED_UPDATE: Final = "FailedUpdatePod"
 
 
-def of(scene: Scene, account: Account) -> dict[str, Any]:
-    counted = status.counted(scene, account.collision_count, account.replaced)
-    is_rolling = not scene.owner.on_delete
-    ready = [pod for pod in status.ready(scene.pods) if identity.revision_of(pod) == scene.update_name]
+def of(state: StatefulSetState, account: Account) -> dict[str, Any]:
+    counted = status.counted(state, account.collision_count, account.replaced)
+    is_rolling = not state.owner.on_delete
+    ready = [pod for pod in status.ready(state.pods) if identity.revision_of(pod) == state.update_name]
     return {
-        **(status.completed(counted, scene.owner.replicas) if is_rolling else counted),
+        **(status.completed(counted, state.owner.replicas) if is_rolling else counted),
         "updatedReadyReplicas": len(ready),
-        "updatedAvailableReplicas": sum(map(scene.is_available, ready)),
-        "labelSelector": str(scene.owner.selector),
-        "volumeClaims": [*_volume_claims(scene)],
-        "conditions": _conditions(scene, account),
+        "updatedAvailableReplicas": sum(map(state.is_available, ready)),
+        "labelSelector": str(state.owner.selector),
+        "volumeClaims": [*_volume_claims(state)],
+        "conditions": _conditions(state, account),
     }
 
 
 # --- claims
 
 
-def _volume_claims(scene: Scene) -> Iterator[dict[str, Any]]:
-    for template in scene.owner.claim_templates:
-        names = (storage.claim_name(scene.owner, template, ordinal) for ordinal in scene.owner.ordinals)
-        claims = [scene.claims[name] for name in names if name in scene.claims]
+def _volume_claims(state: StatefulSetState) -> Iterator[dict[str, Any]]:
+    for template in state.owner.claim_templates:
+        names = (storage.claim_name(state.owner, template, ordinal) for ordinal in state.owner.ordinals)
+        claims = [state.claims[name] for name in names if name in state.claims]
         fitting = [claim for claim in claims if not meta.is_deleting(claim) and _fits(claim, template)]
         yield {
             "volumeClaimName": meta.name(template),
@@ -45,7 +45,7 @@ def _volume_claims(scene: Scene) -> Iterator[dict[str, Any]]:
         }
 
 
-def _fits(claim: Tree, template: Tree) -> bool:
+def _fits(claim: ReadOnlyTree, template: ReadOnlyTree) -> bool:
     """Its class and modes are the template's, and it asks for as much at least."""
     asked, said = claim["spec"], template.get("spec") or {}
     classes = asked.get("storageClassName"), said.get("storageClassName")
@@ -56,30 +56,30 @@ def _fits(claim: Tree, template: Tree) -> bool:
     return _amount(_requests(claim)) >= _amount(_requests(template))
 
 
-def _has_what_it_asks_for(claim: Tree) -> bool:
+def _has_what_it_asks_for(claim: ReadOnlyTree) -> bool:
     return _amount((claim.get("status") or {}).get("capacity") or {}) >= _amount(_requests(claim))
 
 
-def _requests(claim: Tree) -> Tree:
-    requests: Tree = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
+def _requests(claim: ReadOnlyTree) -> ReadOnlyTree:
+    requests: ReadOnlyTree = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
     return requests
 
 
-def _amount(amounts: Tree) -> quantity.Quantity:
+def _amount(amounts: ReadOnlyTree) -> quantity.Quantity:
     return quantity.from_json(amounts.get("storage") or 0)
 
 
 # --- conditions
 
 
-def _conditions(scene: Scene, account: Account) -> list[Tree]:
+def _conditions(state: StatefulSetState, account: Account) -> list[ReadOnlyTree]:
     """What failed in this round, and nothing of what failed before."""
     failed = _failed(account)
     if failed is None:
         return []
     condition = {"type": failed, "status": "True", "message": _MESSAGES[failed].format(error=account.error)}
-    old = [it for it in conditions.of(scene.owner.object) if it["type"] == failed]
-    return conditions.updated(old, condition, scene.now)
+    old = [it for it in conditions.of(state.owner.object) if it["type"] == failed]
+    return conditions.updated(old, condition, state.now)
 
 
 _MESSAGES: Final = {
@@ -102,7 +102,7 @@ def _name(error: ApiError | None) -> str:
 
 def _names(actions: Iterable[Action], effect: type[Create | Update]) -> set[str]:
     """The pods that were to be made or mended, and what was to be made for them."""
-    bodies: list[Tree] = []
+    bodies: list[ReadOnlyTree] = []
     for action in actions:
         if isinstance(action, effect) and action.resource in (PODS, PERSISTENT_VOLUME_CLAIMS):
             bodies += action.bodies if isinstance(action, Create) else (action.body,)

@@ -1,11 +1,14 @@
-"""How an advanced set says that its pods are updated, with what the absence of a field means."""
+"""The update strategy of an Advanced StatefulSet with its defaults, and its ordinals without the reserved ones."""
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
+from typing import Final
 
-from apimachinery import intstr
-from apimachinery.intstr import IntOrString
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import gotext, intstr
+from mockube.apimachinery.intstr import IntOrString
+from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class Policy(Enum):
@@ -27,10 +30,10 @@ class Strategy:
     max_unavailable: int
     min_ready_seconds: int
     unordered: bool
-    priority: Tree | None
+    priority: ReadOnlyTree | None
 
     @classmethod
-    def of(cls, spec: Tree) -> "Strategy":
+    def of(cls, spec: ReadOnlyTree) -> "Strategy":
         """The strategy, or `IntOrStringError`."""
         said = (spec.get("updateStrategy") or {}).get("rollingUpdate")
         rolling = said or {}
@@ -57,3 +60,40 @@ def _policy(name: str | None) -> Policy:
 def at_least_one(limit: IntOrString | None, replicas: int) -> int:
     """A share is rounded down."""
     return max(intstr.scaled(1 if limit is None else limit, replicas, round_up=False), 1)
+
+
+_END: Final = 2**31
+"""The first ordinal that no pod can have."""
+
+
+def ordinals(start: int, replicas: int, reserved: Sequence[IntOrString]) -> Collection[int]:
+    """So many from the first, in order, without the reserved ones: others come behind for them."""
+    return dict.fromkeys(islice(_free(start, _ranges(reserved)), replicas)).keys()
+
+
+def _free(start: int, reserved: Iterable[range]) -> Iterator[int]:
+    for taken in sorted(reserved, key=lambda it: it.start):
+        yield from range(start, min(taken.start, _END))
+        start = max(start, taken.stop)
+    yield from range(start, _END)
+
+
+def _ranges(reserved: Sequence[IntOrString]) -> list[range]:
+    """Of a list in which one cannot be read, none is reserved, as upstream has it: servers accept no such list."""
+    ranges: list[range] = []
+    for one in reserved:
+        found = range(one, one + 1) if isinstance(one, int) else _range(one)
+        if not found:
+            return []
+        ranges.append(found)
+    return ranges
+
+
+def _range(text: str) -> range:
+    """`3-5` are three; empty if it is no range."""
+    first, dash, last = text.partition("-")
+    try:
+        bounds = gotext.parse_int(first), gotext.parse_int(last)
+    except gotext.NumberError:
+        return range(0)
+    return range(bounds[0], bounds[1] + 1) if dash else range(0)

@@ -5,32 +5,41 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from apimachinery import conditions, labels, meta
-from apimachinery.labels import Selector, SelectorError
-from apimachinery.status import ApiError, Conflict
-from controller_manager.controllers.cloneset import (
+from mockube.apimachinery import conditions, labels, meta
+from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery.status import ApiError, Conflict
+from mockube.apimachinery.timestamps import after, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import (
+    CLONE_SETS,
+    CONTROLLER_REVISIONS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+)
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Action, Plan, Update
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.cloneset import (
     identity,
-    observe,
     progress,
     scaling,
+    state,
     status,
     storage,
     updating,
 )
-from controller_manager.controllers.cloneset.decision import NOTHING_TO_DO, Decision, earliest
-from controller_manager.controllers.cloneset.scene import Scene
-from controller_manager.controllers.cloneset.setview import SetView
-from controller_manager.controllers.cloneset.status import Failure
-from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
-from controller_manager.kinds import CLONE_SETS, CONTROLLER_REVISIONS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
-from controller_manager.runtime.actions import NOTHING, Action, Plan, Update
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads import primary, revisions
-from controller_manager.workloads.claims import keys_of_owners, settled
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.revisions import Settled, Wanted
+from mockube.controller_manager.controllers.cloneset.order import NOTHING_TO_DO, Decision, earliest
+from mockube.controller_manager.controllers.cloneset.spec import SetView
+from mockube.controller_manager.controllers.cloneset.state import CloneSetState
+from mockube.controller_manager.controllers.cloneset.status import Failure
+from mockube.controller_manager.workloads import indexes as primary
+from mockube.controller_manager.workloads import revisions
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.ownership import keys_of_owners, settled
+from mockube.controller_manager.workloads.revisions import Settled, Wanted
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -41,16 +50,16 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         owner = SetView.of(tree)
     except SelectorError:
         return NOTHING  # no server accepts such a set, and trying again would not mend it
-    pods = observe.pods(caches, owner)
+    pods = state.pods(caches, owner)
     # What it lets go of is settled alone: the pods' changes bring the key back, and only then they are counted.
     if first := settled(pods, PODS, owner.object, CLONE_SETS):
         return Plan(actions=first)
-    history = observe.history(caches, owner)
+    history = state.history(caches, owner)
     recorded = _recorded(caches, owner, history)
     scene = _scene(caches, owner, pods.owned, history, recorded, now)
     if owner.deleting:
         return NOTHING if recorded.actions else Plan(last=partial(_last, scene, recorded, NOTHING_TO_DO, ""))
-    cleaned = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, observe.claims(caches, owner))
+    cleaned = () if owner.reuses_claims else storage.cleanup(owner, pods.owned, state.claims(caches, owner))
     scaled = scaling.plan(scene)
     updated = NOTHING_TO_DO if scaled.changes_pods else updating.plan(scene)
     failing = "FailedScale" if scaled.changes_pods else "FailedUpdate"
@@ -61,7 +70,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     )
 
 
-def _recorded(caches: Caches, owner: SetView, history: Sequence[Tree]) -> Settled:
+def _recorded(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> Settled:
     said = {
         **meta.annotations(owner.object),
         storage.ANNOTATION_CLAIMS_HASH: storage.claims_hash(owner),
@@ -80,21 +89,21 @@ def _scene(
     caches: Caches,
     owner: SetView,
     pods: Sequence[PodView],
-    history: Sequence[Tree],
+    history: Sequence[ReadOnlyTree],
     recorded: Settled,
     now: datetime,
-) -> Scene:
+) -> CloneSetState:
     name = owner.status.get("currentRevision")
-    claims = observe.claims(caches, owner)
-    return Scene(
+    claims = state.claims(caches, owner)
+    return CloneSetState(
         owner=owner,
         pods=tuple(pod for pod in pods if pod.is_active),
         inactive=tuple(pod for pod in pods if not pod.is_active),
-        claims=claims if owner.reuses_claims else observe.in_use(claims, pods),
+        claims=claims if owner.reuses_claims else state.in_use(claims, pods),
         history=history,
         current=next((it for it in history if meta.name(it) == name), recorded.revision),
         update=recorded.revision,
-        node_labels=partial(observe.node_labels, caches),
+        node_labels=partial(state.node_labels, caches),
         now=now,
     )
 
@@ -103,7 +112,7 @@ def _scene(
 
 
 def _last(
-    scene: Scene, recorded: Settled, updated: Decision, failing: str, error: ApiError | None
+    scene: CloneSetState, recorded: Settled, updated: Decision, failing: str, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, told even of a round that failed, unless its revision may not exist; then what is done with."""
     if error is not None and recorded.actions:
@@ -125,11 +134,11 @@ def _failure(failing: str, updated: Decision, error: ApiError | None) -> Failure
     return Failure(failing, message) if message else None
 
 
-def _has(pod: PodView, revision: Tree) -> bool:
+def _has(pod: PodView, revision: ReadOnlyTree) -> bool:
     return identity.has_revision(pod, meta.name(revision))
 
 
-def _without_names_of_the_gone(scene: Scene) -> tuple[Update, ...]:
+def _without_names_of_the_gone(scene: CloneSetState) -> tuple[Update, ...]:
     owner = scene.owner
     present = {pod.key.name for pod in scene.pods}
     if owner.deleting or owner.pods_to_delete <= present:
@@ -139,14 +148,16 @@ def _without_names_of_the_gone(scene: Scene) -> tuple[Update, ...]:
     return (Update(resource=CLONE_SETS, body=meta.with_value(owner.object, path, named)),)
 
 
-def _next_availability(scene: Scene) -> timedelta | None:
+def _next_availability(scene: CloneSetState) -> timedelta | None:
     """When the next pod that is ready will have been so for long enough."""
-    enough = timedelta(seconds=scene.owner.min_ready_seconds)
-    waiting = [pod.ready_since + enough - scene.now for pod in scene.pods if pod.ready_since is not None]
+    enough = span_of(scene.owner.min_ready_seconds)
+    waiting = [
+        after(pod.ready_since, enough) - scene.now for pod in scene.pods if pod.ready_since is not None
+    ]
     return min((delay for delay in waiting if delay > timedelta()), default=None)
 
 
-def _deadline(scene: Scene) -> timedelta | None:
+def _deadline(scene: CloneSetState) -> timedelta | None:
     """When a rollout that was told to go on will have stood still for too long."""
     said = conditions.get(scene.owner.object, progress.PROGRESSING)
     due = progress.deadline(scene.owner, said)
@@ -161,7 +172,7 @@ def _of_node(_caches: Caches, _change: Change) -> Iterable[Key]:
     return ()
 
 
-def _selector(owner: Tree) -> Selector:
+def _selector(owner: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(owner["spec"].get("selector"))
 
 

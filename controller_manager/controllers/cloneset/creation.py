@@ -5,27 +5,27 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import count
 
-from apimachinery.chance import SUFFIX_ALPHABET, SUFFIX_LENGTH
-from controller_manager.controllers.cloneset import identity, storage
-from controller_manager.controllers.cloneset.diffs import Diffs
-from controller_manager.controllers.cloneset.scene import Scene
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Action, Create, Patch, Saying
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace import lifecycle, readiness, update
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery.chance import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Action, Create, Patch, Saying
+from mockube.controller_manager.controllers.cloneset import identity, storage
+from mockube.controller_manager.controllers.cloneset.diffs import Diffs
+from mockube.controller_manager.controllers.cloneset.state import CloneSetState
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 
 
-def creation(scene: Scene, wanted: Diffs) -> tuple[Action, ...]:
+def creation(state: CloneSetState, wanted: Diffs) -> tuple[Action, ...]:
     """Pods of the current revision first, as many as the partition lacks; and their claims before them all."""
-    owner = scene.owner
-    instances = free_instances(scene, wanted.scale_up_limit)
+    owner = state.owner
+    instances = free_instances(state, wanted.scale_up_limit)
     if not instances:
         return ()
-    since = lifecycle.annotations_of(scene.now)
+    since = lifecycle.annotations_of(state.now)
     bodies = tuple(
         identity.new_pod(
-            owner, scene.current if index < wanted.scale_up_old else scene.update, instance, since
+            owner, state.current if index < wanted.scale_up_old else state.update, instance, since
         )
         for index, instance in enumerate(instances)
     )
@@ -34,37 +34,37 @@ def creation(scene: Scene, wanted: Diffs) -> tuple[Action, ...]:
         done=("SuccessfulCreate", "succeed to create pod {name}"),
         failed=("FailedCreate", "failed to create pod: {error}, pod: {name}"),
     )
-    claims = storage.missing(owner, instances, scene.claims)
-    return (*claims, Create(resource=PODS, bodies=bodies, saying=saying, then=partial(_opened, scene)))
+    claims = storage.missing(owner, instances, state.claims)
+    return (*claims, Create(resource=PODS, bodies=bodies, saying=saying, then=partial(_opened, state)))
 
 
-def _opened(scene: Scene, made: Tree) -> tuple[Patch, ...]:
+def _opened(state: CloneSetState, made: ReadOnlyTree) -> tuple[Patch, ...]:
     """Its gates are open before its kubelet first tells of it, and so it is told of once."""
     pod = PodView.of(made)
     return (
-        *update.step(pod, scene.now, revision=identity.revision_of(pod)).patches,
-        *readiness.opened(pod, scene.now),
+        *update.step(pod, state.now, revision=identity.revision_of(pod)).patches,
+        *readiness.opened(pod, state.now),
     )
 
 
-def free_instances(scene: Scene, wanted: int) -> list[str]:
+def free_instances(state: CloneSetState, wanted: int) -> list[str]:
     """At most so many ids: first those whose claims were left by pods that are lost.
 
     The claims of a pod that is about to go are waited for, and so one pod fewer is made now.
     """
-    pods = (*scene.pods, *scene.inactive)
+    pods = (*state.pods, *state.inactive)
     ending = {storage.instance_of(pod.object) for pod in pods if pod.deleting}
     staying = {storage.instance_of(pod.object) for pod in pods if not pod.deleting}
-    left = {storage.instance_of(claim) for claim in scene.claims} - staying - {""}
+    left = {storage.instance_of(claim) for claim in state.claims} - staying - {""}
     reused = sorted(left)[:wanted]
-    fresh = _new_instances(scene, wanted - len(reused), ending | staying | left)
+    fresh = _new_instances(state, wanted - len(reused), ending | staying | left)
     return [*(instance for instance in reused if instance not in ending), *fresh]
 
 
-def _new_instances(scene: Scene, wanted: int, taken: Collection[str]) -> list[str]:
+def _new_instances(state: CloneSetState, wanted: int, taken: Collection[str]) -> list[str]:
     """Ids that are new whenever anything has changed, so that no pod has the name of one that was there before."""
-    versions = max((int(pod.resource_version or 0) for pod in (*scene.pods, *scene.inactive)), default=0)
-    seed = f"{scene.owner.uid}/{scene.owner.resource_version}/{versions}/{scene.now.isoformat()}"
+    versions = max((int(pod.resource_version or 0) for pod in (*state.pods, *state.inactive)), default=0)
+    seed = f"{state.owner.uid}/{state.owner.resource_version}/{versions}/{state.now.isoformat()}"
     free = (instance for instance in _instances(seed) if instance not in taken)
     found: dict[str, None] = {}
     while len(found) < wanted:

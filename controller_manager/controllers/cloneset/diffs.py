@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controller_manager.controllers.cloneset.setview import Limits
+from mockube.controller_manager.controllers.cloneset.spec import Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_POD_TEMPLATE_HASH
-from controller_manager.controllers.cloneset import storage
-from controller_manager.controllers.cloneset.setview import SetView
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads import templates
-from controller_manager.workloads.inplace import gates, lifecycle, readiness, update
-from controller_manager.workloads.inplace.lifecycle import State
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_POD_TEMPLATE_HASH
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.cloneset import storage
+from mockube.controller_manager.controllers.cloneset.spec import SetView
+from mockube.controller_manager.workloads import templates
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
+from mockube.controller_manager.workloads.inplace import readiness as gates
+from mockube.controller_manager.workloads.inplace.lifecycle import State
 
 _REPLACE: Final = "$patch"
 
@@ -37,7 +38,7 @@ def revision_labels(name: str) -> dict[str, str]:
     return {LABEL_CONTROLLER_REVISION_HASH: name, LABEL_POD_TEMPLATE_HASH: short_hash(name)}
 
 
-def template_of(revision: Tree) -> Tree:
+def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
     """A revision's data is a patch that replaces the template."""
     template = revision["data"]["spec"]["template"]
     return {field: value for field, value in template.items() if field != _REPLACE}
@@ -55,7 +56,7 @@ def pod_name(owner: SetView, instance: str) -> str:
     return f"{owner.key.name}-{instance}"
 
 
-def new_pod(owner: SetView, revision: Tree, instance: str, since: Mapping[str, str]) -> Tree:
+def new_pod(owner: SetView, revision: ReadOnlyTree, instance: str, since: Mapping[str, str]) -> ReadOnlyTree:
     """`since` are the annotations that tell when its life began."""
     pod = templates.pod_of(template_of(revision), owner.object)
     labels = {
@@ -67,4 +68,4 @@ def new_pod(owner: SetView, revision: Tree, instance: str, since: Mapping[str, s
     labelled = meta.with_annotations(meta.with_labels(named, labels), since)
     spec = {**pod["spec"], **storage.volumes(owner, instance, pod["spec"])}
     gated = gates.with_gate({**labelled, "spec": spec}, update.GATE)
-    return readiness.with_gate(gated, owner.lifecycle)
+    return readiness.with_readiness_gate(gated, owner.lifecycle)

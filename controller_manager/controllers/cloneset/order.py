@@ -1,16 +1,45 @@
-"""Which pods of a CloneSet would be missed least: those are deleted, and updated, before the others."""
+"""The order in which pods of a CloneSet are deleted and updated: the least useful first."""
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.wellknown import LABEL_HOSTNAME
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import RUNNING, PodView
-from controller_manager.workloads.ranking import deletion_cost
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_HOSTNAME
+from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.controller_manager.control.actions import Action, Patch, SlowStart
+from mockube.controller_manager.workloads.ranking import deletion_cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    actions: tuple[Action, ...] = ()
+    changes_pods: bool = False
+    """Something is written: whatever comes next is decided on what it brings."""
+    again_after: timedelta | None = None
+    problem: str = ""
+    """Why not all could be done that was wanted, where no answer of a server says so."""
+
+
+NOTHING_TO_DO: Final = Decision()
+
+
+def earliest(*delays: timedelta | None) -> timedelta | None:
+    return min((delay for delay in delays if delay is not None), default=None)
+
+
+def side_by_side(patches: Iterable[Patch]) -> tuple[SlowStart, ...]:
+    """Of many pods: no pod waits for another, but what is told of their gates is told before they themselves change."""
+    ordered = sorted(patches, key=lambda patch: patch.subresource != "status")
+    return tuple(
+        SlowStart(effects=tuple(group)) for _, group in groupby(ordered, key=lambda patch: patch.subresource)
+    )
+
 
 _PHASES: Final[Mapping[str, int]] = {"Unknown": 1, RUNNING: 2}
 """Pending goes before both."""
@@ -72,7 +101,7 @@ def by_node(pods: Iterable[PodView]) -> dict[str, float]:
 
 
 def by_topology(
-    pods: Sequence[PodView], keys: Iterable[str], node_labels: Callable[[str], Tree]
+    pods: Sequence[PodView], keys: Iterable[str], node_labels: Callable[[str], ReadOnlyTree]
 ) -> dict[str, float]:
     """By how many pods share a domain of each topology; a topology with more domains weighs more."""
     company = by_node(pods)

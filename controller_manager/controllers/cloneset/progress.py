@@ -1,13 +1,13 @@
 """Whether the rollout of a CloneSet goes on: one condition, where its spec gives it a deadline."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
-from apimachinery import conditions
-from apimachinery.timestamps import format_time, parse_time
-from controller_manager.controllers.cloneset.setview import SetView
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import conditions
+from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.controllers.cloneset.spec import SetView
 
 PROGRESSING: Final = "Progressing"
 
@@ -25,7 +25,7 @@ _SIGNS: Final = ("updatedReplicas", "updatedReadyReplicas", "updatedAvailableRep
 """What grows while a rollout goes on."""
 
 
-def condition(owner: SetView, status: Tree, now: datetime) -> dict[str, Any] | None:
+def condition(owner: SetView, status: ReadOnlyTree, now: datetime) -> dict[str, Any] | None:
     """What the condition is to say beside a status; None where there is no deadline."""
     if owner.progress_deadline_seconds is None:
         return None
@@ -41,14 +41,14 @@ def condition(owner: SetView, status: Tree, now: datetime) -> dict[str, Any] | N
     }
 
 
-def deadline(owner: SetView, said: Tree | None) -> datetime | None:
+def deadline(owner: SetView, said: ReadOnlyTree | None) -> datetime | None:
     """When it is too late, unless something moves until then."""
     if owner.progress_deadline_seconds is None or said is None or said.get("reason") != _UPDATED:
         return None
-    return parse_time(said["lastUpdateTime"]) + timedelta(seconds=owner.progress_deadline_seconds)
+    return after(parse_time(said["lastUpdateTime"]), span_of(owner.progress_deadline_seconds))
 
 
-def _reason(owner: SetView, status: Tree, old: Tree, now: datetime) -> str:
+def _reason(owner: SetView, status: ReadOnlyTree, old: ReadOnlyTree, now: datetime) -> str:
     for reason, holds in _RESTING.items():
         if holds(owner, status):
             return reason
@@ -61,7 +61,7 @@ def _reason(owner: SetView, status: Tree, old: Tree, now: datetime) -> str:
     return _EXCEEDED if is_late else _UPDATED
 
 
-def _has_progressed(old: Tree, new: Tree) -> bool:
+def _has_progressed(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     if old.get("updateRevision") != new["updateRevision"]:
         return True
     old_pods, new_pods = (
@@ -73,21 +73,21 @@ def _has_progressed(old: Tree, new: Tree) -> bool:
 # --- what it says
 
 
-def _is_available(owner: SetView, status: Tree) -> bool:
+def _is_available(owner: SetView, status: ReadOnlyTree) -> bool:
     is_one = status["currentRevision"] == status["updateRevision"]
     return is_one and all(status[count] == owner.limits.replicas for count in _COUNTS)
 
 
-def _is_paused(owner: SetView, _: Tree) -> bool:
+def _is_paused(owner: SetView, _: ReadOnlyTree) -> bool:
     return owner.paused
 
 
-def _is_partition_available(owner: SetView, status: Tree) -> bool:
+def _is_partition_available(owner: SetView, status: ReadOnlyTree) -> bool:
     expected: int = status["expectedUpdatedReplicas"]
     return expected < owner.limits.replicas and expected <= status["updatedAvailableReplicas"]
 
 
-_RESTING: Final[Mapping[str, Callable[[SetView, Tree], bool]]] = {
+_RESTING: Final[Mapping[str, Callable[[SetView, ReadOnlyTree], bool]]] = {
     "CloneSetAvailable": _is_available,
     "CloneSetPaused": _is_paused,
     "ProgressPartitionAvailable": _is_partition_available,

@@ -2,67 +2,67 @@
 
 from collections.abc import Iterable, Sequence
 
-from apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
-from controller_manager.controllers.cloneset import identity, order, storage
-from controller_manager.controllers.cloneset.creation import creation
-from controller_manager.controllers.cloneset.decision import NOTHING_TO_DO, Decision, side_by_side
-from controller_manager.controllers.cloneset.diffs import Diffs
-from controller_manager.controllers.cloneset.scene import Scene, is_preparing_delete
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Action, Delete, Say, Saying, Victim
-from controller_manager.workloads.inplace import moves
-from controller_manager.workloads.inplace.lifecycle import State
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Action, Delete, Say, Saying, Victim
+from mockube.controller_manager.controllers.cloneset import identity, order, storage
+from mockube.controller_manager.controllers.cloneset.creation import creation
+from mockube.controller_manager.controllers.cloneset.diffs import Diffs
+from mockube.controller_manager.controllers.cloneset.order import NOTHING_TO_DO, Decision, side_by_side
+from mockube.controller_manager.controllers.cloneset.state import CloneSetState, is_preparing_delete
+from mockube.controller_manager.workloads.inplace import readiness
+from mockube.controller_manager.workloads.inplace.lifecycle import State
 
 
-def plan(scene: Scene) -> Decision:
-    if regretted := _regrets(scene):
+def plan(state: CloneSetState) -> Decision:
+    if regretted := _regrets(state):
         return Decision(actions=regretted, changes_pods=True)
-    wanted = scene.diffs()
+    wanted = state.diffs()
     if wanted.scale_up:
-        made = creation(scene, wanted)
-        return Decision(actions=(*_limited(scene, wanted), *made), changes_pods=bool(made))
-    prepared = [pod for pod in scene.pods if is_preparing_delete(pod)]
-    named = [pod for pod in scene.pods if scene.is_specified(pod) and not is_preparing_delete(pod)]
+        made = creation(state, wanted)
+        return Decision(actions=(*_limited(state, wanted), *made), changes_pods=bool(made))
+    prepared = [pod for pod in state.pods if is_preparing_delete(pod)]
+    named = [pod for pod in state.pods if state.is_specified(pod) and not is_preparing_delete(pod)]
     ready_limit = wanted.delete_ready_limit
-    gone = _removal(scene, prepared) or _removal(scene, _within(scene, named, ready_limit))
+    gone = _removal(state, prepared) or _removal(state, _within(state, named, ready_limit))
     if not gone and wanted.scale_down and not prepared and not named:
-        gone = _removal(scene, _within(scene, _chosen(scene, wanted), ready_limit))
+        gone = _removal(state, _within(state, _chosen(state, wanted), ready_limit))
     return Decision(actions=gone, changes_pods=True) if gone else NOTHING_TO_DO
 
 
-def _regrets(scene: Scene) -> tuple[Action, ...]:
+def _regrets(state: CloneSetState) -> tuple[Action, ...]:
     """Pods that nobody named are no longer prepared for their end if they are wanted again.
 
     Not where they are out of service already.
     """
-    owner = scene.owner
+    owner = state.owner
     if owner.lifecycle.marks_not_ready:
         return ()
-    prepared = [pod for pod in scene.pods if is_preparing_delete(pod)]
-    planned = sum(is_preparing_delete(pod) or scene.is_specified(pod) for pod in scene.pods)
-    missing = max(owner.limits.replicas - len(scene.pods) + planned, 0)
-    wanted_again = [pod for pod in prepared if not scene.is_specified(pod)][:missing]
+    prepared = [pod for pod in state.pods if is_preparing_delete(pod)]
+    planned = sum(is_preparing_delete(pod) or state.is_specified(pod) for pod in state.pods)
+    missing = max(owner.limits.replicas - len(state.pods) + planned, 0)
+    wanted_again = [pod for pod in prepared if not state.is_specified(pod)][:missing]
     return side_by_side(
         patch
         for pod in wanted_again
-        for patch in moves.move(pod, State.PREPARING_NORMAL, owner.lifecycle, scene.now)
+        for patch in readiness.move(pod, State.PREPARING_NORMAL, owner.lifecycle, state.now)
     )
 
 
-def _limited(scene: Scene, wanted: Diffs) -> tuple[Say, ...]:
+def _limited(state: CloneSetState, wanted: Diffs) -> tuple[Say, ...]:
     if wanted.scale_up <= wanted.scale_up_limit:
         return ()
     limit = wanted.scale_up_limit
     message = f"scaleUp is limited because of scaleStrategy.maxUnavailable, limit: {limit}"
-    return (Say(about=scene.owner.object, type="Warning", reason="ScaleUpLimited", message=message),)
+    return (Say(about=state.owner.object, type="Warning", reason="ScaleUpLimited", message=message),)
 
 
-def _within(scene: Scene, pods: Iterable[PodView], ready_limit: int) -> list[PodView]:
+def _within(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> list[PodView]:
     """Those that may go now: all that do not serve, and so many that do."""
     going, left = [], ready_limit
     for pod in pods:
-        if not scene.is_serving(pod):
+        if not state.is_serving(pod):
             going.append(pod)
         elif left > 0:
             going.append(pod)
@@ -73,43 +73,43 @@ def _within(scene: Scene, pods: Iterable[PodView], ready_limit: int) -> list[Pod
 # --- who is deleted
 
 
-def _chosen(scene: Scene, wanted: Diffs) -> list[PodView]:
+def _chosen(state: CloneSetState, wanted: Diffs) -> list[PodView]:
     """Pods of the current revision first, as many as are beyond the partition."""
-    old = [pod for pod in scene.pods if not scene.is_updated(pod)]
-    new = [pod for pod in scene.pods if scene.is_updated(pod)]
+    old = [pod for pod in state.pods if not state.is_updated(pod)]
+    new = [pod for pod in state.pods if state.is_updated(pod)]
     from_old = min(wanted.scale_down_old, wanted.scale_down)
-    return [*_first(scene, old, from_old), *_first(scene, new, wanted.scale_down - from_old)]
+    return [*_first(state, old, from_old), *_first(state, new, wanted.scale_down - from_old)]
 
 
-def _first(scene: Scene, pods: Sequence[PodView], count: int) -> list[PodView]:
+def _first(state: CloneSetState, pods: Sequence[PodView], count: int) -> list[PodView]:
     if count >= len(pods):
         return [*pods]
-    template = identity.template_of(scene.update)
+    template = identity.template_of(state.update)
     spread = (template.get("spec") or {}).get("topologySpreadConstraints") or ()
     topologies = [constraint["topologyKey"] for constraint in spread]
-    ranks = order.by_topology(pods, topologies, scene.node_labels) if topologies else order.by_node(pods)
-    return order.for_deletion(pods, scene.is_available, ranks)[:count]
+    ranks = order.by_topology(pods, topologies, state.node_labels) if topologies else order.by_node(pods)
+    return order.for_deletion(pods, state.is_available, ranks)[:count]
 
 
 # --- how they are deleted
 
 
-def _removal(scene: Scene, pods: Sequence[PodView]) -> tuple[Action, ...]:
+def _removal(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Action, ...]:
     """Pods that a hook holds are only prepared for their end. The claims of the others go with them."""
-    hooks = scene.owner.lifecycle
+    hooks = state.owner.lifecycle
     held = [pod for pod in pods if hooks.pre_delete is not None and hooks.pre_delete.holds(pod)]
     prepared = side_by_side(
-        patch for pod in held for patch in moves.move(pod, State.PREPARING_DELETE, hooks, scene.now)
+        patch for pod in held for patch in readiness.move(pod, State.PREPARING_DELETE, hooks, state.now)
     )
     free = [pod for pod in pods if pod not in held]
-    return (*prepared, *_deletion(scene, free), *storage.deletion(scene.owner, free, scene.claims))
+    return (*prepared, *_deletion(state, free), *storage.deletion(state.owner, free, state.claims))
 
 
-def _deletion(scene: Scene, pods: Sequence[PodView]) -> tuple[Delete, ...]:
+def _deletion(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Delete, ...]:
     if not pods:
         return ()
     saying = Saying(
-        about=scene.owner.object,
+        about=state.owner.object,
         done=(REASON_SUCCESSFUL_DELETE, "succeed to delete pod {name}"),
         failed=(REASON_FAILED_DELETE, "failed to delete pod {name}: {error}"),
     )

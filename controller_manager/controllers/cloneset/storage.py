@@ -5,21 +5,21 @@ from typing import Any, Final
 
 import orjson
 
-from apimachinery import meta
-from controller_manager.controllers.cloneset.setview import SetView
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS
-from controller_manager.runtime.actions import Action, Create, Delete, Saying, Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.claims import victim
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.revisions import hash_of
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Action, Create, Delete, Saying, Update
+from mockube.controller_manager.controllers.cloneset.spec import SetView
+from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.revisions import hash_of
 
 LABEL_INSTANCE: Final = "apps.kruise.io/cloneset-instance-id"
 ANNOTATION_CLAIMS_HASH: Final = "kruise.io/cloneset-volumeclaimtemplate-hash"
 """On a ControllerRevision: pods made with other claims cannot be updated to it in place."""
 
 
-def instance_of(obj: Tree) -> str:
+def instance_of(obj: ReadOnlyTree) -> str:
     return meta.labels(obj).get(LABEL_INSTANCE, "")
 
 
@@ -34,7 +34,7 @@ def claims_hash(owner: SetView) -> str:
     return hash_of({"claims": wanted}, 0)
 
 
-def has_same_claims(one: Tree, other: Tree) -> bool:
+def has_same_claims(one: ReadOnlyTree, other: ReadOnlyTree) -> bool:
     """Of two revisions; one that says nothing of claims is like any other."""
     hashes = [meta.annotations(it).get(ANNOTATION_CLAIMS_HASH) for it in (one, other)]
     return None in hashes or hashes[0] == hashes[1]
@@ -43,11 +43,11 @@ def has_same_claims(one: Tree, other: Tree) -> bool:
 # --- with a new pod
 
 
-def _claim_name(owner: SetView, template: Tree, instance: str) -> str:
+def _claim_name(owner: SetView, template: ReadOnlyTree, instance: str) -> str:
     return f"{meta.name(template)}-{owner.key.name}-{instance}"
 
 
-def volumes(owner: SetView, instance: str, spec: Tree) -> dict[str, Any]:
+def volumes(owner: SetView, instance: str, spec: ReadOnlyTree) -> dict[str, Any]:
     """The pod's volumes: its claims, and those of the template that have no claim's name."""
     if not owner.claim_templates:
         return {}
@@ -62,7 +62,7 @@ def volumes(owner: SetView, instance: str, spec: Tree) -> dict[str, Any]:
     return {"volumes": [*claimed.values(), *others]}
 
 
-def missing(owner: SetView, instances: Iterable[str], claims: Iterable[Tree]) -> tuple[Action, ...]:
+def missing(owner: SetView, instances: Iterable[str], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
     """Make the claims of new pods that are not there."""
     present = {meta.name(claim) for claim in claims}
     bodies = tuple(
@@ -77,7 +77,7 @@ def missing(owner: SetView, instances: Iterable[str], claims: Iterable[Tree]) ->
     return (Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=bodies, saying=saying),)
 
 
-def _new_claim(owner: SetView, template: Tree, instance: str) -> dict[str, Any]:
+def _new_claim(owner: SetView, template: ReadOnlyTree, instance: str) -> dict[str, Any]:
     selected = (owner.object["spec"].get("selector") or {}).get("matchLabels") or {}
     named = meta.with_metadata(
         template,
@@ -98,14 +98,14 @@ def _new_claim(owner: SetView, template: Tree, instance: str) -> dict[str, Any]:
 # --- after a pod
 
 
-def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[Tree]) -> tuple[Action, ...]:
+def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
     """The claims that go with pods that are deleted on purpose."""
     instances = {instance_of(pod.object) for pod in pods} - {""}
     gone = [claim for claim in claims if instance_of(claim) in instances]
     return _deletion(owner, gone, "failed to delete pvc {name}: {error}")
 
 
-def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[Tree]) -> tuple[Action, ...]:
+def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
     """Where claims are not reused: a claim goes with the pod that ends, and at once if there is none."""
     by_instance: Mapping[str, PodView] = {instance_of(pod.object): pod for pod in pods}
     left = [(claim, by_instance.get(instance_of(claim))) for claim in claims]
@@ -116,14 +116,14 @@ def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[Tree]) -> 
     return (*moved, *_deletion(owner, lost, "failed to clean up PVC {name}: {error}"))
 
 
-def _given_to(owner: SetView, claim: Tree, pod: PodView) -> Update:
+def _given_to(owner: SetView, claim: ReadOnlyTree, pod: PodView) -> Update:
     others = [ref for ref in meta.owner_references(claim) if ref["uid"] != owner.uid]
     body = meta.with_metadata(claim, ownerReferences=[*others, meta.controller_reference(pod.object)])
     saying = Saying(about=owner.object, failed=("FailedUpdate", "failed to update PVC {name}: {error}"))
     return Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, saying=saying)
 
 
-def _deletion(owner: SetView, claims: Collection[Tree], failed: str) -> tuple[Action, ...]:
+def _deletion(owner: SetView, claims: Collection[ReadOnlyTree], failed: str) -> tuple[Action, ...]:
     if not claims:
         return ()
     victims = tuple(victim(PERSISTENT_VOLUME_CLAIMS, claim) for claim in claims)

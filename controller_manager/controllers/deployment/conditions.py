@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from apimachinery.timestamps import format_time
-from apimachinery.wellknown import (
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     CONDITION_AVAILABLE,
     CONDITION_PROGRESSING,
     CONDITION_REPLICA_FAILURE,
 )
-from controller_manager.controllers.deployment.views import SetView
-from controller_manager.runtime.resource import Tree
+from mockube.controller_manager.controllers.deployment.state import SetView
 
 NEW_REPLICA_SET_CREATED: Final = "NewReplicaSetCreated"
 FOUND_NEW_REPLICA_SET: Final = "FoundNewReplicaSet"
@@ -32,10 +32,10 @@ _UNAVAILABLE: Final = (
     "Deployment does not have minimum availability.",
 )
 
-Conditions = Sequence[Tree]
+Conditions = Sequence[ReadOnlyTree]
 
 
-def find(conditions: Conditions, condition_type: str) -> Tree | None:
+def find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
     return next((it for it in conditions if it.get("type") == condition_type), None)
 
 
@@ -48,7 +48,7 @@ def without(conditions: Conditions, condition_type: str) -> Conditions:
     return [it for it in conditions if it.get("type") != condition_type]
 
 
-def with_condition(conditions: Conditions, condition: Tree) -> Conditions:
+def with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
     """The same status for the same reason is not told again; a status that stays keeps its time."""
     old = find(conditions, condition["type"])
     if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition["reason"]):
@@ -56,7 +56,7 @@ def with_condition(conditions: Conditions, condition: Tree) -> Conditions:
     return replaced(conditions, condition)
 
 
-def replaced(conditions: Conditions, condition: Tree) -> Conditions:
+def replaced(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
     """The condition told anew, whatever was told before."""
     old = find(conditions, condition["type"])
     if old is not None and old["status"] == condition["status"]:
@@ -65,15 +65,15 @@ def replaced(conditions: Conditions, condition: Tree) -> Conditions:
     return [*without(conditions, condition["type"]), condition]
 
 
-def progressing(status: str, reason: str, message: str, now: datetime) -> Tree:
+def progressing(status: str, reason: str, message: str, now: datetime) -> ReadOnlyTree:
     return _condition(CONDITION_PROGRESSING, status, reason, message, now)
 
 
-def available(*, is_available: bool, now: datetime) -> Tree:
+def available(*, is_available: bool, now: datetime) -> ReadOnlyTree:
     return _condition(CONDITION_AVAILABLE, *(_AVAILABLE if is_available else _UNAVAILABLE), now)
 
 
-def _condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> Tree:
+def _condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> ReadOnlyTree:
     time = format_time(now)
     return {
         "type": condition_type,
@@ -85,7 +85,7 @@ def _condition(condition_type: str, status: str, reason: str, message: str, now:
     }
 
 
-def replica_failure(sets: Sequence[SetView]) -> Tree | None:
+def replica_failure(sets: Sequence[SetView]) -> ReadOnlyTree | None:
     """What the first set that cannot make or delete its pods says; the new set is asked first."""
     for it in sets:
         failure = find((it.object.get("status") or {}).get("conditions") or (), CONDITION_REPLICA_FAILURE)

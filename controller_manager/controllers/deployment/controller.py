@@ -4,20 +4,21 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from apimachinery import labels, meta
-from apimachinery.labels import SelectorError
-from controller_manager.controllers.deployment import status
-from controller_manager.controllers.deployment.observe import scene_of, selector_of
-from controller_manager.controllers.deployment.plan import plan
-from controller_manager.controllers.deployment.views import DeploymentView
-from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
-from controller_manager.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
-from controller_manager.runtime.actions import NOTHING, Plan, Say
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads.claims import claims_of, keys_of_owners, settled
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Plan, Say
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.deployment import status
+from mockube.controller_manager.controllers.deployment.observe import scene_of, selector_of
+from mockube.controller_manager.controllers.deployment.state import DeploymentView
+from mockube.controller_manager.controllers.deployment.sync import plan
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -32,14 +33,14 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return NOTHING  # no server accepts it; what is made for it would never be found again
     if selector.empty:
         return _selecting_all(deployment)
-    claims = claims_of(caches, REPLICA_SETS, deployment, selector)
+    claims = owned_objects(caches, REPLICA_SETS, deployment, selector)
     # Whose the sets are is settled alone: their changes bring the key back, and only then they are counted.
     if first := settled(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
         return Plan(actions=first)
     return plan(scene_of(caches, deployment, claims.owned), now)
 
 
-def _selecting_all(deployment: Tree) -> Plan:
+def _selecting_all(deployment: ReadOnlyTree) -> Plan:
     """Nothing is done for a Deployment that would take every pod there is."""
     view = DeploymentView(deployment)
     text = "This deployment is selecting all pods. A non-empty selector is required."

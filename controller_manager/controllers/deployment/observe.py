@@ -1,21 +1,23 @@
-"""Read from the caches what a Deployment is decided on: its ReplicaSets, and whether old pods still run."""
+"""The state that one reconciliation of a Deployment works on, read from the caches, and the old ReplicaSets beyond its history limit."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from apimachinery import labels, meta
-from apimachinery.labels import Selector
-from controller_manager.controllers.deployment import revision
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
-from controller_manager.indexes import BY_OWNER
-from controller_manager.kinds import PODS, REPLICA_SETS
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.templates import equal_ignoring_hash
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.controller_manager.control.actions import Delete
+from mockube.controller_manager.controllers.deployment import revision
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
+from mockube.controller_manager.workloads.indexes import BY_OWNER
+from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.templates import equal_ignoring_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class DeploymentState:
     deployment: DeploymentView
     new: SetView | None
     """The set of the Deployment's own template."""
@@ -33,18 +35,18 @@ class Scene:
         return self.olds if self.new is None else (*self.olds, self.new)
 
 
-def selector_of(deployment: Tree) -> Selector:
+def selector_of(deployment: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(deployment["spec"].get("selector"))
 
 
-def scene_of(caches: Caches, deployment: Tree, owned: Iterable[Tree]) -> Scene:
+def scene_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyTree]) -> DeploymentState:
     """Of several sets with the Deployment's template the oldest counts as the new one."""
     view = DeploymentView(deployment)
     sets = sorted(map(SetView.of, owned), key=lambda it: it.age)
     new = next((it for it in sets if equal_ignoring_hash(it.object["spec"]["template"], view.template)), None)
     olds = tuple(it for it in sets if it is not new)
     hashed = "" if new else revision.hash_of_new(view)
-    return Scene(
+    return DeploymentState(
         deployment=view,
         new=new,
         olds=olds,
@@ -65,3 +67,17 @@ def _old_pods_run(caches: Caches, olds: Iterable[SetView]) -> bool:
         old.reported > 0 or any(not pod.is_terminal for pod in pods.by_index(BY_OWNER, old.uid))
         for old in olds
     )
+
+
+def forgotten(state: DeploymentState) -> tuple[Delete, ...]:
+    limit = state.deployment.history_limit
+    if limit is None:
+        return ()
+    past = sorted((old for old in state.olds if not old.deleting), key=lambda old: (old.revision, old.age))
+    surplus = past[: max(len(past) - limit, 0)]
+    victims = tuple(victim(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
+    return (Delete(resource=REPLICA_SETS, victims=victims),) if victims else ()
+
+
+def _is_idle(old: SetView) -> bool:
+    return old.replicas == 0 and old.reported == 0 and old.is_observed

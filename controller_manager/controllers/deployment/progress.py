@@ -3,18 +3,18 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from apimachinery.timestamps import parse_time
-from apimachinery.wellknown import CONDITION_PROGRESSING
-from controller_manager.controllers.deployment import conditions
-from controller_manager.controllers.deployment.conditions import Conditions
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery.timestamps import after, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_PROGRESSING
+from mockube.controller_manager.controllers.deployment import conditions
+from mockube.controller_manager.controllers.deployment.conditions import Conditions
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 
 _LATENESS: Final = timedelta(seconds=1)
 """Conditions tell whole seconds; so much later the deadline has passed for certain."""
 
 
-def is_complete(deployment: DeploymentView, status: Tree) -> bool:
+def is_complete(deployment: DeploymentView, status: ReadOnlyTree) -> bool:
     """All pods are there, available and of the template, and no old ones beside them."""
     counts = ("updatedReplicas", "replicas", "availableReplicas")
     generation = deployment.object["metadata"].get("generation") or 0
@@ -65,7 +65,7 @@ def not_created(deployment: DeploymentView, name: str, error: object, now: datet
 
 
 def judged(
-    deployment: DeploymentView, new: SetView | None, status: Tree, told: Conditions, now: datetime
+    deployment: DeploymentView, new: SetView | None, status: ReadOnlyTree, told: Conditions, now: datetime
 ) -> Conditions:
     """The conditions with what the counts of the status say of the rollout."""
     if deployment.progress_deadline is None:
@@ -87,7 +87,7 @@ def judged(
     return told
 
 
-def _gets_on(old: Tree, new: Tree) -> bool:
+def _gets_on(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     return (
         _count(new, "updatedReplicas") > _count(old, "updatedReplicas")
         or _outdated(new) < _outdated(old)
@@ -96,11 +96,11 @@ def _gets_on(old: Tree, new: Tree) -> bool:
     )
 
 
-def _outdated(status: Tree) -> int:
+def _outdated(status: ReadOnlyTree) -> int:
     return _count(status, "replicas") - _count(status, "updatedReplicas")
 
 
-def _count(status: Tree, field: str) -> int:
+def _count(status: ReadOnlyTree, field: str) -> int:
     return status.get(field) or 0
 
 
@@ -113,11 +113,11 @@ def _is_late(deployment: DeploymentView, told: Conditions, now: datetime) -> boo
     return condition.get("reason") == conditions.PROGRESS_DEADLINE_EXCEEDED or now > _due(condition, deadline)
 
 
-def _due(condition: Tree, deadline: timedelta) -> datetime:
-    return parse_time(condition["lastUpdateTime"]) + deadline
+def _due(condition: ReadOnlyTree, deadline: timedelta) -> datetime:
+    return after(parse_time(condition["lastUpdateTime"]), deadline)
 
 
-def next_check(deployment: DeploymentView, status: Tree, now: datetime) -> timedelta | None:
+def next_check(deployment: DeploymentView, status: ReadOnlyTree, now: datetime) -> timedelta | None:
     """When to look again whether the time is over: nothing in the cluster changes then."""
     deadline = deployment.progress_deadline
     condition = conditions.find(status.get("conditions") or (), CONDITION_PROGRESSING)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.names import SUBDOMAIN_MAX_LENGTH
-from apimachinery.wellknown import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.names import SUBDOMAIN_MAX_LENGTH
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     ANNOTATION_DESIRED_REPLICAS,
     ANNOTATION_LAST_APPLIED,
     ANNOTATION_MAX_REPLICAS,
@@ -13,11 +14,10 @@ from apimachinery.wellknown import (
     ANNOTATION_REVISION_HISTORY,
     LABEL_POD_TEMPLATE_HASH,
 )
-from controller_manager.controllers.deployment.views import DeploymentView, SetView, revision_of
-from controller_manager.kinds import REPLICA_SETS
-from controller_manager.runtime.actions import Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.hashing import template_hash
+from mockube.controller_manager.client.kinds import REPLICA_SETS
+from mockube.controller_manager.control.actions import Update
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView, revision_of
+from mockube.controller_manager.workloads.template_hash import template_hash
 
 ANNOTATION_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
@@ -56,7 +56,7 @@ def synced(deployment: DeploymentView, new: SetView, olds: Iterable[SetView]) ->
     return Update(resource=REPLICA_SETS, body=body)
 
 
-def _annotations(deployment: DeploymentView, replica_set: Tree, revision: int) -> Mapping[str, str]:
+def _annotations(deployment: DeploymentView, replica_set: ReadOnlyTree, revision: int) -> Mapping[str, str]:
     """The set's annotations with the Deployment's. A revision never falls, and one that is passed is remembered."""
     present = meta.annotations(replica_set)
     passed = present.get(ANNOTATION_REVISION, "")
@@ -73,7 +73,7 @@ def _annotations(deployment: DeploymentView, replica_set: Tree, revision: int) -
     return annotations
 
 
-def _passed_on(deployment: Tree) -> Mapping[str, str]:
+def _passed_on(deployment: ReadOnlyTree) -> Mapping[str, str]:
     return {key: it for key, it in meta.annotations(deployment).items() if key not in OWN_ANNOTATIONS}
 
 
@@ -97,7 +97,7 @@ def hash_of_new(deployment: DeploymentView) -> str:
     return template_hash(deployment.template, deployment.status.get("collisionCount"))
 
 
-def made(deployment: DeploymentView, hashed: str, replicas: int, revision: int) -> Tree:
+def made(deployment: DeploymentView, hashed: str, replicas: int, revision: int) -> ReadOnlyTree:
     """The ReplicaSet of the Deployment's template. The same again after a failure, so that it is never made twice."""
     hash_label = {LABEL_POD_TEMPLATE_HASH: hashed}
     template = meta.with_labels(deployment.template, {**hash_label})
@@ -122,7 +122,7 @@ def made(deployment: DeploymentView, hashed: str, replicas: int, revision: int) 
     }
 
 
-def _spec(deployment: DeploymentView, template: Tree, replicas: int) -> dict[str, Any]:
+def _spec(deployment: DeploymentView, template: ReadOnlyTree, replicas: int) -> dict[str, Any]:
     waiting = {"minReadySeconds": deployment.min_ready_seconds} if deployment.min_ready_seconds else {}
     return {"replicas": replicas, **waiting, "template": template}
 

@@ -3,19 +3,17 @@
 Today's kubectl writes the former template into the Deployment itself, and needs none of this.
 """
 
-import re
 from typing import Final
 
-from apimachinery import meta
-from controller_manager.controllers.deployment.observe import Scene
-from controller_manager.controllers.deployment.revision import ANNOTATION_ROLLBACK_TO, OWN_ANNOTATIONS
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
-from controller_manager.kinds import DEPLOYMENTS
-from controller_manager.runtime.actions import Action, Say, Saying, Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.templates import equal_ignoring_hash, without_hash
-
-_NUMBER = re.compile(r"[+-]?[0-9]+")
+from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import DEPLOYMENTS
+from mockube.controller_manager.control.actions import Action, Say, Saying, Update
+from mockube.controller_manager.controllers.deployment.observe import DeploymentState
+from mockube.controller_manager.controllers.deployment.revision import ANNOTATION_ROLLBACK_TO, OWN_ANNOTATIONS
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
+from mockube.controller_manager.workloads.templates import equal_ignoring_hash, without_hash
 
 _NOT_FOUND: Final = "DeploymentRollbackRevisionNotFound"
 _UNCHANGED: Final = "DeploymentRollbackTemplateUnchanged"
@@ -25,16 +23,16 @@ _DONE: Final = "DeploymentRollback"
 def wanted(deployment: DeploymentView) -> int | None:
     """The revision to go back to, 0 for the last one; None if nobody asks for any."""
     text = meta.annotations(deployment.object).get(ANNOTATION_ROLLBACK_TO, "")
-    return int(text) if _NUMBER.fullmatch(text) else None
+    return int_or_none(text)
 
 
-def rolled_back(scene: Scene, revision: int) -> tuple[Action, ...]:
+def rolled_back(state: DeploymentState, revision: int) -> tuple[Action, ...]:
     """The Deployment with the template and the annotations of that revision; the request is taken away in any case."""
-    deployment = scene.deployment
-    revision = revision or _last(scene)
+    deployment = state.deployment
+    revision = revision or _last(state)
     if revision == 0:
         return _given_up(deployment, _NOT_FOUND, "Unable to find last revision.")
-    target = next((it for it in scene.sets if it.revision == revision), None)
+    target = next((it for it in state.sets if it.revision == revision), None)
     if target is None:
         return _given_up(deployment, _NOT_FOUND, "Unable to find the revision to rollback to.")
     if equal_ignoring_hash(deployment.template, target.object["spec"]["template"]):
@@ -45,9 +43,9 @@ def rolled_back(scene: Scene, revision: int) -> tuple[Action, ...]:
     return (Update(resource=DEPLOYMENTS, body=_with_version(deployment, target), saying=saying),)
 
 
-def _last(scene: Scene) -> int:
+def _last(state: DeploymentState) -> int:
     """The newest revision but one."""
-    revisions = sorted((it.revision for it in scene.sets), reverse=True)
+    revisions = sorted((it.revision for it in state.sets), reverse=True)
     return revisions[1] if len(revisions) > 1 else 0
 
 
@@ -57,7 +55,7 @@ def _given_up(deployment: DeploymentView, reason: str, text: str) -> tuple[Actio
     return (say, Update(resource=DEPLOYMENTS, body=body))
 
 
-def _with_version(deployment: DeploymentView, target: SetView) -> Tree:
+def _with_version(deployment: DeploymentView, target: SetView) -> ReadOnlyTree:
     own = {key: it for key, it in meta.annotations(deployment.object).items() if key in OWN_ANNOTATIONS}
     passed_on = {key: it for key, it in meta.annotations(target.object).items() if key not in OWN_ANNOTATIONS}
     annotations = {**own, **passed_on}

@@ -7,9 +7,9 @@ they are as good as gone.
 
 from collections.abc import Sequence
 
-from controller_manager.controllers.deployment.observe import Scene
-from controller_manager.controllers.deployment.scaling import Sizes
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
+from mockube.controller_manager.controllers.deployment.observe import DeploymentState
+from mockube.controller_manager.controllers.deployment.scaling import Sizes
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 
 
 def size_of_new(deployment: DeploymentView, current: int, olds: Sequence[SetView]) -> int:
@@ -23,21 +23,21 @@ def size_of_new(deployment: DeploymentView, current: int, olds: Sequence[SetView
     return min(current + max(room, 0), deployment.replicas)
 
 
-def sizes_of_old(scene: Scene) -> Sizes:
+def sizes_of_old(state: DeploymentState) -> Sizes:
     """Of the old sets, when the new one is as large as it may be.
 
     Pods that are not available go first: nobody misses them, and they would hold the rollout up for ever. Then go
     others, the oldest set's first, so far as enough available ones stay.
     """
-    new = scene.new
+    new = state.new
     assert new is not None
     unavailable = new.replicas - new.lasting
-    removable = sum(it.replicas for it in scene.sets) - scene.deployment.min_available - unavailable
+    removable = sum(it.replicas for it in state.sets) - state.deployment.min_available - unavailable
     if removable <= 0:
         return {}
-    healthier = _without_unhealthy(scene.olds, removable)
-    lasting = new.lasting + sum(min(old.available, healthier[old.name]) for old in scene.olds)
-    return _fewer(healthier, lasting - scene.deployment.min_available)
+    healthier = _without_unhealthy(state.olds, removable)
+    lasting = new.lasting + sum(min(old.available, healthier[old.name]) for old in state.olds)
+    return _fewer(healthier, lasting - state.deployment.min_available)
 
 
 def _without_unhealthy(olds: Sequence[SetView], count: int) -> dict[str, int]:

@@ -7,37 +7,37 @@ Pure arithmetic: sizes by name of set; what is not named keeps its size.
 from collections.abc import Iterable, Mapping, Sequence
 from math import copysign
 
-from apimachinery import meta
-from apimachinery.wellknown import REASON_SCALING_REPLICA_SET
-from controller_manager.controllers.deployment.observe import Scene
-from controller_manager.controllers.deployment.revision import size_annotations
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
-from controller_manager.kinds import REPLICA_SETS
-from controller_manager.runtime.actions import Saying, Update
+from mockube.apimachinery import meta
+from mockube.apimachinery.wellknown import REASON_SCALING_REPLICA_SET
+from mockube.controller_manager.client.kinds import REPLICA_SETS
+from mockube.controller_manager.control.actions import Saying, Update
+from mockube.controller_manager.controllers.deployment.observe import DeploymentState
+from mockube.controller_manager.controllers.deployment.revision import size_annotations
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 
 Sizes = Mapping[str, int]
 
 
-def is_scaled(scene: Scene) -> bool:
+def is_scaled(state: DeploymentState) -> bool:
     """A set was sized for another number of replicas than the Deployment wants now."""
-    wanted = scene.deployment.replicas
-    return any(it.desired_annotation not in (None, wanted) for it in active(scene.sets))
+    wanted = state.deployment.replicas
+    return any(it.desired_annotation not in (None, wanted) for it in active(state.sets))
 
 
 def active(sets: Iterable[SetView]) -> list[SetView]:
     return [it for it in sets if it.replicas > 0]
 
 
-def sizes(scene: Scene) -> Sizes:
+def sizes(state: DeploymentState) -> Sizes:
     """Of a Deployment that was scaled, or is paused."""
-    deployment, running = scene.deployment, active(scene.sets)
-    if not scene.sets:
+    deployment, running = state.deployment, active(state.sets)
+    if not state.sets:
         return {}
     if len(running) <= 1:
-        only = running[0] if running else scene.new or scene.olds[-1]
+        only = running[0] if running else state.new or state.olds[-1]
         return {only.name: deployment.replicas}
-    if scene.new is not None and is_saturated(deployment, scene.new):
-        return {old.name: 0 for old in active(scene.olds)}
+    if state.new is not None and is_saturated(deployment, state.new):
+        return {old.name: 0 for old in active(state.olds)}
     return _in_proportion(deployment, running) if deployment.rolls else {}
 
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.wellknown import ANNOTATION_REVISION, CONDITION_REPLICA_FAILURE
-from controller_manager.controllers.deployment import conditions, progress
-from controller_manager.controllers.deployment.conditions import Conditions
-from controller_manager.controllers.deployment.observe import Scene
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
-from controller_manager.kinds import DEPLOYMENTS
-from controller_manager.runtime.actions import Update
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_REVISION, CONDITION_REPLICA_FAILURE
+from mockube.controller_manager.client.kinds import DEPLOYMENTS
+from mockube.controller_manager.control.actions import Update
+from mockube.controller_manager.controllers.deployment import conditions, progress
+from mockube.controller_manager.controllers.deployment.conditions import Conditions
+from mockube.controller_manager.controllers.deployment.observe import DeploymentState
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 
 _COUNTS: Final = (
     "observedGeneration",
@@ -24,43 +24,45 @@ _COUNTS: Final = (
 )
 
 
-def scaled_status(scene: Scene, told: Conditions, now: datetime) -> Tree:
+def scaled_status(state: DeploymentState, told: Conditions, now: datetime) -> ReadOnlyTree:
     """The status while nothing is rolled: of how it gets on nothing is said."""
-    counts = _counts(scene)
-    return _status(scene, counts, _with_availability(scene, counts, told, now))
+    counts = _counts(state)
+    return _status(state, counts, _with_availability(state, counts, told, now))
 
 
-def rolled_status(scene: Scene, told: Conditions, now: datetime) -> Tree:
-    counts = _counts(scene)
-    said = _with_availability(scene, counts, told, now)
-    said = progress.judged(scene.deployment, scene.new, counts, said, now)
-    failure = conditions.replica_failure((*([scene.new] if scene.new else []), *scene.olds))
+def rolled_status(state: DeploymentState, told: Conditions, now: datetime) -> ReadOnlyTree:
+    counts = _counts(state)
+    said = _with_availability(state, counts, told, now)
+    said = progress.judged(state.deployment, state.new, counts, said, now)
+    failure = conditions.replica_failure((*([state.new] if state.new else []), *state.olds))
     if failure is None:
-        return _status(scene, counts, conditions.without(said, CONDITION_REPLICA_FAILURE))
-    return _status(scene, counts, conditions.with_condition(said, failure))
+        return _status(state, counts, conditions.without(said, CONDITION_REPLICA_FAILURE))
+    return _status(state, counts, conditions.with_condition(said, failure))
 
 
-def _counts(scene: Scene) -> dict[str, int]:
-    available = sum(it.available for it in scene.sets)
+def _counts(state: DeploymentState) -> dict[str, int]:
+    available = sum(it.available for it in state.sets)
     return {
-        "observedGeneration": meta.generation(scene.deployment.object),
-        "replicas": sum(it.reported for it in scene.sets),
-        "updatedReplicas": scene.new.reported if scene.new else 0,
-        "readyReplicas": sum(it.ready for it in scene.sets),
+        "observedGeneration": meta.generation(state.deployment.object),
+        "replicas": sum(it.reported for it in state.sets),
+        "updatedReplicas": state.new.reported if state.new else 0,
+        "readyReplicas": sum(it.ready for it in state.sets),
         "availableReplicas": available,
-        "unavailableReplicas": max(sum(it.replicas for it in scene.sets) - available, 0),
+        "unavailableReplicas": max(sum(it.replicas for it in state.sets) - available, 0),
     }
 
 
-def _with_availability(scene: Scene, counts: Tree, told: Conditions, now: datetime) -> Conditions:
-    enough = counts["availableReplicas"] >= scene.deployment.min_available
+def _with_availability(
+    state: DeploymentState, counts: ReadOnlyTree, told: Conditions, now: datetime
+) -> Conditions:
+    enough = counts["availableReplicas"] >= state.deployment.min_available
     return conditions.with_condition(told, conditions.available(is_available=enough, now=now))
 
 
-def _status(scene: Scene, counts: Tree, said: Conditions) -> Tree:
+def _status(state: DeploymentState, counts: ReadOnlyTree, said: Conditions) -> ReadOnlyTree:
     """In the order of the API's fields, without what is none."""
-    terminating = _terminating(scene.sets)
-    collisions = scene.deployment.status.get("collisionCount")
+    terminating = _terminating(state.sets)
+    collisions = state.deployment.status.get("collisionCount")
     fields: dict[str, Any] = {
         **{field: counts[field] or None for field in _COUNTS},
         "terminatingReplicas": terminating,
@@ -76,7 +78,7 @@ def _terminating(sets: Sequence[SetView]) -> int | None:
     return sum(counted) if len(counted) == len(sets) else None
 
 
-def written(deployment: DeploymentView, status: Tree, revision: str = "") -> tuple[Update, ...]:
+def written(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
     """The write of the status, and with it of the revision; none if both say nothing new."""
     annotated = meta.annotations(deployment.object).get(ANNOTATION_REVISION, "")
     is_numbered = not revision or revision == annotated
@@ -88,6 +90,6 @@ def written(deployment: DeploymentView, status: Tree, revision: str = "") -> tup
     return (Update(resource=DEPLOYMENTS, body=body, subresource="status"),)
 
 
-def _normal(status: Tree) -> Tree:
+def _normal(status: ReadOnlyTree) -> ReadOnlyTree:
     """Without the counts and lists that say nothing, which a server may keep."""
     return {field: value for field, value in status.items() if value or field not in (*_COUNTS, "conditions")}

@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from apimachinery import conditions, intstr, meta
-from apimachinery.timestamps import parse_time
-from controller_manager.controllers.disruption import scale
-from controller_manager.controllers.disruption.scale import Expected
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import conditions, intstr, meta
+from mockube.apimachinery.timestamps import after, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.disruption import scale
+from mockube.controller_manager.controllers.disruption.scale import Expected
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 """For so long an evicted pod is taken for gone, though its deletion has not been seen."""
@@ -27,10 +27,12 @@ class Disrupted(NamedTuple):
     next_check: datetime | None
 
 
-def disrupted(budget: Tree, pods: Collection[PodView], now: datetime) -> Disrupted:
+def disrupted(budget: ReadOnlyTree, pods: Collection[PodView], now: datetime) -> Disrupted:
     evicted = (budget.get("status") or {}).get("disruptedPods") or {}
     staying = {pod.key.name: pod for pod in pods if not pod.deleting}
-    waiting = {name: parse_time(evicted[name]) + DELETION_TIMEOUT for name in evicted if name in staying}
+    waiting = {
+        name: after(parse_time(evicted[name]), DELETION_TIMEOUT) for name in evicted if name in staying
+    }
     overdue = tuple(staying[name] for name, until in waiting.items() if until <= now)
     expected = {name: evicted[name] for name, until in waiting.items() if until > now}
     return Disrupted(expected, overdue, min((waiting[name] for name in expected), default=None))
@@ -42,7 +44,7 @@ class Wanted(NamedTuple):
     unmanaged: bool
 
 
-def wanted(caches: Caches, budget: Tree, pods: Collection[PodView]) -> Wanted:
+def wanted(caches: Caches, budget: ReadOnlyTree, pods: Collection[PodView]) -> Wanted:
     """How many there should be, and how many of them must be healthy; or `UnknownScaleError`."""
     most_missing = budget["spec"].get("maxUnavailable")
     least = budget["spec"].get("minAvailable")
@@ -58,7 +60,7 @@ def wanted(caches: Caches, budget: Tree, pods: Collection[PodView]) -> Wanted:
 
 
 def status(
-    budget: Tree, pods: Collection[PodView], counts: Wanted, evicted: Mapping[str, str], now: datetime
+    budget: ReadOnlyTree, pods: Collection[PodView], counts: Wanted, evicted: Mapping[str, str], now: datetime
 ) -> dict[str, Any]:
     healthy = sum(pod.is_ready and not pod.deleting and pod.key.name not in evicted for pod in pods)
     # A budget that selects nothing yet allows nothing: its first pods may come before it is counted again.
@@ -76,7 +78,7 @@ def status(
     return told | {"conditions": _conditions(budget, verdict, generation, now)}
 
 
-def failed_status(budget: Tree, problem: str, now: datetime) -> dict[str, Any]:
+def failed_status(budget: ReadOnlyTree, problem: str, now: datetime) -> dict[str, Any]:
     """Where nothing can be counted nothing is allowed; the rest stays as it was told."""
     old = budget.get("status") or {}
     verdict = _Verdict("False", "SyncFailed", problem)
@@ -94,6 +96,8 @@ _SUFFICIENT: Final = _Verdict("True", "SufficientPods")
 _INSUFFICIENT: Final = _Verdict("False", "InsufficientPods")
 
 
-def _conditions(budget: Tree, verdict: _Verdict, generation: int, now: datetime) -> list[Tree]:
+def _conditions(
+    budget: ReadOnlyTree, verdict: _Verdict, generation: int, now: datetime
+) -> list[ReadOnlyTree]:
     told = {"type": CONDITION, "observedGeneration": generation, **verdict._asdict()}
     return conditions.updated(conditions.of(budget), told, now)

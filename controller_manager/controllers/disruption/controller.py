@@ -4,18 +4,18 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from apimachinery import labels, meta
-from apimachinery.labels import SelectorError
-from apimachinery.patch.equality import same
-from controller_manager.controllers.disruption import budget as budgets
-from controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError
-from controller_manager.controllers.disruption.selector_text import selector_text
-from controller_manager.kinds import POD_DISRUPTION_BUDGETS, PODS
-from controller_manager.runtime.actions import NOTHING, Action, Plan, Say, Update
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import POD_DISRUPTION_BUDGETS, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Action, Plan, Say, Update
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.disruption import budget as budgets
+from mockube.controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError, selector_text
 
 _UNMANAGED: Final = (
     "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, "
@@ -50,19 +50,19 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     )
 
 
-def _selected(caches: Caches, budget: Tree, namespace: str) -> list[PodView]:
+def _selected(caches: Caches, budget: ReadOnlyTree, namespace: str) -> list[PodView]:
     selector = labels.from_label_selector(budget["spec"].get("selector"))
     return [pod for pod in caches.of(PODS).in_namespace(namespace) if selector.matches(pod.labels)]
 
 
-def _told(budget: Tree, status: dict[str, Any]) -> tuple[Action, ...]:
+def _told(budget: ReadOnlyTree, status: dict[str, Any]) -> tuple[Action, ...]:
     if same(budget.get("status") or {}, status):
         return ()
     body = {**budget, "status": status}
     return (Update(resource=POD_DISRUPTION_BUDGETS, body=body, subresource="status"),)
 
 
-def _unmanaged(budget: Tree) -> Say:
+def _unmanaged(budget: ReadOnlyTree) -> Say:
     text = _UNMANAGED.format(selector=selector_text(budget["spec"].get("selector")))
     return _say(budget, "Warning", "UnmanagedPods", text)
 
@@ -74,7 +74,7 @@ def _overdue(pod: PodView) -> Say:
     return _say(pod.object, "Warning", "NotDeleted", message)
 
 
-def _say(about: Tree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> Say:
+def _say(about: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> Say:
     return Say(about=about, type=kind, reason=reason, message=message)
 
 
@@ -96,7 +96,7 @@ def _of_scaled(caches: Caches, change: Change) -> Iterable[Key]:
     scales = [owner and owner["spec"].get("replicas") for owner in change]
     if scales[0] == scales[1]:
         return ()
-    owner: Tree = change.latest
+    owner: ReadOnlyTree = change.latest
     template = owner["spec"].get("template") or {}
     return set(_selecting(caches, meta.namespace(owner), meta.labels(template)))
 
@@ -107,7 +107,7 @@ def _selecting(caches: Caches, namespace: str, carried: Mapping[str, str]) -> It
             yield Key.of(budget)
 
 
-def _selects(budget: Tree, carried: Mapping[str, str]) -> bool:
+def _selects(budget: ReadOnlyTree, carried: Mapping[str, str]) -> bool:
     try:
         return labels.from_label_selector(budget["spec"].get("selector")).matches(carried)
     except SelectorError:

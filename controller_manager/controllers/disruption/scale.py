@@ -1,14 +1,15 @@
-"""How many pods there should be of those that a budget is about: the scale of the controllers that have them."""
+"""The expected number of pods of a PodDisruptionBudget: the scale of the controllers that own them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from apimachinery import gotext, meta
-from apimachinery.groups import GroupKind, GroupVersion
-from controller_manager import kinds
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Resource, Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import gotext, meta
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Resource
 
 
 class UnknownScaleError(Exception):
@@ -55,19 +56,19 @@ def _scale(caches: Caches, pod: PodView) -> Scale:
     return found
 
 
-def _find_nothing(_: Caches, __: str, ___: Tree) -> Scale | None:
+def _find_nothing(_: Caches, __: str, ___: ReadOnlyTree) -> Scale | None:
     return None
 
 
-def _find(resource: Resource[Tree]) -> Callable[[Caches, str, Tree], Scale | None]:
-    def find(caches: Caches, namespace: str, reference: Tree) -> Scale | None:
+def _find(resource: Resource[ReadOnlyTree]) -> Callable[[Caches, str, ReadOnlyTree], Scale | None]:
+    def find(caches: Caches, namespace: str, reference: ReadOnlyTree) -> Scale | None:
         owner = _referred(caches, resource, namespace, reference)
         return None if owner is None else _of(owner)
 
     return find
 
 
-def _find_replica_set(caches: Caches, namespace: str, reference: Tree) -> Scale | None:
+def _find_replica_set(caches: Caches, namespace: str, reference: ReadOnlyTree) -> Scale | None:
     """A ReplicaSet of a Deployment is only a part of it: the Deployment's scale counts, if there is one."""
     replica_set = _referred(caches, kinds.REPLICA_SETS, namespace, reference)
     if replica_set is None:
@@ -78,17 +79,19 @@ def _find_replica_set(caches: Caches, namespace: str, reference: Tree) -> Scale 
     return _of(deployment or replica_set)
 
 
-def _referred(caches: Caches, resource: Resource[Tree], namespace: str, reference: Tree) -> Tree | None:
+def _referred(
+    caches: Caches, resource: Resource[ReadOnlyTree], namespace: str, reference: ReadOnlyTree
+) -> ReadOnlyTree | None:
     owner = caches.of(resource).get(namespace, reference["name"])
     return owner if owner is not None and meta.uid(owner) == reference["uid"] else None
 
 
-def _of(owner: Tree) -> Scale:
+def _of(owner: ReadOnlyTree) -> Scale:
     replicas = owner["spec"].get("replicas")
     return Scale(meta.uid(owner), 1 if replicas is None else replicas)
 
 
-_FINDERS: Final[Mapping[GroupKind, Callable[[Caches, str, Tree], Scale | None]]] = {
+_FINDERS: Final[Mapping[GroupKind, Callable[[Caches, str, ReadOnlyTree], Scale | None]]] = {
     kinds.REPLICATION_CONTROLLERS.group_kind: _find(kinds.REPLICATION_CONTROLLERS),
     kinds.STATEFUL_SETS.group_kind: _find(kinds.STATEFUL_SETS),
     kinds.REPLICA_SETS.group_kind: _find_replica_set,
@@ -105,3 +108,20 @@ SCALED: Final = (
     kinds.STATEFUL_SETS,
 )
 """What must be in the caches."""
+
+
+def selector_text(selector: ReadOnlyTree | None) -> str:
+    if selector is None:
+        return "nil"
+    chosen = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    demands = "".join(map(_requirement, selector.get("matchExpressions") or ()))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{chosen}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{demands}}},}}"
+    )
+
+
+def _requirement(expression: ReadOnlyTree) -> str:
+    values = " ".join(expression.get("values") or ())
+    key, operator = expression["key"], expression["operator"]
+    return f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from apimachinery import conditions
-from apimachinery.timestamps import parse_time
-from apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import NOTHING, Plan, Update
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import conditions
+from mockube.apimachinery.timestamps import after, parse_time
+from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Plan, Update
+from mockube.controller_manager.control.controller import Controller, Watch
 
 _TIMEOUT: Final = timedelta(minutes=2)
 _BY_KUBELET: Final = "TerminationByKubelet"
@@ -24,8 +24,8 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     since = None if pod is None else _target_since(pod)
     if pod is None or since is None:
         return NOTHING
-    if since + _TIMEOUT > now:
-        return Plan(again_after=since + _TIMEOUT - now)
+    if after(since, _TIMEOUT) > now:
+        return Plan(again_after=after(since, _TIMEOUT) - now)
     refuted = {"type": CONDITION_DISRUPTION_TARGET, "status": "False"}
     body = conditions.with_condition(pod.object, refuted, now)
     return Plan(actions=(Update(resource=PODS, body=body, subresource="status"),))

@@ -4,21 +4,22 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.timestamps import format_time
-from apimachinery.wellknown import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     ANNOTATION_ENDPOINTS_OVER_CAPACITY,
     ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
     ANNOTATION_LEADER,
     LABEL_HEADLESS_SERVICE,
 )
-from controller_manager.controllers.endpoints.subsets import shortened, subsets_of
-from controller_manager.kinds import ENDPOINTS, PODS, SERVICES
-from controller_manager.runtime.actions import NOTHING, Create, Delete, Plan, Saying, Update, Victim
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads import services
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Create, Delete, Plan, Saying, Update, Victim
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.endpoints.subsets import shortened, subsets_of
+from mockube.controller_manager.workloads import services
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -40,13 +41,15 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return _write(service, meta.with_annotations(wanted, annotations), is_new=present is None)
 
 
-def _without_service(present: Tree | None) -> Plan:
+def _without_service(present: ReadOnlyTree | None) -> Plan:
     if present is None or ANNOTATION_LEADER in meta.annotations(present):
         return NOTHING
     return Plan(actions=(Delete(resource=ENDPOINTS, victims=(Victim.of(present),)),))
 
 
-def _wanted(service: Tree, present: Tree | None, subsets: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _wanted(
+    service: ReadOnlyTree, present: ReadOnlyTree | None, subsets: list[dict[str, Any]]
+) -> dict[str, Any] | None:
     """None where it is there already."""
     kept, is_over = shortened(subsets)
     base = present or {
@@ -62,7 +65,7 @@ def _wanted(service: Tree, present: Tree | None, subsets: list[dict[str, Any]]) 
     return None if present is not None and _same(present, wanted) else wanted
 
 
-def _same(present: Tree, wanted: Tree) -> bool:
+def _same(present: ReadOnlyTree, wanted: ReadOnlyTree) -> bool:
     return (
         present.get("subsets") == wanted["subsets"]
         and meta.labels(present) == meta.labels(wanted)
@@ -70,7 +73,7 @@ def _same(present: Tree, wanted: Tree) -> bool:
     )
 
 
-def _write(service: Tree, body: Tree, *, is_new: bool) -> Plan:
+def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Plan:
     place = f"{meta.namespace(service)}/{meta.name(service)}"
     if not is_new:
         failed = ("FailedToUpdateEndpoint", f"Failed to update endpoint {place}: {{error}}")

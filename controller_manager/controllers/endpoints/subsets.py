@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads import services
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads import services
 
 _CAPACITY: Final = 1000
 _READY: Final = "addresses"
@@ -29,7 +29,7 @@ class _Port(NamedTuple):
         return named | {"port": self.port, "protocol": self.protocol} | app
 
 
-def subsets_of(service: Tree, pods: Iterable[PodView]) -> list[dict[str, Any]]:
+def subsets_of(service: ReadOnlyTree, pods: Iterable[PodView]) -> list[dict[str, Any]]:
     by_port: defaultdict[_Port | None, dict[tuple[str, str], bool]] = defaultdict(dict)
     shown: dict[tuple[str, str], Mapping[str, Any]] = {}
     even_not_ready = services.publishes_not_ready(service)
@@ -60,7 +60,7 @@ def _packed(
     return subsets
 
 
-def _address(service: Tree, pod: PodView) -> dict[str, Any] | None:
+def _address(service: ReadOnlyTree, pod: PodView) -> dict[str, Any] | None:
     """None where the pod has no address of the service's family."""
     wants_ipv6 = (service["spec"].get("ipFamilies") or ["IPv4"])[0] == "IPv6"
     ip = next((one for one in services.addresses_of(pod) if services.is_ipv6(one) == wants_ipv6), None)
@@ -76,7 +76,7 @@ def _address(service: Tree, pod: PodView) -> dict[str, Any] | None:
     }
 
 
-def _ports(service: Tree, pod: PodView) -> Iterator[_Port | None]:
+def _ports(service: ReadOnlyTree, pod: PodView) -> Iterator[_Port | None]:
     """A headless service may have no ports, and has addresses even so."""
     ports = service["spec"].get("ports") or ()
     if not ports and service["spec"].get("clusterIP") == services.HEADLESS:

@@ -5,23 +5,43 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.timestamps import format_time
-from apimachinery.wellknown import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
     LABEL_ZONE,
 )
-from controller_manager.controllers.endpointslice.desired import address_types, grouped, labels_of, slice_of
-from controller_manager.controllers.endpointslice.ownership import by_service, keys_of_services
-from controller_manager.controllers.endpointslice.slices import Changes, Shape, arrange
-from controller_manager.indexes import BY_NODE, node_of_pod
-from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
-from controller_manager.runtime.actions import NOTHING, Action, Create, Delete, Plan, Saying, Update, Victim
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads import services
-from controller_manager.workloads.podview import PodView
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Action,
+    Create,
+    Delete,
+    Plan,
+    Saying,
+    Update,
+    Victim,
+)
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.endpointslice.desired import (
+    address_types,
+    grouped,
+    labels_of,
+    slice_of,
+)
+from mockube.controller_manager.controllers.endpointslice.slices import (
+    Changes,
+    Shape,
+    arrange,
+    by_service,
+    keys_of_services,
+)
+from mockube.controller_manager.workloads import services
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 BY_SERVICE: Final = "service"
 MAX_ENDPOINTS: Final = 100
@@ -44,7 +64,11 @@ def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime) -> Plan
 
 
 def _changes(
-    caches: Caches, service: Tree, pods: Iterable[PodView], slices: Iterable[Tree], max_endpoints: int
+    caches: Caches,
+    service: ReadOnlyTree,
+    pods: Iterable[PodView],
+    slices: Iterable[ReadOnlyTree],
+    max_endpoints: int,
 ) -> Changes:
     nodes = caches.of(NODES)
     labels = labels_of(service, MANAGER)
@@ -59,7 +83,7 @@ def _changes(
     return changes
 
 
-def _actions(service: Tree, changes: Changes, moment: str | None) -> Iterator[Action]:
+def _actions(service: ReadOnlyTree, changes: Changes, moment: str | None) -> Iterator[Action]:
     told = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: moment}
     creations = () if meta.is_deleting(service) else changes.create
     for body in creations:
@@ -79,13 +103,13 @@ def _actions(service: Tree, changes: Changes, moment: str | None) -> Iterator[Ac
         yield Delete(resource=ENDPOINT_SLICES, victims=victims, saying=_failure(service, "Delete", "delete"))
 
 
-def _failure(service: Tree, name: str, verb: str) -> Saying:
+def _failure(service: ReadOnlyTree, name: str, verb: str) -> Saying:
     place = f"{meta.namespace(service)}/{meta.name(service)}"
     message = f"Error {verb.removesuffix('e')}ing EndpointSlice for Service {place}: {{error}}"
     return Saying(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
 
 
-def _told(one: Tree) -> str:
+def _told(one: ReadOnlyTree) -> str:
     return meta.annotations(one).get(ANNOTATION_LAST_CHANGE_TRIGGER_TIME, "")
 
 
@@ -97,7 +121,7 @@ def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
         yield from services.of_pod(SERVICES, caches, Change(None, pod))
 
 
-def _zone(node: Tree) -> Any:
+def _zone(node: ReadOnlyTree) -> Any:
     return meta.labels(node).get(LABEL_ZONE)
 
 

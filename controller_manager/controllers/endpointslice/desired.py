@@ -6,17 +6,17 @@ Pure. Upstream: k8s.io/endpointslice, utils.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.names import check_dns1123_subdomain
-from apimachinery.wellknown import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.names import check_dns1123_subdomain
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     LABEL_ENDPOINT_SLICE_MANAGED_BY,
     LABEL_HEADLESS_SERVICE,
     LABEL_SERVICE_NAME,
     LABEL_ZONE,
 )
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads import services
-from controller_manager.workloads.podview import PodView
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads import services
 
 _RESERVED: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_HEADLESS_SERVICE}
 
@@ -26,7 +26,7 @@ Endpoints = dict[str, dict[str, Any]]
 """By the uid of their pod, or by their address where there is none."""
 
 
-def address_types(service: Tree) -> tuple[str, ...]:
+def address_types(service: ReadOnlyTree) -> tuple[str, ...]:
     spec = service["spec"]
     families = tuple(spec.get("ipFamilies") or ())
     if families:
@@ -38,7 +38,10 @@ def address_types(service: Tree) -> tuple[str, ...]:
 
 
 def grouped(
-    service: Tree, pods: Iterable[PodView], address_type: str, node_of: Callable[[str], Tree | None]
+    service: ReadOnlyTree,
+    pods: Iterable[PodView],
+    address_type: str,
+    node_of: Callable[[str], ReadOnlyTree | None],
 ) -> dict[Ports, Endpoints]:
     groups: dict[Ports, Endpoints] = {}
     for pod in pods:
@@ -56,7 +59,7 @@ def grouped(
     return groups
 
 
-def _ports(service: Tree, pod: PodView) -> Ports:
+def _ports(service: ReadOnlyTree, pod: PodView) -> Ports:
     return tuple(
         (port.get("name", ""), number, port.get("protocol", "TCP"), port.get("appProtocol", ""))
         for port in service["spec"].get("ports") or ()
@@ -64,7 +67,9 @@ def _ports(service: Tree, pod: PodView) -> Ports:
     )
 
 
-def _endpoint(service: Tree, pod: PodView, addresses: list[str], node: Tree | None) -> dict[str, Any]:
+def _endpoint(
+    service: ReadOnlyTree, pod: PodView, addresses: list[str], node: ReadOnlyTree | None
+) -> dict[str, Any]:
     published = services.publishes_not_ready(service)
     hostname = services.hostname_of(pod, service)
     zone = meta.labels(node).get(LABEL_ZONE) if node else None
@@ -83,7 +88,7 @@ def _endpoint(service: Tree, pod: PodView, addresses: list[str], node: Tree | No
     }
 
 
-def labels_of(service: Tree, manager: str) -> dict[str, str]:
+def labels_of(service: ReadOnlyTree, manager: str) -> dict[str, str]:
     """The service's own, but for those that say whose the slice is."""
     own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED}
     headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
@@ -91,7 +96,11 @@ def labels_of(service: Tree, manager: str) -> dict[str, str]:
 
 
 def slice_of(
-    service: Tree, labels: Mapping[str, str], address_type: str, ports: Ports, endpoints: Iterable[Any]
+    service: ReadOnlyTree,
+    labels: Mapping[str, str],
+    address_type: str,
+    ports: Ports,
+    endpoints: Iterable[Any],
 ) -> dict[str, Any]:
     return {
         "apiVersion": "discovery.k8s.io/v1",
@@ -120,7 +129,7 @@ def _port(name: str, number: int, protocol: str, app_protocol: str) -> dict[str,
     return {"name": name, "port": number, "protocol": protocol} | app
 
 
-def ports_of(one: Tree) -> Ports:
+def ports_of(one: ReadOnlyTree) -> Ports:
     return tuple(
         (port.get("name") or "", port["port"], port.get("protocol", "TCP"), port.get("appProtocol") or "")
         for port in one.get("ports") or ()

@@ -1,17 +1,21 @@
-"""Turn the slices that are there into those that should be, with few writes.
+"""Compute the changes that bring the existing EndpointSlices to the desired endpoints, with few writes.
 
-Pure. Endpoints stay in the slice where they are; new ones fill slices that change anyway, then the fullest slice that
-has room for all that is left, then new slices. Upstream: k8s.io/endpointslice, reconciler.
+Pure. Endpoints stay in their slice; new ones fill slices that change anyway, then the fullest slice that has room for all
+that is left, then new slices. As k8s.io/endpointslice's reconciler. Also the labels by which slices belong to a Service.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apimachinery import meta
-from controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_SERVICE_NAME
+from mockube.controller_manager.cache.store import Caches, Change, Indexer
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.controller import ToKeys
+from mockube.controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of
 
 NewSlice = Callable[[Ports, Iterable[Any]], dict[str, Any]]
 
@@ -32,17 +36,19 @@ class Shape:
 class Changes:
     create: list[dict[str, Any]] = field(default_factory=list)
     update: list[dict[str, Any]] = field(default_factory=list)
-    delete: list[Tree] = field(default_factory=list)
+    delete: list[ReadOnlyTree] = field(default_factory=list)
 
     def __add__(self, other: "Changes") -> "Changes":
         return Changes(self.create + other.create, self.update + other.update, self.delete + other.delete)
 
 
-def arrange(owner: Tree, present: Sequence[Tree], wanted: Mapping[Ports, Endpoints], shape: Shape) -> Changes:
+def arrange(
+    owner: ReadOnlyTree, present: Sequence[ReadOnlyTree], wanted: Mapping[Ports, Endpoints], shape: Shape
+) -> Changes:
     """For one address type."""
     own = [one for one in present if _is_of(one, owner)]
     changes = Changes(delete=[one for one in present if not _is_of(one, owner)])
-    by_ports: defaultdict[Ports, list[Tree]] = defaultdict(list)
+    by_ports: defaultdict[Ports, list[ReadOnlyTree]] = defaultdict(list)
     for one in own:
         by_ports[ports_of(one)].append(one)
     for ports, endpoints in wanted.items():
@@ -54,11 +60,11 @@ def arrange(owner: Tree, present: Sequence[Tree], wanted: Mapping[Ports, Endpoin
     return _reused(changes, owner)
 
 
-def _arrange_group(present: Sequence[Tree], wanted: Endpoints, ports: Ports, shape: Shape) -> Changes:
+def _arrange_group(present: Sequence[ReadOnlyTree], wanted: Endpoints, ports: Ports, shape: Shape) -> Changes:
     """Of slices that share their ports."""
     missing = dict(wanted)
     changes = Changes()
-    same: list[Tree] = []
+    same: list[ReadOnlyTree] = []
     for one in present:
         kept = [missing.pop(uid) for uid in map(_identity, one["endpoints"] or ()) if uid in missing]
         if kept == (one["endpoints"] or []) and meta.labels(one) == shape.labels:
@@ -80,7 +86,7 @@ def _arrange_group(present: Sequence[Tree], wanted: Endpoints, ports: Ports, sha
     return changes
 
 
-def _fill_one(same: Sequence[Tree], left: list[Any], shape: Shape, changes: Changes) -> list[Any]:
+def _fill_one(same: Sequence[ReadOnlyTree], left: list[Any], shape: Shape, changes: Changes) -> list[Any]:
     """Put what is left into the fullest slice that can take all of it; what is left then."""
     able = [one for one in same if len(one["endpoints"] or ()) + len(left) <= shape.most]
     if not able:
@@ -90,7 +96,7 @@ def _fill_one(same: Sequence[Tree], left: list[Any], shape: Shape, changes: Chan
     return []
 
 
-def _keep_placeholder(changes: Changes, unwanted: Sequence[Tree], shape: Shape) -> None:
+def _keep_placeholder(changes: Changes, unwanted: Sequence[ReadOnlyTree], shape: Shape) -> None:
     """A service without endpoints has one empty slice."""
     placeholder = next(
         (
@@ -106,7 +112,7 @@ def _keep_placeholder(changes: Changes, unwanted: Sequence[Tree], shape: Shape) 
         changes.delete.remove(placeholder)
 
 
-def _reused(changes: Changes, owner: Tree) -> Changes:
+def _reused(changes: Changes, owner: ReadOnlyTree) -> Changes:
     """Rather than delete a slice and create another, change the one into the other."""
     for one in [doomed for doomed in changes.delete if _is_of(doomed, owner)]:
         if not changes.create:
@@ -118,14 +124,37 @@ def _reused(changes: Changes, owner: Tree) -> Changes:
     return changes
 
 
-def _with(one: Tree, labels: Mapping[str, str], endpoints: list[Any]) -> dict[str, Any]:
+def _with(one: ReadOnlyTree, labels: Mapping[str, str], endpoints: list[Any]) -> dict[str, Any]:
     return {**meta.with_metadata(one, labels=labels), "endpoints": endpoints}
 
 
-def _identity(endpoint: Tree) -> str:
+def _identity(endpoint: ReadOnlyTree) -> str:
     """Of the pod behind it; where there is none, its address."""
     return str((endpoint.get("targetRef") or {}).get("uid") or endpoint["addresses"][0])
 
 
-def _is_of(one: Tree, owner: Tree) -> bool:
+def _is_of(one: ReadOnlyTree, owner: ReadOnlyTree) -> bool:
     return any(reference.get("uid") == meta.uid(owner) for reference in meta.owner_references(one))
+
+
+def by_service(manager: str) -> Indexer:
+    """The index of a manager's slices by the key of their service; slices of others are not in it."""
+
+    def index(one: ReadOnlyTree) -> Iterable[str]:
+        labels = meta.labels(one)
+        if labels.get(LABEL_ENDPOINT_SLICE_MANAGED_BY) != manager or not labels.get(LABEL_SERVICE_NAME):
+            return ()
+        return (str(Key(meta.namespace(one), labels[LABEL_SERVICE_NAME])),)
+
+    return index
+
+
+def keys_of_services(index: Indexer) -> ToKeys:
+    """The services that a slice was of, or is."""
+
+    def keys(_: Caches, change: Change) -> Iterator[Key]:
+        for one in change:
+            for name in index(one) if one is not None else ():
+                yield Key(*name.split("/", 1))
+
+    return keys

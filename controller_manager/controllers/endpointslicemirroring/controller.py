@@ -5,8 +5,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.wellknown import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     ANNOTATION_LAST_APPLIED,
     ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
     ANNOTATION_LEADER,
@@ -14,15 +15,20 @@ from apimachinery.wellknown import (
     LABEL_ENDPOINT_SLICE_SKIP_MIRROR,
     LABEL_SERVICE_NAME,
 )
-from controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of, slice_of
-from controller_manager.controllers.endpointslice.ownership import by_service, keys_of_services
-from controller_manager.controllers.endpointslice.slices import Changes, Shape, arrange
-from controller_manager.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
-from controller_manager.runtime.actions import NOTHING, Action, Create, Delete, Plan, Update, Victim
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads import services
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Action, Create, Delete, Plan, Update, Victim
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of, slice_of
+from mockube.controller_manager.controllers.endpointslice.slices import (
+    Changes,
+    Shape,
+    arrange,
+    by_service,
+    keys_of_services,
+)
+from mockube.controller_manager.workloads import services
 
 BY_MIRRORED: Final = "mirrored"
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
@@ -52,19 +58,19 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=tuple(_actions(changes)))
 
 
-def _is_mirrored(endpoints: Tree, service: Tree) -> bool:
+def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
     """Nobody said otherwise, and nobody else makes slices for the service."""
     skipped = meta.labels(endpoints).get(LABEL_ENDPOINT_SLICE_SKIP_MIRROR) == "true"
     is_lock = ANNOTATION_LEADER in meta.annotations(endpoints)
     return not skipped and not is_lock and service["spec"].get("selector") is None
 
 
-def _without(present: Iterable[Tree]) -> Plan:
+def _without(present: Iterable[ReadOnlyTree]) -> Plan:
     victims = tuple(Victim.of(one) for one in present)
     return Plan(actions=(Delete(resource=ENDPOINT_SLICES, victims=victims),)) if victims else NOTHING
 
 
-def _wanted(endpoints: Tree, family: str) -> dict[Ports, Endpoints]:
+def _wanted(endpoints: ReadOnlyTree, family: str) -> dict[Ports, Endpoints]:
     groups: dict[Ports, Endpoints] = {}
     for subset in endpoints.get("subsets") or ():
         addresses = [
@@ -76,7 +82,7 @@ def _wanted(endpoints: Tree, family: str) -> dict[Ports, Endpoints]:
     return groups
 
 
-def _addresses(subset: Tree, field: str, family: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _addresses(subset: ReadOnlyTree, field: str, family: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each with what it is known by."""
     for address in subset.get(field) or ():
         if services.is_ipv6(address["ip"]) == (family == "IPv6"):
@@ -84,13 +90,13 @@ def _addresses(subset: Tree, field: str, family: str) -> Iterator[tuple[str, dic
             yield (address.get("targetRef") or {}).get("uid") or address["ip"], endpoint
 
 
-def _endpoint(address: Tree, *, ready: bool) -> dict[str, Any]:
+def _endpoint(address: ReadOnlyTree, *, ready: bool) -> dict[str, Any]:
     kept = {name: address[name] for name in ("hostname", "targetRef", "nodeName") if address.get(name)}
     return {"addresses": [address["ip"]], "conditions": {"ready": ready}, **kept}
 
 
 def _mirror(
-    endpoints: Tree, labels: dict[str, str], family: str, ports: Ports, found: Iterable[Any]
+    endpoints: ReadOnlyTree, labels: dict[str, str], family: str, ports: Ports, found: Iterable[Any]
 ) -> dict[str, Any]:
     made = slice_of(endpoints, labels, family, ports, found)
     annotations = {

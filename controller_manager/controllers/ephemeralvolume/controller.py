@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from apimachinery import meta
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from controller_manager.runtime.actions import NOTHING, Action, Create, Plan, Say, Saying
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Action, Create, Plan, Say, Saying
+from mockube.controller_manager.control.controller import Controller, Watch
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -28,7 +29,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     return Plan(actions=tuple(actions))
 
 
-def _creation(pod: PodView, volume: Tree) -> Create:
+def _creation(pod: PodView, volume: ReadOnlyTree) -> Create:
     failed = ("FailedBinding", f"ephemeral volume {volume['name']}: create PVC {{name}}: {{error}}")
     return Create(
         resource=PERSISTENT_VOLUME_CLAIMS,
@@ -37,23 +38,23 @@ def _creation(pod: PodView, volume: Tree) -> Create:
     )
 
 
-def _strangers(pod: PodView, volume: Tree) -> Say:
+def _strangers(pod: PodView, volume: ReadOnlyTree) -> Say:
     claim = f"{pod.key.namespace}/{_claim_name(pod, volume)}"
     problem = f"PVC {claim} was not created for pod {pod.key} (pod is not owner)"
     message = f"ephemeral volume {volume['name']}: {problem}"
     return Say(about=pod.object, type="Warning", reason="FailedBinding", message=message)
 
 
-def _ephemeral(pod: PodView) -> list[Tree]:
+def _ephemeral(pod: PodView) -> list[ReadOnlyTree]:
     volumes = (pod.object.get("spec") or {}).get("volumes") or ()
     return [volume for volume in volumes if "ephemeral" in volume]
 
 
-def _claim_name(pod: PodView, volume: Tree) -> str:
+def _claim_name(pod: PodView, volume: ReadOnlyTree) -> str:
     return f"{pod.key.name}-{volume['name']}"
 
 
-def _claim(pod: PodView, volume: Tree) -> dict[str, Any]:
+def _claim(pod: PodView, volume: ReadOnlyTree) -> dict[str, Any]:
     template = volume["ephemeral"].get("volumeClaimTemplate") or {}
     metadata = {
         "name": _claim_name(pod, volume),

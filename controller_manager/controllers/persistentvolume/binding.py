@@ -1,27 +1,76 @@
-"""The two halves of a binding: a volume that names a claim, a claim that names a volume. Each is written by itself."""
+"""The two halves of a binding, a volume that names a claim and a claim that names a volume, and indexes to find candidates."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.patch.equality import same
-from apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, ANNOTATION_PV_BOUND_BY_CONTROLLER
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from controller_manager.runtime.actions import Action, Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.storage.matching import claim_reference, is_bound_to
+from mockube.apimachinery import meta
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, ANNOTATION_PV_BOUND_BY_CONTROLLER
+from mockube.controller_manager.cache.store import Caches, Indexer
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.actions import Action, Update
+from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
+from mockube.controller_manager.workloads.volumes import claim_reference, class_name, is_bound_to
+
+_NAMED: Final = "named"
+_FREE: Final = "free"
+_UNBOUND: Final = "unbound"
+
+
+def volumes_naming(caches: Caches, claim: ReadOnlyTree) -> Iterable[ReadOnlyTree]:
+    return caches.of(PERSISTENT_VOLUMES).by_index(_NAMED, str(Key.of(claim)))
+
+
+def free_volumes(caches: Caches, name: str) -> Iterable[ReadOnlyTree]:
+    """Of a class, those that name no claim."""
+    return caches.of(PERSISTENT_VOLUMES).by_index(_FREE, name)
+
+
+def unbound_claims(caches: Caches, name: str) -> Iterable[ReadOnlyTree]:
+    """Of a class, those that have no volume yet."""
+    return caches.of(PERSISTENT_VOLUME_CLAIMS).by_index(_UNBOUND, name)
+
+
+def unscheduled_consumers(caches: Caches, claim: ReadOnlyTree) -> list[str]:
+    """The names of the pods that wait for it, and have no node yet."""
+    pods = caches.of(PODS).by_index(BY_CLAIM, str(Key.of(claim)))
+    return sorted(pod.key.name for pod in pods if not pod.node and not pod.is_terminal)
+
+
+def _claim_named_by(volume: ReadOnlyTree) -> Iterable[str]:
+    ref = volume["spec"].get("claimRef")
+    return () if ref is None else (f"{ref['namespace']}/{ref['name']}",)
+
+
+def _class_if_free(volume: ReadOnlyTree) -> Iterable[str]:
+    return (class_name(volume),) if volume["spec"].get("claimRef") is None else ()
+
+
+def _class_if_unbound(claim: ReadOnlyTree) -> Iterable[str]:
+    return () if is_completed(claim) else (class_name(claim),)
+
+
+INDEXES: Final[Mapping[Resource[Any], Mapping[str, Indexer]]] = {
+    PERSISTENT_VOLUME_CLAIMS: {_UNBOUND: _class_if_unbound},
+    PERSISTENT_VOLUMES: {_NAMED: _claim_named_by, _FREE: _class_if_free},
+    PODS: {BY_CLAIM: claims_of_pod},
+}
+
 
 _YES: Final = "yes"
 
 
-def is_completed(claim: Tree) -> bool:
+def is_completed(claim: ReadOnlyTree) -> bool:
     return ANNOTATION_PV_BIND_COMPLETED in meta.annotations(claim)
 
 
-def is_by_controller(obj: Tree) -> bool:
+def is_by_controller(obj: ReadOnlyTree) -> bool:
     return ANNOTATION_PV_BOUND_BY_CONTROLLER in meta.annotations(obj)
 
 
-def bind(volume: Tree, claim: Tree) -> tuple[Action, ...]:
+def bind(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]:
     """What is still missing: the volume first, so that no claim ever names a volume that could become another's.
 
     The volume's phase is told when the volume itself is looked at.
@@ -29,7 +78,7 @@ def bind(volume: Tree, claim: Tree) -> tuple[Action, ...]:
     return (*_volume_half(volume, claim), *_claim_half(volume, claim))
 
 
-def _volume_half(volume: Tree, claim: Tree) -> tuple[Action, ...]:
+def _volume_half(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]:
     ref = volume["spec"].get("claimRef") or {}
     if ref.get("uid") == meta.uid(claim):
         return ()
@@ -39,7 +88,7 @@ def _volume_half(volume: Tree, claim: Tree) -> tuple[Action, ...]:
     return (Update(resource=PERSISTENT_VOLUMES, body=named),)
 
 
-def _claim_half(volume: Tree, claim: Tree) -> tuple[Action, ...]:
+def _claim_half(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]:
     by_user = claim["spec"].get("volumeName") == meta.name(volume)
     if by_user and is_completed(claim):
         return claim_status(claim, _bound_status(volume, claim))
@@ -49,7 +98,7 @@ def _claim_half(volume: Tree, claim: Tree) -> tuple[Action, ...]:
     return (Update(resource=PERSISTENT_VOLUME_CLAIMS, body=meta.with_annotations(named, marks)),)
 
 
-def _bound_status(volume: Tree, claim: Tree) -> dict[str, Any]:
+def _bound_status(volume: ReadOnlyTree, claim: ReadOnlyTree) -> dict[str, Any]:
     old = claim.get("status") or {}
     told = {**old, "phase": "Bound", "accessModes": volume["spec"].get("accessModes") or []}
     # Once it is bound, what it has of the volume is the resizer's to tell.
@@ -59,21 +108,21 @@ def _bound_status(volume: Tree, claim: Tree) -> dict[str, Any]:
     return told | ({"currentVolumeAttributesClassName": attributes} if attributes else {})
 
 
-def claim_status(claim: Tree, told: Tree) -> tuple[Action, ...]:
+def claim_status(claim: ReadOnlyTree, told: ReadOnlyTree) -> tuple[Action, ...]:
     if same(claim.get("status"), told):
         return ()
     body = {**claim, "status": told}
     return (Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, subresource="status"),)
 
 
-def unbound_status(claim: Tree, name: str) -> tuple[Action, ...]:
+def unbound_status(claim: ReadOnlyTree, name: str) -> tuple[Action, ...]:
     """Pending or Lost: it has nothing of a volume."""
     old = claim.get("status") or {}
     kept = {field: value for field, value in old.items() if field not in ("accessModes", "capacity")}
     return claim_status(claim, {**kept, "phase": name})
 
 
-def phase(volume: Tree, name: str, message: str = "") -> tuple[Action, ...]:
+def phase(volume: ReadOnlyTree, name: str, message: str = "") -> tuple[Action, ...]:
     old = volume.get("status") or {}
     if (old.get("phase"), old.get("message") or "") == (name, message):
         return ()
@@ -82,7 +131,7 @@ def phase(volume: Tree, name: str, message: str = "") -> tuple[Action, ...]:
     return (Update(resource=PERSISTENT_VOLUMES, body=body, subresource="status"),)
 
 
-def unbind(volume: Tree) -> tuple[Action, ...]:
+def unbind(volume: ReadOnlyTree) -> tuple[Action, ...]:
     """Take back what this controller did; the wish of whoever made the volume stays."""
     if is_by_controller(volume):
         spec = {field: value for field, value in volume["spec"].items() if field != "claimRef"}

@@ -1,15 +1,66 @@
-"""What becomes of a claim: it finds its volume, or waits for one, or has lost it."""
+"""Sync a claim: bind it to a volume, request one from its provisioner, or report the volume as lost."""
 
 from typing import Final, Literal
 
-from apimachinery import gotext, meta
-from controller_manager.controllers.persistentvolume import binding, lookups, provisioning
-from controller_manager.kinds import PERSISTENT_VOLUMES, STORAGE_CLASSES
-from controller_manager.runtime.actions import Action, Plan, Say
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Tree
-from controller_manager.storage import classes, matching
-from controller_manager.storage.names import SELECTED_NODE
+from mockube.apimachinery import gotext, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+)
+from mockube.controller_manager.control.actions import Action, Plan, Say, Update
+from mockube.controller_manager.controllers.persistentvolume import binding, claims
+from mockube.controller_manager.controllers.persistentvolume import binding as lookups
+from mockube.controller_manager.workloads import volumes
+from mockube.controller_manager.workloads import volumes as matching
+from mockube.controller_manager.workloads.volumes import (
+    BETA_STORAGE_PROVISIONER,
+    IN_TREE_PREFIX,
+    MIGRATED,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+)
+
+_WAITING: Final = (
+    "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the system "
+    "administrator. If volume creation is delayed, please verify that the provisioner is running and correctly "
+    "registered."
+)
+
+
+def assign_default(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
+    """A claim that says nothing of a class gets the default one, also if that came later."""
+    default = volumes.default_class(caches.of(STORAGE_CLASSES).all())
+    if default is None:
+        return ()
+    body = meta.with_value(claim, ("spec", "storageClassName"), meta.name(default))
+    return (Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body),)
+
+
+def provision(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
+    name = volumes.class_name(claim)
+    storage_class = caches.of(STORAGE_CLASSES).get("", name)
+    if storage_class is None:
+        return (_failed(claim, f"storageclass.storage.k8s.io {gotext.quote(name)} not found"),)
+    named: str = storage_class["provisioner"]
+    provisioner = MIGRATED.get(named, named)
+    if provisioner.startswith(IN_TREE_PREFIX):
+        return (_failed(claim, f"no volume plugin matched name: {provisioner}"),)
+    if meta.annotations(claim).get(STORAGE_PROVISIONER) == provisioner:
+        return ()
+    marks = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
+    message = _WAITING.format(provisioner=provisioner)
+    return (
+        Update(resource=PERSISTENT_VOLUME_CLAIMS, body=meta.with_annotations(claim, marks)),
+        Say(about=claim, type="Normal", reason="ExternalProvisioning", message=message),
+    )
+
+
+def _failed(claim: ReadOnlyTree, message: str) -> Say:
+    return Say(about=claim, type="Warning", reason="ProvisioningFailed", message=message)
+
 
 _LOST_REFERENCE: Final = (
     "ClaimLost",
@@ -23,12 +74,12 @@ _MISBOUND: Final = (
 _NO_VOLUME: Final = "no persistent volumes available for this claim and no storage class is set"
 
 
-def reconcile(caches: Caches, claim: Tree) -> Plan:
+def reconcile(caches: Caches, claim: ReadOnlyTree) -> Plan:
     sync = _bound if binding.is_completed(claim) else _unbound
     return Plan(actions=sync(caches, claim))
 
 
-def _bound(caches: Caches, claim: Tree) -> tuple[Action, ...]:
+def _bound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     name = claim["spec"].get("volumeName")
     if not name:
         return _lost(claim, *_LOST_REFERENCE)
@@ -40,42 +91,42 @@ def _bound(caches: Caches, claim: Tree) -> tuple[Action, ...]:
     return _lost(claim, *_MISBOUND)
 
 
-def _lost(claim: Tree, reason: str, message: str) -> tuple[Action, ...]:
+def _lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     """Told once: the data are gone, whatever comes later."""
     told = binding.unbound_status(claim, "Lost")
     return (*told, say(claim, "Warning", reason, message)) if told else ()
 
 
-def _unbound(caches: Caches, claim: Tree) -> tuple[Action, ...]:
+def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     name = claim["spec"].get("volumeName")
     if name:
         return _requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))
-    waits = classes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", classes.class_name(claim)))
+    waits = volumes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", volumes.class_name(claim)))
     # Where a consumer is awaited the scheduler chooses, and the volume names the claim then.
     candidates = [*lookups.volumes_naming(caches, claim)]
-    candidates += () if waits else lookups.free_volumes(caches, classes.class_name(claim))
+    candidates += () if waits else lookups.free_volumes(caches, volumes.class_name(claim))
     volume = matching.best(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
-    default = None if classes.says_its_class(claim) else provisioning.assign_default(caches, claim)
+    default = None if volumes.says_its_class(claim) else claims.assign_default(caches, claim)
     return default or _without_volume(caches, claim, waits=waits)
 
 
-def _without_volume(caches: Caches, claim: Tree, *, waits: bool) -> tuple[Action, ...]:
+def _without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tuple[Action, ...]:
     if waits and SELECTED_NODE not in meta.annotations(claim):
         told: tuple[Action, ...] = (_consumer_awaited(caches, claim),)
-    elif classes.class_name(claim):
-        told = provisioning.provision(caches, claim)
+    elif volumes.class_name(claim):
+        told = claims.provision(caches, claim)
     else:
         told = (say(claim, "Normal", "FailedBinding", _NO_VOLUME),)
     return told + _pending(claim)
 
 
-def _pending(claim: Tree) -> tuple[Action, ...]:
+def _pending(claim: ReadOnlyTree) -> tuple[Action, ...]:
     return binding.unbound_status(claim, "Pending")
 
 
-def _consumer_awaited(caches: Caches, claim: Tree) -> Say:
+def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> Say:
     pods = lookups.unscheduled_consumers(caches, claim)
     if not pods:
         message = "waiting for first consumer to be created before binding"
@@ -85,7 +136,7 @@ def _consumer_awaited(caches: Caches, claim: Tree) -> Say:
     return say(claim, "Normal", "WaitForPodScheduled", message)
 
 
-def _requested(claim: Tree, name: str, volume: Tree | None) -> tuple[Action, ...]:
+def _requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> tuple[Action, ...]:
     """Somebody has chosen the volume; it may not be there yet."""
     if volume is None:
         return _pending(claim)
@@ -102,5 +153,5 @@ def _requested(claim: Tree, name: str, volume: Tree | None) -> tuple[Action, ...
     return (taken, *_pending(claim))
 
 
-def say(claim: Tree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> Say:
+def say(claim: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> Say:
     return Say(about=claim, type=kind, reason=reason, message=message)

@@ -4,17 +4,23 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from apimachinery import meta
-from controller_manager.controllers.persistentvolume import claims, lookups, volumes
-from controller_manager.controllers.persistentvolume.binding import is_completed
-from controller_manager.indexes import claims_of_pod
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
-from controller_manager.runtime.actions import NOTHING, Plan
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.storage.classes import class_name, says_its_class
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+)
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Plan
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.persistentvolume import binding, claims, volumes
+from mockube.controller_manager.controllers.persistentvolume.binding import is_completed
+from mockube.controller_manager.workloads.indexes import claims_of_pod
+from mockube.controller_manager.workloads.volumes import class_name, says_its_class
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -30,9 +36,9 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 
 
 def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
-    claim: Tree = change.latest
+    claim: ReadOnlyTree = change.latest
     yield Key.of(claim)
-    yield from map(Key.of, lookups.volumes_naming(caches, claim))
+    yield from map(Key.of, binding.volumes_naming(caches, claim))
 
 
 def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
@@ -42,15 +48,15 @@ def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
         ref = volume["spec"].get("claimRef")
         if ref is not None:
             yield Key(ref["namespace"], ref["name"])
-    latest: Tree = change.latest
+    latest: ReadOnlyTree = change.latest
     if latest["spec"].get("claimRef") is None:
-        yield from map(Key.of, lookups.unbound_claims(caches, class_name(latest)))
+        yield from map(Key.of, binding.unbound_claims(caches, class_name(latest)))
 
 
 def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
     """The claims that wait for a volume of it, and those that would take the default."""
-    yield from map(Key.of, lookups.unbound_claims(caches, meta.name(change.latest)))
-    yield from (Key.of(claim) for claim in lookups.unbound_claims(caches, "") if not says_its_class(claim))
+    yield from map(Key.of, binding.unbound_claims(caches, meta.name(change.latest)))
+    yield from (Key.of(claim) for claim in binding.unbound_claims(caches, "") if not says_its_class(claim))
 
 
 def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
@@ -76,7 +82,7 @@ PERSISTENT_VOLUME_BINDER: Final = Controller(
         Watch(resource=STORAGE_CLASSES, keys=_of_class),
         Watch(resource=PODS, keys=_of_pod),
     ),
-    indexes=lookups.INDEXES,
+    indexes=binding.INDEXES,
     reconcile=reconcile,
     workers=1,
 )

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from apimachinery import gotext, meta
-from controller_manager.controllers.persistentvolume import binding
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from controller_manager.runtime.actions import Action, Confirm, Delete, Plan, Say, Victim
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Tree
-from controller_manager.storage.names import PROVISIONED_BY
+from mockube.apimachinery import gotext, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from mockube.controller_manager.control.actions import Action, Confirm, Delete, Plan, Say, Victim
+from mockube.controller_manager.controllers.persistentvolume import binding
+from mockube.controller_manager.workloads.volumes import PROVISIONED_BY
 
 _GONE: Final = ("Released", "Failed")
 """Phases of a volume whose claim is known to be gone."""
 
 
-def reconcile(caches: Caches, volume: Tree) -> Plan:
+def reconcile(caches: Caches, volume: ReadOnlyTree) -> Plan:
     ref = volume["spec"].get("claimRef")
     if ref is None or not ref.get("uid"):
         return Plan(actions=binding.phase(volume, "Available"))
@@ -26,7 +26,7 @@ def reconcile(caches: Caches, volume: Tree) -> Plan:
     return Plan(actions=_with_claim(volume, claim))
 
 
-def _with_claim(volume: Tree, claim: Tree) -> tuple[Action, ...]:
+def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> tuple[Action, ...]:
     named = claim["spec"].get("volumeName")
     if not named:
         return ()  # half of a binding: the claim's turn makes the other half
@@ -37,7 +37,7 @@ def _with_claim(volume: Tree, claim: Tree) -> tuple[Action, ...]:
     return binding.unbind(volume)
 
 
-def _without_claim(volume: Tree, ref: Tree) -> tuple[Action, ...]:
+def _without_claim(volume: ReadOnlyTree, ref: ReadOnlyTree) -> tuple[Action, ...]:
     if _phase(volume) in _GONE:
         return _released(volume)
     confirmed = Confirm(
@@ -53,18 +53,18 @@ def _is_gone(uid: str, found: Sequence[Any]) -> bool:
     return not any(meta.uid(claim) == uid for claim in found)
 
 
-def _phase(volume: Tree) -> str:
+def _phase(volume: ReadOnlyTree) -> str:
     return (volume.get("status") or {}).get("phase") or ""
 
 
-def _policy(volume: Tree) -> str:
+def _policy(volume: ReadOnlyTree) -> str:
     return volume["spec"].get("persistentVolumeReclaimPolicy") or "Retain"
 
 
 # --- what is done with a volume that nobody has any more
 
 
-def _released(volume: Tree) -> tuple[Action, ...]:
+def _released(volume: ReadOnlyTree) -> tuple[Action, ...]:
     """Tell first that it is released; then, its change having come back, do what its policy says."""
     if _phase(volume) not in _GONE:
         return binding.phase(volume, "Released")
@@ -74,7 +74,7 @@ def _released(volume: Tree) -> tuple[Action, ...]:
     return _deleted(volume) if policy == "Delete" else ()
 
 
-def _deleted(volume: Tree) -> tuple[Action, ...]:
+def _deleted(volume: ReadOnlyTree) -> tuple[Action, ...]:
     """By this controller only what it could have made; all else is its provisioner's or its driver's."""
     spec = volume["spec"]
     if PROVISIONED_BY in meta.annotations(volume) or "csi" in spec or meta.is_deleting(volume):
@@ -94,7 +94,7 @@ def _deleted(volume: Tree) -> tuple[Action, ...]:
 _DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; nothing is written there
 
 
-def _failed(volume: Tree, reason: str, message: str) -> tuple[Action, ...]:
+def _failed(volume: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     told = binding.phase(volume, "Failed", message)
     said = Say(about=volume, type="Warning", reason=reason, message=message)
     return (*told, said) if told else ()

@@ -4,24 +4,26 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from apimachinery import labels, meta
-from apimachinery.labels import SelectorError
-from controller_manager.controllers.replicaset.family import (
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.labels import SelectorError
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Plan
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.replicaset.plan import (
     REPLICA_SET_FAMILY,
     REPLICATION_CONTROLLER_FAMILY,
     Family,
+    kin_of,
+    plan,
+    pods_of,
+    scene_of,
 )
-from controller_manager.controllers.replicaset.observe import kin_of, pods_of, scene_of
-from controller_manager.controllers.replicaset.plan import plan
-from controller_manager.controllers.replicaset.status import next_check, status_update
-from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import NOTHING, Plan
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key
-from controller_manager.workloads import primary
-from controller_manager.workloads.claims import keys_of_owners, settled
+from mockube.controller_manager.controllers.replicaset.status import next_check, status_update
+from mockube.controller_manager.workloads import indexes as primary
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.ownership import keys_of_owners, settled
 
 
 def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -38,12 +40,12 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
     if first := settled(claims, PODS, owner, family.resource):
         return Plan(actions=first)
-    scene = scene_of(owner, claims.owned)
+    state = scene_of(owner, claims.owned)
     kin = partial(kin_of, caches, family, owner)
     return Plan(
-        actions=() if meta.is_deleting(owner) else plan(scene, kin, now),
-        last=lambda error: status_update(scene, family, error, now),
-        again_after=next_check(scene, now),
+        actions=() if meta.is_deleting(owner) else plan(state, kin, now),
+        last=lambda error: status_update(state, family, error, now),
+        again_after=next_check(state, now),
     )
 
 

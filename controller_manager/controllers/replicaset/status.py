@@ -4,79 +4,84 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from apimachinery import conditions, labels, meta
-from apimachinery.status import ApiError
-from apimachinery.timestamps import format_time
-from apimachinery.wellknown import CONDITION_REPLICA_FAILURE, REASON_FAILED_CREATE, REASON_FAILED_DELETE
-from controller_manager.controllers.replicaset.family import Family
-from controller_manager.controllers.replicaset.observe import Scene
-from controller_manager.runtime.actions import Update
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import conditions, labels, meta
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import after, format_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    CONDITION_REPLICA_FAILURE,
+    REASON_FAILED_CREATE,
+    REASON_FAILED_DELETE,
+)
+from mockube.controller_manager.control.actions import Update
+from mockube.controller_manager.controllers.replicaset.plan import Family, ReplicaSetState
 
 _COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
-def status_update(scene: Scene, family: Family, error: ApiError | None, now: datetime) -> tuple[Update, ...]:
+def status_update(
+    state: ReplicaSetState, family: Family, error: ApiError | None, now: datetime
+) -> tuple[Update, ...]:
     """The write of the status, if it says anything new."""
-    old = scene.owner.get("status") or {}
-    new = _status(scene, family, error, now)
+    old = state.owner.get("status") or {}
+    new = _status(state, family, error, now)
     if _says_the_same(old, new):
         return ()
-    body = {**scene.owner, "status": new}
+    body = {**state.owner, "status": new}
     return (Update(resource=family.resource, body=body, subresource="status"),)
 
 
-def next_check(scene: Scene, now: datetime) -> timedelta | None:
+def next_check(state: ReplicaSetState, now: datetime) -> timedelta | None:
     """When the next pod will have been ready for long enough: nothing in the cluster changes then."""
-    if scene.min_ready_seconds == 0:
+    if state.min_ready_seconds == 0:
         return None
-    wait = timedelta(seconds=scene.min_ready_seconds)
-    due = [pod.ready_since + wait - now for pod in scene.active if pod.ready_since is not None]
+    wait = span_of(state.min_ready_seconds)
+    due = [after(pod.ready_since, wait) - now for pod in state.active if pod.ready_since is not None]
     return min((delay for delay in due if delay > timedelta()), default=None)
 
 
-def _status(scene: Scene, family: Family, error: ApiError | None, now: datetime) -> dict[str, Any]:
-    fitting = labels.from_set(meta.labels(scene.template)).matches
-    ready = [pod for pod in scene.active if pod.is_ready]
+def _status(state: ReplicaSetState, family: Family, error: ApiError | None, now: datetime) -> dict[str, Any]:
+    fitting = labels.from_set(meta.labels(state.template)).matches
+    ready = [pod for pod in state.active if pod.is_ready]
     counts = {
-        "replicas": len(scene.active),
-        "fullyLabeledReplicas": sum(fitting(pod.labels) for pod in scene.active),
+        "replicas": len(state.active),
+        "fullyLabeledReplicas": sum(fitting(pod.labels) for pod in state.active),
         "readyReplicas": len(ready),
-        "availableReplicas": sum(pod.is_available(scene.min_ready_seconds, now) for pod in ready),
+        "availableReplicas": sum(pod.is_available(state.min_ready_seconds, now) for pod in ready),
     }
-    said = _conditions(scene, error, now)
+    said = _conditions(state, error, now)
     return {
         **{field: count for field, count in counts.items() if count or field == "replicas"},
-        **({"terminatingReplicas": scene.terminating} if family.counts_terminating else {}),
-        "observedGeneration": meta.generation(scene.owner),
+        **({"terminatingReplicas": state.terminating} if family.counts_terminating else {}),
+        "observedGeneration": meta.generation(state.owner),
         **({"conditions": said} if said else {}),
     }
 
 
-def _conditions(scene: Scene, error: ApiError | None, now: datetime) -> list[Tree]:
+def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -> list[ReadOnlyTree]:
     """The first failure stays as it was told until all goes well."""
-    present = conditions.of(scene.owner)
+    present = conditions.of(state.owner)
     others = [condition for condition in present if condition.get("type") != CONDITION_REPLICA_FAILURE]
     if error is None:
         return others
-    if conditions.get(scene.owner, CONDITION_REPLICA_FAILURE) is not None:
+    if conditions.get(state.owner, CONDITION_REPLICA_FAILURE) is not None:
         return list(present)
     failure = {
         "type": CONDITION_REPLICA_FAILURE,
         "status": "True",
         "lastTransitionTime": format_time(now),
-        **_why(scene, error),
+        **_why(state, error),
     }
     return [*others, failure]
 
 
-def _why(scene: Scene, error: ApiError) -> Tree:
-    if len(scene.active) > scene.replicas:
+def _why(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
+    if len(state.active) > state.replicas:
         return {"reason": REASON_FAILED_DELETE, "message": f"unable to delete pods: {error}"}
     return {"reason": REASON_FAILED_CREATE, "message": str(error)}
 
 
-def _says_the_same(old: Tree, new: Tree) -> bool:
+def _says_the_same(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
     """A count that is absent is none; of those that may be absent for another reason it is not."""
     exact = ("terminatingReplicas", "observedGeneration")
     return (
@@ -86,5 +91,5 @@ def _says_the_same(old: Tree, new: Tree) -> bool:
     )
 
 
-def _listed(status: Tree) -> Sequence[Tree]:
+def _listed(status: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     return status.get("conditions") or []

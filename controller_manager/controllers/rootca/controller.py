@@ -1,17 +1,21 @@
-"""Keep the ConfigMap in every namespace as it should be."""
+"""Publish the root CA as a ConfigMap in every namespace: the certificates that this process itself trusts the server by."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.wellknown import ANNOTATION_DESCRIPTION
-from controller_manager.kinds import CONFIG_MAPS, NAMESPACES
-from controller_manager.runtime.actions import NOTHING, Create, Plan, Update
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.apimachinery.wellknown import ANNOTATION_DESCRIPTION
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, NAMESPACES
+from mockube.controller_manager.client.kubeconfig import access_of
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.control.actions import NOTHING, Create, Plan, Update
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.runner import ControllerRunner
 
 CONFIG_MAP: Final = "kube-root-ca.crt"
 _DATA: Final = "ca.crt"
@@ -73,3 +77,17 @@ def root_ca(bundle: str) -> Controller:
         reconcile=partial(reconcile, bundle),
         workers=1,
     )
+
+
+def _bundle(options: Config) -> str:
+    file = options.controllers.root_ca_file
+    return file.read_text() if file is not None else access_of(options.server).authority.decode()
+
+
+def _build(context: Context) -> ControllerRunner:
+    return ControllerRunner(root_ca(_bundle(context.options)), context)
+
+
+ROOT_CA: Runnable = Runnable(
+    name="root-ca-certificate-publisher-controller", service_account="root-ca-cert-publisher", build=_build
+)

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from apimachinery import meta
-from controller_manager.kinds import NAMESPACES, SERVICE_ACCOUNTS
-from controller_manager.runtime.actions import NOTHING, Create, Plan
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Create, Plan
+from mockube.controller_manager.control.controller import Controller, Watch
 
 ACCOUNT: Final = "default"
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from controller_manager.controllers.statefulset.rolling import roll
-from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
-from controller_manager.runtime.controller import Controller
-from controller_manager.workloads.stateful import keys, status
-from controller_manager.workloads.stateful.customs import NoCustoms
-from controller_manager.workloads.stateful.reconciliation import Account, Kind, reconcile
-from controller_manager.workloads.stateful.scene import Scene, Slot
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.controllers.statefulset.rolling import roll
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.stateful import identity, status
+from mockube.controller_manager.workloads.stateful.customs import NoCustoms
+from mockube.controller_manager.workloads.stateful.reconciliation import Account, Kind, reconcile
+from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState
 
 
 def _customs(*_: object) -> NoCustoms:
@@ -27,9 +27,9 @@ def _kept(owner: SetView, _: Sequence[Slot], __: str) -> range:
     return range(owner.start, owner.start + kept)
 
 
-def _status(scene: Scene, account: Account) -> dict[str, Any]:
-    counted = status.counted(scene, account.collision_count, account.replaced)
-    return counted if scene.owner.on_delete else status.completed(counted, scene.owner.replicas)
+def _status(state: StatefulSetState, account: Account) -> dict[str, Any]:
+    counted = status.counted(state, account.collision_count, account.replaced)
+    return counted if state.owner.on_delete else status.completed(counted, state.owner.replicas)
 
 
 _KIND: Final = Kind(
@@ -45,7 +45,7 @@ STATEFUL_SET: Final = Controller(
     name="statefulset-controller",
     queue="statefulset",
     service_account="statefulset-controller",
-    watches=keys.watches_of(STATEFUL_SETS),
+    watches=identity.watches_of(STATEFUL_SETS),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},
         CONTROLLER_REVISIONS: {BY_OWNER: owner_of},

@@ -1,48 +1,48 @@
 """Which outdated pods of a StatefulSet make room for the update."""
 
-from apimachinery import intstr
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.stateful import effects
-from controller_manager.workloads.stateful.reconciliation import Rolled
-from controller_manager.workloads.stateful.scene import Scene, Slot
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.apimachinery import intstr
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.stateful import status
+from mockube.controller_manager.workloads.stateful.reconciliation import Rolled
+from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState
 
 
-def roll(scene: Scene) -> Rolled:
-    if scene.owner.on_delete:
+def roll(state: StatefulSetState) -> Rolled:
+    if state.owner.on_delete:
         return Rolled()
-    victims = _outdated(scene)
-    return Rolled(effects.deletion(scene.owner, victims), tuple(victims))
+    victims = _outdated(state)
+    return Rolled(status.deletion(state.owner, victims), tuple(victims))
 
 
-def _outdated(scene: Scene) -> list[PodView]:
+def _outdated(state: StatefulSetState) -> list[PodView]:
     """The pods that make room now, the highest ordinal first."""
-    if scene.owner.max_unavailable is None:
-        return _next_outdated(scene)
-    candidates = [slot.pod for slot in _rolling_slots(scene) if slot.pod and scene.is_outdated(slot.pod)]
-    room = _most_unavailable(scene.owner) - sum(scene.is_unavailable(slot.pod) for slot in scene.slots)
-    if not scene.owner.parallel:
+    if state.owner.max_unavailable is None:
+        return _next_outdated(state)
+    candidates = [slot.pod for slot in _rolling_slots(state) if slot.pod and state.is_outdated(slot.pod)]
+    room = _most_unavailable(state.owner) - sum(state.is_unavailable(slot.pod) for slot in state.slots)
+    if not state.owner.parallel:
         return candidates[: max(room, 0)]
     # What is unavailable anyway costs nothing to replace; in parallel nobody has waited for it.
-    free = [pod for pod in candidates if scene.is_unavailable(pod)]
-    costly = [pod for pod in candidates if not scene.is_unavailable(pod)]
+    free = [pod for pod in candidates if state.is_unavailable(pod)]
+    costly = [pod for pod in candidates if not state.is_unavailable(pod)]
     return free + costly[: max(room, 0)]
 
 
-def _next_outdated(scene: Scene) -> list[PodView]:
+def _next_outdated(state: StatefulSetState) -> list[PodView]:
     """One at a time; an updated pod that is not available holds up those below it."""
-    for slot in _rolling_slots(scene):
-        if slot.pod is not None and scene.is_outdated(slot.pod):
+    for slot in _rolling_slots(state):
+        if slot.pod is not None and state.is_outdated(slot.pod):
             return [slot.pod]
-        if scene.is_unavailable(slot.pod):
+        if state.is_unavailable(slot.pod):
             break
     return []
 
 
-def _rolling_slots(scene: Scene) -> list[Slot]:
+def _rolling_slots(state: StatefulSetState) -> list[Slot]:
     """From the highest ordinal down to the partition, which counts from the first pod."""
-    kept = scene.owner.partition or 0
-    return [*reversed(scene.slots[kept:])]
+    kept = state.owner.partition or 0
+    return [*reversed(state.slots[kept:])]
 
 
 def _most_unavailable(owner: SetView) -> int:

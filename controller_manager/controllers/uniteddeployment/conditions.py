@@ -1,14 +1,22 @@
-"""The conditions of a UnitedDeployment and of its subsets: when they change, and since when they say that they hold."""
+"""The conditions of a UnitedDeployment and of its subsets, and the schedulability of a subset that they report."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from apimachinery.timestamps import format_time, parse_time
-from controller_manager.controllers.uniteddeployment.names import CONDITION_SCHEDULABLE, CONDITION_UPDATED
-from controller_manager.runtime.resource import Tree
+from mockube.apimachinery import conditions as of_object
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.controller_manager.client.podview import PENDING, PodView
+from mockube.controller_manager.controllers.uniteddeployment.subset import (
+    CONDITION_SCHEDULABLE,
+    CONDITION_UPDATED,
+)
 
-Conditions = Sequence[Tree]
+Conditions = Sequence[ReadOnlyTree]
 
 TRUE: Final = "True"
 FALSE: Final = "False"
@@ -17,7 +25,7 @@ _REVISION_UPDATED: Final = ("UnitedDeploymentRevisionUpdated", "updated to revis
 _REVISION_UPDATING: Final = ("UnitedDeploymentRevisionUpdating", "updating to revision {}")
 
 
-def find(conditions: Conditions, condition_type: str) -> Tree | None:
+def find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
     return next((one for one in conditions if one.get("type") == condition_type), None)
 
 
@@ -25,7 +33,7 @@ def without(conditions: Conditions, condition_type: str) -> Conditions:
     return [one for one in conditions if one.get("type") != condition_type]
 
 
-def transition(condition: Tree) -> datetime:
+def transition(condition: ReadOnlyTree) -> datetime:
     return parse_time(condition["lastTransitionTime"])
 
 
@@ -83,6 +91,40 @@ def is_unschedulable(conditions: Conditions) -> bool:
     return condition is not None and condition["status"] == FALSE
 
 
-def remaining(condition: Tree, period: timedelta, now: datetime) -> timedelta:
+def remaining(condition: ReadOnlyTree, period: timedelta, now: datetime) -> timedelta:
     """Of a period that began when the condition last changed; negative once it is over."""
     return transition(condition) + period - now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    conditions: Conditions = ()
+    """The subset's, with what is now said of it."""
+    unschedulable: bool = False
+    marked: bool = False
+    """It was said to be unschedulable before."""
+    pending: int = 0
+    """Pods that have found no node for too long."""
+    reserved: int = 0
+    overdue: int = 0
+    """Reserved pods whose update takes too long."""
+    marks: tuple[tuple[PodView, bool], ...] = ()
+    """Pods that are to be told whether they are reserved."""
+    check_after: timedelta | None = None
+
+
+FREE = Standing()
+
+
+def time_to_find_node(pod: PodView, critical: timedelta, now: datetime) -> timedelta | None:
+    """Until it has found none for too long, which it has if nothing remains; None if it is not looking for one."""
+    scheduled = of_object.get(pod.object, CONDITION_POD_SCHEDULED)
+    is_refused = (
+        scheduled is not None
+        and scheduled["status"] == "False"
+        and scheduled.get("reason") == "Unschedulable"
+    )
+    created = meta.creation_timestamp(pod.object)
+    if not is_refused or pod.deleting or pod.phase != PENDING or pod.node or created is None:
+        return None
+    return created + critical - now

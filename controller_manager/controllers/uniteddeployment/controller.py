@@ -5,50 +5,54 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from apimachinery import meta
-from apimachinery.labels import SelectorError
-from apimachinery.patch.errors import PatchError
-from apimachinery.status import ApiError
-from controller_manager.controllers.uniteddeployment import conditions, keys, observe, revision, status
-from controller_manager.controllers.uniteddeployment.adaptation import standings
-from controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
-from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError
-from controller_manager.controllers.uniteddeployment.goals import goals, settled_standings
-from controller_manager.controllers.uniteddeployment.names import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.patch.errors import PatchError
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import (
+    CONTROLLER_REVISIONS,
+    PODS,
+    REPLICA_SETS,
+    UNITED_DEPLOYMENTS,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Action, Delete, Plan, Say
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.uniteddeployment import conditions, keys, revision, state, status
+from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.uniteddeployment.allocator import AllocationError
+from mockube.controller_manager.controllers.uniteddeployment.desired_subsets import goals, settled_standings
+from mockube.controller_manager.controllers.uniteddeployment.rescheduling import soonest, standings
+from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView, UnknownTemplate
+from mockube.controller_manager.controllers.uniteddeployment.state import Belongings, UnitedDeploymentState
+from mockube.controller_manager.controllers.uniteddeployment.subset import (
     REASON_FAILED_ALLOCATION,
     REASON_FAILED_DUPLICATES,
     REASON_FAILED_FIND,
     REASON_FAILED_SUBSETS,
     REASON_NOT_FOUND_SUBSETS,
 )
-from controller_manager.controllers.uniteddeployment.observe import Belongings
-from controller_manager.controllers.uniteddeployment.plan import Managed, manage, marked
-from controller_manager.controllers.uniteddeployment.scene import Scene
-from controller_manager.controllers.uniteddeployment.schedulable import soonest
-from controller_manager.controllers.uniteddeployment.views import UnitedView, UnknownTemplate
-from controller_manager.controllers.uniteddeployment.workload import Goal
-from controller_manager.indexes import BY_OWNER, owner_of, owner_of_pod
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS, UNITED_DEPLOYMENTS
-from controller_manager.runtime.actions import NOTHING, Action, Delete, Plan, Say
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.controller import Controller, Watch
-from controller_manager.runtime.resource import Key, Tree
-from controller_manager.workloads import primary
-from controller_manager.workloads.claims import victim
+from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
+from mockube.controller_manager.controllers.uniteddeployment.workload_actions import Managed, manage, marked
+from mockube.controller_manager.workloads import indexes as primary
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.ownership import victim
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     view = _view(caches, key)
     if view is None:
         return NOTHING
-    found = observe.belongings(caches, view)
+    found = state.belongings(caches, view)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.
-    if first := observe.claimed(view, found):
+    if first := state.claimed(view, found):
         return Plan(actions=first)
     workloads = found.of(view.adapter)
-    if problem := observe.nameless(workloads):
+    if problem := state.nameless(workloads):
         return Plan(actions=_not_found(view, REASON_FAILED_FIND, problem, "get all Subsets for"))
-    if surplus := observe.duplicates(workloads):
+    if surplus := state.duplicates(workloads):
         return _without_duplicates(view, surplus)
     return _decided(_scene(caches, view, found, now))
 
@@ -71,7 +75,7 @@ def _not_found(view: UnitedView, reason: str, problem: str, what: str) -> tuple[
     return _warning(view, reason, problem), _warning(view, REASON_NOT_FOUND_SUBSETS, wrapped)
 
 
-def _without_duplicates(view: UnitedView, surplus: Sequence[Tree]) -> Plan:
+def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Plan:
     """Once they are gone, the key comes back."""
     resource = view.adapter.resource
     delete = Delete(
@@ -95,13 +99,13 @@ def _warning(view: UnitedView, reason: str, message: str) -> Say:
 # --- what is decided
 
 
-def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -> Scene:
+def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -> UnitedDeploymentState:
     history = revision.settle(caches, view, found.revisions.owned)
-    subsets = [observe.subset_of(caches, view.adapter, workload) for workload in found.of(view.adapter)]
+    subsets = [state.subset_of(caches, view.adapter, workload) for workload in found.of(view.adapter)]
     # The first of a name stays; the others are on their way out already.
     by_name = {subset.name: subset for subset in reversed(subsets)}
     told = conditions.updated(view.status.get("conditions") or (), history.current, history.expected, now)
-    return Scene(
+    return UnitedDeploymentState(
         view=view,
         history=history,
         subsets=by_name,
@@ -112,7 +116,7 @@ def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -
     )
 
 
-def _decided(scene: Scene) -> Plan:
+def _decided(scene: UnitedDeploymentState) -> Plan:
     first = (*scene.history.actions, *marked(scene))
     again_after = soonest(standing.check_after for standing in scene.standings.values())
     try:
@@ -131,7 +135,7 @@ def _decided(scene: Scene) -> Plan:
 
 
 def _last(
-    scene: Scene, wanted: Mapping[str, Goal], managed: Managed, error: ApiError | None
+    scene: UnitedDeploymentState, wanted: Mapping[str, Goal], managed: Managed, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, unless something failed: then it is told when that comes again and goes well."""
     if error is not None:

@@ -3,18 +3,24 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.groups import GroupKind, GroupVersion
-from controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
-from controller_manager.controllers.uniteddeployment.views import selector_of
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS, UNITED_DEPLOYMENTS
-from controller_manager.runtime.caches import Caches, Change
-from controller_manager.runtime.controller import ToKeys
-from controller_manager.runtime.resource import Key, Resource, Tree
-from controller_manager.workloads.claims import keys_of_owners
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import (
+    CONTROLLER_REVISIONS,
+    PODS,
+    REPLICA_SETS,
+    UNITED_DEPLOYMENTS,
+)
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.controller import ToKeys
+from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.uniteddeployment.spec import selector_of
+from mockube.controller_manager.workloads.ownership import keys_of_owners
 
 
-def of_owned(resource: Resource[Tree]) -> ToKeys:
+def of_owned(resource: Resource[ReadOnlyTree]) -> ToKeys:
     """For what a UnitedDeployment owns itself, or may adopt."""
     return keys_of_owners(resource, UNITED_DEPLOYMENTS, selector_of)
 
@@ -37,17 +43,17 @@ def of_replica_set(caches: Caches, change: Change) -> Iterable[Key]:
     return {key for tree in change if tree is not None for key in _above(caches, tree)}
 
 
-def _above(caches: Caches, obj: Tree) -> Iterable[Key]:
+def _above(caches: Caches, obj: ReadOnlyTree) -> Iterable[Key]:
     """The UnitedDeployment at the end of the chain of owners, if it ends with one."""
     resource: Resource[Any] | None = None
-    found: Tree | None = obj
+    found: ReadOnlyTree | None = obj
     while found is not None and resource is not UNITED_DEPLOYMENTS:
         obj = found
         resource, found = _owner(caches, obj)
     return (Key.of(found),) if found is not None else ()
 
 
-def _owner(caches: Caches, obj: Tree) -> tuple[Resource[Any] | None, Tree | None]:
+def _owner(caches: Caches, obj: ReadOnlyTree) -> tuple[Resource[Any] | None, ReadOnlyTree | None]:
     reference = meta.controller_of(obj)
     if reference is None:
         return None, None

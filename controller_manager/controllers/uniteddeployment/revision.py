@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from apimachinery import meta
-from controller_manager.controllers.uniteddeployment.names import REASON_FAILED_REVISION
-from controller_manager.controllers.uniteddeployment.views import UnitedView
-from controller_manager.kinds import CONTROLLER_REVISIONS
-from controller_manager.runtime.actions import Action, Create, Delete, Saying, Update
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads import revisions
-from controller_manager.workloads.claims import victim
-from controller_manager.workloads.revisions import Wanted
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
+from mockube.controller_manager.control.actions import Action, Create, Delete, Saying, Update
+from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView
+from mockube.controller_manager.controllers.uniteddeployment.subset import REASON_FAILED_REVISION
+from mockube.controller_manager.workloads import revisions
+from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.revisions import Wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class History:
     actions: tuple[Action, ...]
 
 
-def settle(caches: Caches, view: UnitedView, recorded: Sequence[Tree]) -> History:
+def settle(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -> History:
     ordered = revisions.in_order(recorded)
     wanted = Wanted(owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={})
     named = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
@@ -46,7 +46,7 @@ def data_of(view: UnitedView) -> dict[str, Any]:
     return {"spec": {"template": {**view.object["spec"]["template"], "$patch": "replace"}}}
 
 
-def _forgotten(view: UnitedView, ordered: Sequence[Tree], used: set[str]) -> tuple[Action, ...]:
+def _forgotten(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]) -> tuple[Action, ...]:
     """Of the oldest, as many as are beyond the limit, those that nothing lives by."""
     live = {*used, (view.status.get("updateStatus") or {}).get("updatedRevision")}
     oldest = ordered[: max(len(ordered) - view.revision_history_limit, 0)]

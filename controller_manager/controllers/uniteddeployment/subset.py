@@ -1,20 +1,38 @@
-"""A subset as it is found: its workload and pods, in the words that are the same for every kind of workload."""
+"""A subset as observed: its workload and pods, in the same form for every kind; and OpenKruise's labels, annotations and reasons."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from apimachinery import meta
-from controller_manager.controllers.uniteddeployment.names import (
-    ANNOTATION_SUBSET_PATCH,
-    LABEL_REVISION,
-    LABEL_SUBSET_NAME,
-)
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+
+LABEL_SUBSET_NAME: Final = "apps.kruise.io/subset-name"
+LABEL_REVISION: Final = "apps.kruise.io/controller-revision-hash"
+"""The name of the UnitedDeployment's revision, on workloads and their pods."""
+LABEL_RESERVED_POD: Final = "apps.kruise.io/united-deployment-reserved-pod"
+ANNOTATION_SUBSET_PATCH: Final = "apps.kruise.io/subset-patch"
+
+CONDITION_PROVISIONED: Final = "SubsetProvisioned"
+CONDITION_SUBSETS_UPDATED: Final = "SubsetUpdated"
+CONDITION_FAILURE: Final = "SubsetFailure"
+CONDITION_UPDATED: Final = "UnitedDeploymentUpdated"
+CONDITION_SCHEDULABLE: Final = "Schedulable"
+"""Of a subset."""
+
+REASON_UPDATED_SUBSETS: Final = "SuccessfulUpdateSubset"
+REASON_FAILED_SUBSETS: Final = "FailedUpdateSubset"
+REASON_FAILED_REVISION: Final = "FailedRevisionProvision"
+REASON_FAILED_FIND: Final = "FailedFindSubsets"
+REASON_NOT_FOUND_SUBSETS: Final = "Failed FindSubsets"
+"""With a blank, as upstream writes it: what comes of the other one."""
+REASON_FAILED_DUPLICATES: Final = "FailedDeleteDuplicatedSubsets"
+REASON_FAILED_ALLOCATION: Final = "Failed SpecifySubsetReplicas"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subset:
-    workload: Tree
+    workload: ReadOnlyTree
     pods: tuple[PodView, ...]
     partition: int
 

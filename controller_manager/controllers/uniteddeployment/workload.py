@@ -1,20 +1,69 @@
-"""The workload of a subset, as it is to be: what the template says, and what the controller decided."""
+"""The workload of a subset: the template with the subset's nodes, tolerations and patch, and the desired replicas and partition."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import orjson
 
-from apimachinery import meta
-from apimachinery.names import check_dns1123_subdomain, mask_trailing_dash
-from controller_manager.controllers.uniteddeployment.names import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.names import check_dns1123_subdomain, mask_trailing_dash
+from mockube.apimachinery.patch import strategic
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.controllers.uniteddeployment.spec import SubsetSpec, UnitedView
+from mockube.controller_manager.controllers.uniteddeployment.subset import (
     ANNOTATION_SUBSET_PATCH,
     LABEL_REVISION,
     LABEL_SUBSET_NAME,
 )
-from controller_manager.controllers.uniteddeployment.placement import pod_template
-from controller_manager.controllers.uniteddeployment.views import SubsetSpec, UnitedView
-from controller_manager.runtime.resource import Tree
+
+_TERMS: Final = (
+    "affinity",
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+)
+
+
+def pod_template(template: ReadOnlyTree, subset: SubsetSpec, revision: str) -> ReadOnlyTree:
+    """Or `PatchError`, where the subset's patch does not fit."""
+    labelled = meta.with_labels(template, {LABEL_SUBSET_NAME: subset.name, LABEL_REVISION: revision})
+    spec = _tolerating(_placed(labelled.get("spec") or {}, subset), subset)
+    placed = {**labelled, "spec": spec}
+    return strategic.apply(placed, subset.patch, _pod_template_type()) if subset.patch else placed
+
+
+def _placed(spec: ReadOnlyTree, subset: SubsetSpec) -> ReadOnlyTree:
+    """Each of the template's terms is one way to be placed, so each gets what the subset requires."""
+    required = subset.node_selector_term.get("matchExpressions") or ()
+    if not required:
+        return spec
+    terms: Sequence[ReadOnlyTree] = _found(spec) or ({},)
+    narrowed = [
+        {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), *required]} for term in terms
+    ]
+    return meta.with_value(spec, _TERMS, narrowed)
+
+
+def _found(spec: ReadOnlyTree) -> Any:
+    value: Any = spec
+    for field in _TERMS:
+        value = value.get(field) or {}
+    return value
+
+
+def _tolerating(spec: ReadOnlyTree, subset: SubsetSpec) -> ReadOnlyTree:
+    if not subset.tolerations:
+        return spec
+    return {**spec, "tolerations": [*(spec.get("tolerations") or ()), *subset.tolerations]}
+
+
+@cache
+def _pod_template_type() -> Type:
+    return builtin.load().definition("io.k8s.api.core.v1.PodTemplateSpec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +78,7 @@ class Goal:
     """None if the template's holds."""
 
 
-def made(view: UnitedView, goal: Goal) -> Tree:
+def made(view: UnitedView, goal: Goal) -> ReadOnlyTree:
     """The workload of a subset that has none; the server gives it its name. Or `PatchError`."""
     resource = view.adapter.resource
     owned = {
@@ -44,7 +93,7 @@ def made(view: UnitedView, goal: Goal) -> Tree:
     return rewritten(view, goal, owned)
 
 
-def rewritten(view: UnitedView, goal: Goal, workload: Tree) -> Tree:
+def rewritten(view: UnitedView, goal: Goal, workload: ReadOnlyTree) -> ReadOnlyTree:
     """The workload with all that is the controller's; labels and annotations of others stay. Or `PatchError`."""
     labelled = meta.with_labels(workload, {**meta.labels(view.template), **_identity(view, goal)})
     annotations = {**meta.annotations(view.template), ANNOTATION_SUBSET_PATCH: patch_text(goal.subset)}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from apimachinery import meta
-from apimachinery.timestamps import format_time
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
 
 LABEL_STATE: Final = "lifecycle.apps.kruise.io/state"
 ANNOTATION_SINCE: Final = "lifecycle.apps.kruise.io/timestamp"
@@ -57,7 +57,7 @@ class Lifecycle:
     pre_delete: Hook | None
 
     @classmethod
-    def of(cls, spec: Tree) -> "Lifecycle":
+    def of(cls, spec: ReadOnlyTree) -> "Lifecycle":
         """From the spec of a workload."""
         said = spec.get("lifecycle") or {}
         return cls(
@@ -78,7 +78,7 @@ class Lifecycle:
         )
 
 
-def _hook(said: Tree | None) -> Hook | None:
+def _hook(said: ReadOnlyTree | None) -> Hook | None:
     if said is None:
         return None
     return Hook(

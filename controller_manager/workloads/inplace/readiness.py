@@ -1,20 +1,63 @@
-"""Pods that a hook takes out of service while somebody holds them: by a gate whose condition lists the reasons.
+"""Readiness gates and lifecycle states of pods that are updated in place or held by a hook.
 
-Others may have reasons of their own there. A pod that was made without the gate stays in service.
+A gate's condition lists the reasons that keep a pod out of service; other controllers may add theirs. A pod that was
+created without the gate stays in service.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
-from apimachinery import conditions
-from controller_manager.runtime.actions import Patch
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace import gates
-from controller_manager.workloads.inplace.lifecycle import Lifecycle, State
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Patch
+from mockube.controller_manager.workloads.inplace import readiness
+from mockube.controller_manager.workloads.inplace.lifecycle import (
+    Hook,
+    Lifecycle,
+    State,
+    annotations_of,
+    labels_of,
+    state_of,
+)
+
+
+def has_gate(pod: ReadOnlyTree, gate: str) -> bool:
+    return any(it["conditionType"] == gate for it in pod["spec"].get("readinessGates") or ())
+
+
+def with_gate(pod: ReadOnlyTree, gate: str) -> ReadOnlyTree:
+    """A new pod with the gate, whether or not its template has it."""
+    if has_gate(pod, gate):
+        return pod
+    gates = pod["spec"].get("readinessGates") or ()
+    return meta.with_value(pod, ("spec", "readinessGates"), [*gates, {"conditionType": gate}])
+
+
+def condition(pod: PodView, name: str, said: Mapping[str, str], now: datetime) -> dict[str, Any]:
+    """What a condition is to say, with null for what it says no longer."""
+    old = conditions.get(pod.object, name) or {}
+    is_new = old.get("status") != said["status"]
+    since = format_time(now) if is_new else old.get("lastTransitionTime")
+    silent = {field: None for field in ("reason", "message") if field in old}
+    return {"type": name, **silent, **said, "lastTransitionTime": since}
+
+
+def told(pod: PodView, *changed: ReadOnlyTree) -> Patch:
+    """Whatever the kubelet has told since: nobody else writes a gate, and conditions are merged by their types."""
+    return Patch(
+        resource=PODS,
+        key=pod.key,
+        kind="strategic",
+        subresource="status",
+        body={"metadata": {"uid": pod.uid}, "status": {"conditions": [*changed]}},
+    )
+
 
 GATE: Final = "KruisePodReady"
 
@@ -24,27 +67,27 @@ _KEYS: Final = {State.PREPARING_DELETE: "preDeleteHook", State.PREPARING_UPDATE:
 """Of the states in which a pod is held, what the list has for it."""
 
 
-def with_gate(pod: Tree, hooks: Lifecycle) -> Tree:
+def with_readiness_gate(pod: ReadOnlyTree, hooks: Lifecycle) -> ReadOnlyTree:
     """A new pod of a workload whose hooks may take it out of service."""
-    return gates.with_gate(pod, GATE) if hooks.marks_not_ready else pod
+    return with_gate(pod, GATE) if hooks.marks_not_ready else pod
 
 
 def opened(pod: PodView, now: datetime) -> tuple[Patch, ...]:
     """The gate of a pod about which nothing was told yet."""
-    if not gates.has_gate(pod.object, GATE) or conditions.get(pod.object, GATE) is not None:
+    if not has_gate(pod.object, GATE) or conditions.get(pod.object, GATE) is not None:
         return ()
-    return (gates.told(pod, gates.condition(pod, GATE, {"status": "True"}, now)),)
+    return (told(pod, condition(pod, GATE, {"status": "True"}, now)),)
 
 
 def marked(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[Patch, ...]:
     """What a state makes of the gate: shut where the hook says so, and open again once nobody holds the pod."""
     said = _reasons(pod)
     reasons = _reasons_in(state, said, hooks)
-    if not gates.has_gate(pod.object, GATE) or reasons == said:
+    if not has_gate(pod.object, GATE) or reasons == said:
         return ()
     text = orjson.dumps(reasons).decode()
     shut = {"status": "False" if reasons else "True", "message": text}
-    return (gates.told(pod, gates.condition(pod, GATE, shut, now)),)
+    return (told(pod, condition(pod, GATE, shut, now)),)
 
 
 def _reasons_in(state: str, said: Sequence[Reason], hooks: Lifecycle) -> Sequence[Reason]:
@@ -65,3 +108,26 @@ def _reasons(pod: PodView) -> Sequence[Reason]:
     except orjson.JSONDecodeError:
         return []
     return said if isinstance(said, list) else []
+
+
+def move(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
+    """What is missing to the state: out of service first, so that nobody is told of the state before."""
+    marked = readiness.marked(pod, hooks, state, now)
+    return marked if state_of(pod) == state else (*marked, _patch(pod, state, now))
+
+
+def hold(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
+    """Into a state, with all that holds it there put on again."""
+    hook = hooks.holding_in(state)
+    return (*readiness.marked(pod, hooks, state, now), _patch(pod, state, now, hook))
+
+
+def _patch(pod: PodView, state: str, now: datetime, hook: Hook | None = None) -> Patch:
+    metadata: dict[str, Any] = {
+        "uid": pod.uid,
+        "labels": {**labels_of(state), **(hook.labels if hook else {})},
+        "annotations": annotations_of(now),
+    }
+    if hook and hook.finalizers:
+        metadata["finalizers"] = [*hook.finalizers]
+    return Patch(resource=PODS, key=pod.key, kind="strategic", body={"metadata": metadata})

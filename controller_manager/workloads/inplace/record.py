@@ -1,17 +1,59 @@
-"""What a pod's annotations remember of its update in place, as the JSON that OpenKruise writes there."""
+"""The record of an in-place update in a pod's annotations, as OpenKruise's JSON, and the change between two templates."""
 
+import operator
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from apimachinery import meta
-from apimachinery.timestamps import TimestampError, format_time, parse_time
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace.change import Change
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.patch import merge
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.timestamps import TimestampError, after, format_time, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """New images of containers, and labels and annotations that are new or, where the value is None, go."""
+
+    revision: str
+    """The name of the ControllerRevision that the pod then has."""
+    images: Mapping[str, str]
+    labels: Mapping[str, str | None]
+    annotations: Mapping[str, str | None]
+
+
+def change_between(old: ReadOnlyTree, new: ReadOnlyTree, revision: str) -> Change | None:
+    """None if more differs than images, labels and annotations: then a pod has to be made anew."""
+    old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
+    if not same(_without_images(old_spec), _without_images(new_spec)):
+        return None
+    if not same(_other_metadata(old), _other_metadata(new)):
+        return None
+    pairs = zip(old_spec.get("containers") or (), new_spec.get("containers") or (), strict=True)
+    return Change(
+        revision=revision,
+        images={two["name"]: two["image"] for one, two in pairs if one.get("image") != two.get("image")},
+        labels=merge.diff(meta.labels(old), meta.labels(new)),
+        annotations=merge.diff(meta.annotations(old), meta.annotations(new)),
+    )
+
+
+def _without_images(spec: ReadOnlyTree) -> dict[str, Any]:
+    """Whether a container has an image at all is kept: one that has none cannot get one in place."""
+    containers = [{**it, "image": bool(it.get("image"))} for it in spec.get("containers") or ()]
+    return {**spec, "containers": containers}
+
+
+def _other_metadata(template: ReadOnlyTree) -> dict[str, Any]:
+    known = ("labels", "annotations")
+    return {field: value for field, value in meta.metadata(template).items() if field not in known and value}
+
 
 ANNOTATION_STATE: Final = "apps.kruise.io/inplace-update-state"
 ANNOTATION_GRACE: Final = "apps.kruise.io/inplace-update-grace"
@@ -39,7 +81,7 @@ def state_text(pod: PodView, change: Change, since: datetime, *, is_made: bool) 
     return orjson.dumps(state).decode()
 
 
-def _replaced(pod: PodView, images: Mapping[str, str]) -> dict[str, Tree]:
+def _replaced(pod: PodView, images: Mapping[str, str]) -> dict[str, ReadOnlyTree]:
     """By their ids; a container of which nobody told anything yet is not waited for."""
     return {
         status["name"]: {"imageID": status["imageID"]} if status.get("imageID") else {}
@@ -88,25 +130,31 @@ def waiting(pod: PodView) -> Waiting | None:
     if not isinstance(said.get("revision"), str):
         return None
     try:
-        patch = orjson.loads(b64decode(said["metaDataPatch"])) if "metaDataPatch" in said else {}
-    except ValueError:
+        metadata = _object(orjson.loads(b64decode(said.get("metaDataPatch") or "e30=")).get("metadata"))
+        change = Change(
+            revision=said["revision"],
+            images=_object(said.get("containerImages")),
+            labels=_object(metadata.get("labels")),
+            annotations=_object(metadata.get("annotations")),
+        )
+        return Waiting(change, operator.index(said.get("graceSeconds") or 0))
+    except (ValueError, TypeError, AttributeError):
         return None
-    metadata = patch.get("metadata") or {}
-    change = Change(
-        revision=said["revision"],
-        images=said.get("containerImages") or {},
-        labels=metadata.get("labels") or {},
-        annotations=metadata.get("annotations") or {},
-    )
-    return Waiting(change, said.get("graceSeconds") or 0)
+
+
+def _object(value: Any) -> ReadOnlyTree:
+    """An object or nothing; `TypeError` for anything else."""
+    if not isinstance(value or {}, dict):
+        raise TypeError(value)
+    return value or {}
 
 
 def until(pod: PodView, waits: Waiting) -> datetime | None:
     since = begun(pod)
-    return None if since is None else since + timedelta(seconds=waits.seconds)
+    return None if since is None else after(since, span_of(waits.seconds))
 
 
-def _read(pod: PodView, annotation: str) -> Tree:
+def _read(pod: PodView, annotation: str) -> ReadOnlyTree:
     """What somebody spoiled says nothing."""
     try:
         said = orjson.loads(meta.annotations(pod.object).get(annotation, "null"))
@@ -115,5 +163,5 @@ def _read(pod: PodView, annotation: str) -> Tree:
     return said if isinstance(said, dict) else {}
 
 
-def container_statuses(pod: PodView) -> Sequence[Tree]:
+def container_statuses(pod: PodView) -> Sequence[ReadOnlyTree]:
     return (pod.object.get("status") or {}).get("containerStatuses") or ()

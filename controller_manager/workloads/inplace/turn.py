@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from controller_manager.runtime.actions import Patch, Saying
-from controller_manager.workloads.inplace import lifecycle, moves, readiness, update
-from controller_manager.workloads.inplace.lifecycle import Lifecycle, State
-from controller_manager.workloads.inplace.update import Order, Step
-from controller_manager.workloads.podview import PodView
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Patch, Saying
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
+from mockube.controller_manager.workloads.inplace import readiness as moves
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
+from mockube.controller_manager.workloads.inplace.update import Order, Step
 
 
 def tended(pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, wanted: str) -> Step:

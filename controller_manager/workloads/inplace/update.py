@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from apimachinery import conditions
-from apimachinery.wellknown import CONDITION_READY
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Patch, Saying
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace import gates, lifecycle, record
-from controller_manager.workloads.inplace.change import Change
-from controller_manager.workloads.inplace.lifecycle import State
-from controller_manager.workloads.podview import RUNNING, PodView
+from mockube.apimachinery import conditions
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_READY
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.controller_manager.control.actions import Patch, Saying
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness, record
+from mockube.controller_manager.workloads.inplace.lifecycle import State
+from mockube.controller_manager.workloads.inplace.record import Change
 
 GATE: Final = "InPlaceUpdateReady"
 _NOT_READY: Final = {
@@ -70,7 +70,7 @@ def _runs_anew(pod: PodView) -> bool:
     )
 
 
-def _is_replaced(status: Tree, image_id: str, image: str) -> bool:
+def _is_replaced(status: ReadOnlyTree, image_id: str, image: str) -> bool:
     return (status.get("imageID") or "") != image_id or _tagged(status.get("image") or "") == _tagged(image)
 
 
@@ -84,7 +84,7 @@ def _tagged(image: str) -> str:
 def begin(pod: PodView, order: Order, now: datetime, saying: Saying | None = None) -> tuple[Patch, ...]:
     """Shut the gate first: nobody may be sent to a pod that is about to change."""
     is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
-    out = (_shut(pod, now),) if gates.has_gate(pod.object, GATE) and not is_out else ()
+    out = (_shut(pod, now),) if readiness.has_gate(pod.object, GATE) and not is_out else ()
     change = order.change
     annotations: dict[str, str | None] = {**lifecycle.annotations_of(now)}
     if order.grace_seconds > 0:
@@ -100,10 +100,10 @@ def step(pod: PodView, now: datetime, *, revision: str) -> Step:
     """What the time or the pod's containers have made possible; `revision` is the one that the pod is known by."""
     if record.is_waiting(pod):
         return _end_of_wait(pod, now, revision)
-    is_open = not gates.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
+    is_open = not readiness.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
     if is_open or not _runs_anew(pod):
         return NO_STEP
-    return Step(patches=(gates.told(pod, gates.condition(pod, GATE, {"status": "True"}, now)),))
+    return Step(patches=(readiness.told(pod, readiness.condition(pod, GATE, {"status": "True"}, now)),))
 
 
 def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
@@ -137,7 +137,7 @@ def _made(
     return _patch(pod, metadata, {"spec": {"containers": containers}} if containers else {}, saying)
 
 
-def _patch(pod: PodView, metadata: Tree, rest: Tree, saying: Saying | None = None) -> Patch:
+def _patch(pod: PodView, metadata: ReadOnlyTree, rest: ReadOnlyTree, saying: Saying | None = None) -> Patch:
     body = {"metadata": {"uid": pod.uid, **metadata}, **rest}
     return Patch(resource=PODS, key=pod.key, kind="strategic", body=body, saying=saying)
 
@@ -146,7 +146,7 @@ def _patch(pod: PodView, metadata: Tree, rest: Tree, saying: Saying | None = Non
 
 
 def _shut(pod: PodView, now: datetime) -> Patch:
-    shut = [gates.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
+    shut = [readiness.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
     if pod.is_ready:  # to become ready again is the kubelet's to say
-        shut.append(gates.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
-    return gates.told(pod, *shut)
+        shut.append(readiness.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
+    return readiness.told(pod, *shut)

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from controller_manager.runtime.actions import Patch
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.inplace.update import NO_STEP, Step
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Patch
+from mockube.controller_manager.workloads.inplace.update import NO_STEP, Step
 
 
 class Customs(Protocol):
@@ -15,7 +15,7 @@ class Customs(Protocol):
     def is_prepared(self, pod: PodView, /) -> bool:
         """It is not available because it is about to be updated."""
 
-    def born(self, pod: Tree, /) -> Tree:
+    def born(self, pod: ReadOnlyTree, /) -> ReadOnlyTree:
         """A new pod as it is made."""
 
     def tended(self, pod: PodView, /) -> Step:
@@ -32,7 +32,7 @@ class NoCustoms:
     def is_prepared(self, _: PodView) -> bool:
         return False
 
-    def born(self, pod: Tree) -> Tree:
+    def born(self, pod: ReadOnlyTree) -> ReadOnlyTree:
         return pod
 
     def tended(self, _: PodView) -> Step:

@@ -1,18 +1,56 @@
-"""Who a pod of a StatefulSet is: its ordinal, and what it carries to say so."""
+"""The identity of a StatefulSet's pod: its ordinal, name and labels; and the sets that a change of another object affects."""
 
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any, Final
 
-from apimachinery import meta
-from apimachinery.wellknown import (
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
     LABEL_CONTROLLER_REVISION_HASH,
     LABEL_POD_INDEX,
     LABEL_STATEFULSET_POD_NAME,
 )
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads import templates
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.stateful import storage
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.controller import ToKeys, Watch
+from mockube.controller_manager.workloads import indexes, templates
+from mockube.controller_manager.workloads.ownership import keys_of_owners
+from mockube.controller_manager.workloads.stateful import storage
+from mockube.controller_manager.workloads.stateful.spec import SetView
+
+_PATIENCE: Final = timedelta(milliseconds=50)
+"""Its status tells of nothing but pods, whose own changes are looked at at once."""
+
+
+def watches_of(resource: Resource[ReadOnlyTree]) -> tuple[Watch, ...]:
+    """What the controller of such sets watches."""
+    return (
+        *indexes.watches_of(resource, patience=_PATIENCE),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, resource, _selector)),
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claims(resource)),
+        Watch(resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, resource, _selector)),
+    )
+
+
+def _selector(owner: ReadOnlyTree) -> Selector:
+    return labels.from_label_selector(owner["spec"].get("selector"))
+
+
+def _of_claims(resource: Resource[ReadOnlyTree]) -> ToKeys:
+    """Known by its name alone: a claim that is kept has no owner."""
+
+    def keys(caches: Caches, change: Change) -> Iterable[Key]:
+        claim: ReadOnlyTree = change.latest
+        for owner in caches.of(resource).in_namespace(meta.namespace(claim)):
+            if storage.is_claim_of(owner, meta.name(claim)):
+                yield Key.of(owner)
+
+    return keys
+
 
 _HIGHEST_ORDINAL: Final = 2**31 - 1
 
@@ -35,7 +73,7 @@ def revision_of(pod: PodView) -> str:
     return pod.labels.get(LABEL_CONTROLLER_REVISION_HASH, "")
 
 
-def new_pod(owner: SetView, ordinal: int, revision: Tree) -> dict[str, Any]:
+def new_pod(owner: SetView, ordinal: int, revision: ReadOnlyTree) -> dict[str, Any]:
     name = pod_name(owner, ordinal)
     pod = templates.pod_of(template_of(revision), owner.object)
     labels = {**_labels(name, ordinal), LABEL_CONTROLLER_REVISION_HASH: meta.name(revision)}
@@ -45,7 +83,7 @@ def new_pod(owner: SetView, ordinal: int, revision: Tree) -> dict[str, Any]:
     return {**named, "spec": {**spec, **host, **storage.volumes(owner, ordinal, spec)}}
 
 
-def template_of(revision: Tree) -> Tree:
+def template_of(revision: ReadOnlyTree) -> ReadOnlyTree:
     """A revision's data is a patch that replaces the template."""
     template = revision["data"]["spec"]["template"]
     return {field: value for field, value in template.items() if field != "$patch"}

@@ -6,26 +6,28 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from apimachinery import meta
-from apimachinery.intstr import IntOrStringError
-from apimachinery.labels import SelectorError
-from apimachinery.status import ApiError
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS
-from controller_manager.runtime.actions import NOTHING, Action, Patch, Plan, Update
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Key, Resource, T, Tree
-from controller_manager.workloads import revisions
-from controller_manager.workloads.claims import Claims
-from controller_manager.workloads.claims import settled as claimed
-from controller_manager.workloads.inplace.turn import undisturbed
-from controller_manager.workloads.inplace.update import Step
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.revisions import Settled, Wanted
-from controller_manager.workloads.stateful import identity, observe
-from controller_manager.workloads.stateful.customs import Customs
-from controller_manager.workloads.stateful.scaling import scaled
-from controller_manager.workloads.stateful.scene import Scene, Slot, by_ordinal
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.apimachinery import meta
+from mockube.apimachinery.intstr import IntOrStringError
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import after, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key, Resource, T
+from mockube.controller_manager.control.actions import NOTHING, Action, Patch, Plan, Update
+from mockube.controller_manager.workloads import revisions
+from mockube.controller_manager.workloads.inplace.turn import undisturbed
+from mockube.controller_manager.workloads.inplace.update import Step
+from mockube.controller_manager.workloads.ownership import OwnedObjects
+from mockube.controller_manager.workloads.ownership import settled as claimed
+from mockube.controller_manager.workloads.revisions import Settled, Wanted
+from mockube.controller_manager.workloads.stateful import identity, state
+from mockube.controller_manager.workloads.stateful.customs import Customs
+from mockube.controller_manager.workloads.stateful.scaling import scaled
+from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState, by_ordinal
 
 
 class Rolled(NamedTuple):
@@ -50,8 +52,8 @@ class Account(NamedTuple):
 class _Seen(NamedTuple):
     owner: SetView
     pods: Collection[PodView]
-    history: Sequence[Tree]
-    update: Tree
+    history: Sequence[ReadOnlyTree]
+    update: ReadOnlyTree
     now: datetime
 
 
@@ -59,16 +61,16 @@ class _Seen(NamedTuple):
 class Kind:
     """What the kinds of sets do each in its own way."""
 
-    resource: Resource[Tree]
-    view: Callable[[Tree], SetView]
+    resource: Resource[ReadOnlyTree]
+    view: Callable[[ReadOnlyTree], SetView]
     """Or `SelectorError`, or `IntOrStringError`."""
     customs: Callable[[SetView, str, datetime], Customs]
     """By the name of the newest revision."""
     kept: Callable[[SetView, Sequence[Slot], str], Collection[int]]
     """The ordinals whose new pods are of the current revision, by the name of the newest."""
-    roll: Callable[[Scene], Rolled]
+    roll: Callable[[StatefulSetState], Rolled]
     """Asked once the pods are those that there should be."""
-    status: Callable[[Scene, Account], dict[str, Any]]
+    status: Callable[[StatefulSetState, Account], dict[str, Any]]
 
 
 def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -79,7 +81,7 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
         owner = kind.view(tree)
     except (SelectorError, IntOrStringError):
         return NOTHING  # no server accepts such a set, and trying again would not mend it
-    recorded, pods = observe.revisions(caches, owner), observe.pods(caches, owner)
+    recorded, pods = state.revisions(caches, owner), state.pods(caches, owner)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.
     if first := (*_claimed(owner, CONTROLLER_REVISIONS, recorded), *_claimed(owner, PODS, pods)):
         return Plan(actions=first)
@@ -89,7 +91,7 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
     return _planned(kind, scene, settled)
 
 
-def _planned(kind: Kind, scene: Scene, settled: Settled) -> Plan:
+def _planned(kind: Kind, scene: StatefulSetState, settled: Settled) -> Plan:
     if scene.owner.deleting:
         account = Account(settled.collision_count)
         return NOTHING if settled.actions else Plan(last=partial(_last, kind, scene, settled, account))
@@ -112,11 +114,11 @@ def _planned(kind: Kind, scene: Scene, settled: Settled) -> Plan:
 # --- what is seen
 
 
-def _claimed(owner: SetView, resource: Resource[T], claims: Claims[T]) -> tuple[Action, ...]:
+def _claimed(owner: SetView, resource: Resource[T], claims: OwnedObjects[T]) -> tuple[Action, ...]:
     return claimed(claims, resource, owner.object, owner.resource)
 
 
-def _settled(caches: Caches, owner: SetView, history: Sequence[Tree]) -> Settled:
+def _settled(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> Settled:
     wanted = Wanted(
         owner=owner.object,
         data=identity.data_of(owner),
@@ -127,19 +129,19 @@ def _settled(caches: Caches, owner: SetView, history: Sequence[Tree]) -> Settled
     return revisions.settle(wanted, history, owner.status.get("collisionCount") or 0, named)
 
 
-def _scene(kind: Kind, caches: Caches, seen: _Seen) -> Scene:
+def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
     owner = seen.owner
     slots, condemned = by_ordinal(owner, seen.pods)
     beyond = (identity.ordinal_in(owner, pod.key.name) for pod in condemned)
     ordinals = (*owner.ordinals, *(ordinal for ordinal in beyond if ordinal is not None))
     current = owner.status.get("currentRevision")
     update = meta.name(seen.update)
-    return Scene(
+    return StatefulSetState(
         owner=owner,
         customs=kind.customs(owner, update, seen.now),
         slots=slots,
         condemned=condemned,
-        claims=observe.claims(caches, owner, ordinals),
+        claims=state.claims(caches, owner, ordinals),
         history=seen.history,
         current=next((it for it in seen.history if meta.name(it) == current), seen.update),
         update=seen.update,
@@ -152,7 +154,7 @@ def _scene(kind: Kind, caches: Caches, seen: _Seen) -> Scene:
 
 
 def _last(
-    kind: Kind, scene: Scene, settled: Settled, account: Account, error: ApiError | None
+    kind: Kind, scene: StatefulSetState, settled: Settled, account: Account, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, told even of a round that failed, unless its revision may not exist; then the end of old history."""
     if error is not None and settled.actions:
@@ -171,11 +173,11 @@ def _told(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 
-def _soonest(scene: Scene, tended: Sequence[Step]) -> timedelta | None:
+def _soonest(scene: StatefulSetState, tended: Sequence[Step]) -> timedelta | None:
     """When the next pod that is ready will have been so for long enough, or what waits falls due."""
-    enough = timedelta(seconds=scene.owner.min_ready_seconds)
+    enough = span_of(scene.owner.min_ready_seconds)
     waiting = [
-        pod.ready_since + enough - scene.now
+        after(pod.ready_since, enough) - scene.now
         for pod in scene.pods
         if pod.ready_since is not None and not scene.is_available(pod) and not pod.deleting
     ]

@@ -7,12 +7,12 @@ end the round before the next, and before outdated pods are looked at.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from controller_manager import kinds
-from controller_manager.runtime.actions import Action, Say, Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PENDING, PodView
-from controller_manager.workloads.stateful import effects, identity, storage
-from controller_manager.workloads.stateful.scene import Scene, Slot
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.podview import PENDING, PodView
+from mockube.controller_manager.control.actions import Action, Say, Update
+from mockube.controller_manager.workloads.stateful import identity, status, storage
+from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState
 
 
 class Scaled(NamedTuple):
@@ -29,7 +29,7 @@ class _Step(NamedTuple):
     halts: bool
     before: tuple[Action, ...] = ()
     """About its claims, or about itself."""
-    made: Tree | None = None
+    made: ReadOnlyTree | None = None
     gone: PodView | None = None
     blocks: bool = False
     """The round ends with it in parallel, too."""
@@ -37,21 +37,21 @@ class _Step(NamedTuple):
     """But pods may be updated, since that is what this one waits for."""
 
 
-def scaled(scene: Scene) -> Scaled:
-    filled = _walked(scene, (_slot_step(scene, slot) for slot in scene.slots), scene.owner.scale_limit)
+def scaled(state: StatefulSetState) -> Scaled:
+    filled = _walked(state, (_slot_step(state, slot) for slot in state.slots), state.owner.scale_limit)
     if filled.ended:
         return filled
-    cleared = _walked(scene, _condemned_steps(scene), None)
+    cleared = _walked(state, _condemned_steps(state), None)
     return cleared._replace(actions=(*filled.actions, *cleared.actions))
 
 
-def _walked(scene: Scene, steps: Iterable[_Step], room: int | None) -> Scaled:
+def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> Scaled:
     """The actions of the steps up to the first that ends the round, or until so many pods are not available."""
     taken: list[_Step] = []
     ended = halted = False
     for step in steps:
         taken.append(step)
-        ended = step.halts and (step.blocks or not scene.owner.parallel)
+        ended = step.halts and (step.blocks or not state.owner.parallel)
         halted = ended and not step.updates
         room = room - 1 if room is not None and step.halts else room
         if ended or room == 0:
@@ -59,13 +59,13 @@ def _walked(scene: Scene, steps: Iterable[_Step], room: int | None) -> Scaled:
     before = [action for step in taken for action in step.before]
     gone = [step.gone for step in taken if step.gone is not None]
     made = [step.made for step in taken if step.made is not None]
-    actions = (*before, *effects.deletion(scene.owner, gone), *effects.creation(scene.owner, made))
+    actions = (*before, *status.deletion(state.owner, gone), *status.creation(state.owner, made))
     return Scaled(actions, ended, halted)
 
 
-def _going(scene: Scene, pod: PodView, *, blocks: bool = False) -> _Step:
+def _going(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
     """It goes, unless somebody holds it: then he is told."""
-    held = scene.customs.held(pod)
+    held = state.customs.held(pod)
     if held is None:
         return _Step(halts=True, gone=pod, blocks=blocks)
     return _Step(halts=True, before=held, blocks=blocks)
@@ -74,28 +74,28 @@ def _going(scene: Scene, pod: PodView, *, blocks: bool = False) -> _Step:
 # --- filling the slots
 
 
-def _slot_step(scene: Scene, slot: Slot) -> _Step:
+def _slot_step(state: StatefulSetState, slot: Slot) -> _Step:
     pod = slot.pod
     if pod is None:
-        return _creation(scene, slot.ordinal)
+        return _creation(state, slot.ordinal)
     if pod.is_terminal:
         # A pod that ended is replaced whatever its exit code; the new one is made once this one is gone.
-        blocks = scene.owner.waits_for_ended
-        return _Step(halts=True, blocks=blocks) if pod.deleting else _going(scene, pod, blocks=blocks)
-    halts = scene.is_unavailable(pod)
-    stored = _stored(scene, slot.ordinal, pod)
-    waiting = pod.deleting or (halts and not scene.owner.parallel)
-    before = stored if waiting else (*stored, *_restoration(scene, slot.ordinal, pod))
-    updates = scene.is_outdated(pod) and scene.customs.is_prepared(pod)
+        blocks = state.owner.waits_for_ended
+        return _Step(halts=True, blocks=blocks) if pod.deleting else _going(state, pod, blocks=blocks)
+    halts = state.is_unavailable(pod)
+    stored = _stored(state, slot.ordinal, pod)
+    waiting = pod.deleting or (halts and not state.owner.parallel)
+    before = stored if waiting else (*stored, *_restoration(state, slot.ordinal, pod))
+    updates = state.is_outdated(pod) and state.customs.is_prepared(pod)
     return _Step(halts=halts, before=before, updates=updates)
 
 
-def _creation(scene: Scene, ordinal: int) -> _Step:
-    owner = scene.owner
+def _creation(state: StatefulSetState, ordinal: int) -> _Step:
+    owner = state.owner
     blocks = owner.waits_for_ended
-    if storage.is_stale(owner, ordinal, scene.claims):
+    if storage.is_stale(owner, ordinal, state.claims):
         return _Step(halts=True, blocks=blocks)
-    ending = storage.ending(owner, ordinal, scene.claims)
+    ending = storage.ending(owner, ordinal, state.claims)
     if ending:
         name = identity.pod_name(owner, ordinal)
         problem = (
@@ -103,46 +103,46 @@ def _creation(scene: Scene, ordinal: int) -> _Step:
         )
         failed = Say(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
         return _Step(halts=True, before=(failed,), blocks=blocks)
-    pod = scene.customs.born(identity.new_pod(owner, ordinal, scene.revision_for(ordinal)))
-    return _Step(halts=True, before=storage.missing(owner, ordinal, scene.claims), made=pod)
+    pod = state.customs.born(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
+    return _Step(halts=True, before=storage.missing(owner, ordinal, state.claims), made=pod)
 
 
-def _stored(scene: Scene, ordinal: int, pod: PodView) -> tuple[Action, ...]:
+def _stored(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:
     wanting = pod.phase == PENDING and not pod.deleting
-    missing = storage.missing(scene.owner, ordinal, scene.claims) if wanting else ()
-    return (*missing, *storage.retention(scene.owner, pod, ordinal, scene.claims))
+    missing = storage.missing(state.owner, ordinal, state.claims) if wanting else ()
+    return (*missing, *storage.retention(state.owner, pod, ordinal, state.claims))
 
 
-def _restoration(scene: Scene, ordinal: int, pod: PodView) -> tuple[Action, ...]:
-    owner = scene.owner
+def _restoration(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[Action, ...]:
+    owner = state.owner
     if identity.matches(owner, pod, ordinal):
         return ()
-    missing = storage.missing(owner, ordinal, scene.claims)
+    missing = storage.missing(owner, ordinal, state.claims)
     body = identity.restored(owner, pod, ordinal)
-    return (*missing, Update(resource=kinds.PODS, body=body, saying=effects.saying(owner, "update")))
+    return (*missing, Update(resource=kinds.PODS, body=body, saying=status.saying(owner, "update")))
 
 
 # --- taking away the condemned
 
 
-def _condemned_steps(scene: Scene) -> Iterator[_Step]:
+def _condemned_steps(state: StatefulSetState) -> Iterator[_Step]:
     """Claims first, so that they are sure to go with their pods; then the pods, the highest ordinal first."""
-    for pod in scene.condemned:
-        claims = storage.retention(scene.owner, pod, _ordinal(scene, pod), scene.claims)
+    for pod in state.condemned:
+        claims = storage.retention(state.owner, pod, _ordinal(state, pod), state.claims)
         yield _Step(halts=False, before=claims)
-    first = _first_unavailable(scene)
-    for pod in scene.condemned:
-        waits = not scene.owner.parallel and scene.is_unavailable(pod) and pod is not first
-        yield _Step(halts=True) if pod.deleting or waits else _going(scene, pod)
+    first = _first_unavailable(state)
+    for pod in state.condemned:
+        waits = not state.owner.parallel and state.is_unavailable(pod) and pod is not first
+        yield _Step(halts=True) if pod.deleting or waits else _going(state, pod)
 
 
-def _first_unavailable(scene: Scene) -> PodView | None:
+def _first_unavailable(state: StatefulSetState) -> PodView | None:
     """The pod that the others wait for: only it may go while it is not available."""
-    ordered = (*(slot.pod for slot in scene.slots), *reversed(scene.condemned))
-    return next((pod for pod in ordered if scene.is_unavailable(pod)), None)
+    ordered = (*(slot.pod for slot in state.slots), *reversed(state.condemned))
+    return next((pod for pod in ordered if state.is_unavailable(pod)), None)
 
 
-def _ordinal(scene: Scene, pod: PodView) -> int:
-    ordinal = identity.ordinal_in(scene.owner, pod.key.name)
+def _ordinal(state: StatefulSetState, pod: PodView) -> int:
+    ordinal = identity.ordinal_in(state.owner, pod.key.name)
     assert ordinal is not None  # the scene holds no pods of other names
     return ordinal

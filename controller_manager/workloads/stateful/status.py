@@ -1,28 +1,54 @@
-"""The status of a StatefulSet: counted on what was seen, never on what was just done."""
+"""The status of a StatefulSet, counted from what was observed; and its actions on pods with their Events."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from apimachinery import meta
-from controller_manager.workloads.podview import RUNNING, PodView
-from controller_manager.workloads.stateful import identity
-from controller_manager.workloads.stateful.scene import Scene
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.controller_manager.control.actions import Action, Create, Delete, Saying, Victim
+from mockube.controller_manager.workloads.stateful import identity
+from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 
 
-def counted(scene: Scene, collision_count: int, replaced: Collection[PodView]) -> dict[str, Any]:
+def creation(owner: SetView, bodies: Sequence[ReadOnlyTree]) -> tuple[Action, ...]:
+    if not bodies:
+        return ()
+    return (Create(resource=kinds.PODS, bodies=tuple(bodies), saying=saying(owner, "create")),)
+
+
+def deletion(owner: SetView, pods: Sequence[PodView]) -> tuple[Action, ...]:
+    if not pods:
+        return ()
+    victims = tuple(Victim(pod.key, pod.uid) for pod in pods)
+    return (Delete(resource=kinds.PODS, victims=victims, saying=saying(owner, "delete")),)
+
+
+def saying(owner: SetView, verb: str) -> Saying:
+    subject = f"{verb} Pod {{name}} in StatefulSet {owner.key.name}"
+    return Saying(
+        about=owner.object,
+        done=(f"Successful{verb.title()}", f"{subject} successful"),
+        failed=(f"Failed{verb.title()}", f"{subject} failed error: {{error}}"),
+    )
+
+
+def counted(state: StatefulSetState, collision_count: int, replaced: Collection[PodView]) -> dict[str, Any]:
     """The pods that are about to be replaced no longer count to any revision."""
-    pods = scene.pods
+    pods = state.pods
     seen = ready(pods)
     staying = [identity.revision_of(pod) for pod in pods if not pod.deleting and pod not in replaced]
     return {
-        "observedGeneration": meta.generation(scene.owner.object),
+        "observedGeneration": meta.generation(state.owner.object),
         "replicas": len(pods),
         "readyReplicas": len(seen),
-        "availableReplicas": sum(map(scene.is_available, seen)),
-        "currentReplicas": staying.count(scene.current_name),
-        "updatedReplicas": staying.count(scene.update_name),
-        "currentRevision": scene.current_name,
-        "updateRevision": scene.update_name,
+        "availableReplicas": sum(map(state.is_available, seen)),
+        "currentReplicas": staying.count(state.current_name),
+        "updatedReplicas": staying.count(state.update_name),
+        "currentRevision": state.current_name,
+        "updateRevision": state.update_name,
         "collisionCount": collision_count,
     }
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apimachinery import meta
-from controller_manager import kinds
-from controller_manager.runtime.actions import Action, AnyResource, Create, Say, Saying, Update
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Action, AnyResource, Create, Say, Saying, Update
+from mockube.controller_manager.workloads.stateful.spec import SetView
 
-Claims = Mapping[str, Tree]
+Claims = Mapping[str, ReadOnlyTree]
 """The claims that exist, by name."""
 
 _CONFLICTING_CONTROLLER: Final = (
@@ -23,11 +23,11 @@ def claim_names(owner: SetView, ordinal: int) -> list[str]:
     return [claim_name(owner, template, ordinal) for template in owner.claim_templates]
 
 
-def claim_name(owner: SetView, template: Tree, ordinal: int) -> str:
+def claim_name(owner: SetView, template: ReadOnlyTree, ordinal: int) -> str:
     return f"{meta.name(template)}-{owner.key.name}-{ordinal}"
 
 
-def is_claim_of(owner: Tree, name: str) -> bool:
+def is_claim_of(owner: ReadOnlyTree, name: str) -> bool:
     """Whether the claim could be one of the set's, whichever ordinals it has now."""
     parent, _, ordinal = name.rpartition("-")
     templates = owner["spec"].get("volumeClaimTemplates") or ()
@@ -37,7 +37,7 @@ def is_claim_of(owner: Tree, name: str) -> bool:
 # --- the pod's side
 
 
-def volumes(owner: SetView, ordinal: int, spec: Tree) -> dict[str, Any]:
+def volumes(owner: SetView, ordinal: int, spec: ReadOnlyTree) -> dict[str, Any]:
     """The pod's volumes: its claims, and those of the template that have no claim's name."""
     if not owner.claim_templates:
         return {}
@@ -86,7 +86,7 @@ def missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
     return (Create(resource=kinds.PERSISTENT_VOLUME_CLAIMS, bodies=bodies, saying=saying),)
 
 
-def _new_claim(owner: SetView, template: Tree, name: str) -> dict[str, Any]:
+def _new_claim(owner: SetView, template: ReadOnlyTree, name: str) -> dict[str, Any]:
     selected = (owner.object["spec"].get("selector") or {}).get("matchLabels") or {}
     labels = {**meta.labels(template), **selected}
     named = meta.with_metadata(
@@ -140,7 +140,7 @@ def _warning(owner: SetView, message: str) -> Say:
     return Say(about=owner.object, type="Warning", reason="ConflictingController", message=message)
 
 
-def _owners(owner: SetView, pod: PodView, ordinal: int, claim: Tree) -> list[Tree]:
+def _owners(owner: SetView, pod: PodView, ordinal: int, claim: ReadOnlyTree) -> list[ReadOnlyTree]:
     """The owners that the claim should have. It is left alone where an earlier set or pod of the name still owns it."""
     refs = meta.owner_references(claim)
     ours = [ref for ref in refs if _is_ours(owner, pod, ref)]
@@ -152,34 +152,34 @@ def _owners(owner: SetView, pod: PodView, ordinal: int, claim: Tree) -> list[Tre
     return [*others, *_going_with(owner, pod, ordinal)]
 
 
-def _going_with(owner: SetView, pod: PodView, ordinal: int) -> list[Tree]:
+def _going_with(owner: SetView, pod: PodView, ordinal: int) -> list[ReadOnlyTree]:
     if owner.claims_go_when_scaled and ordinal not in owner.ordinals:
         return [_reference(owner, pod.object)]
     return [_reference(owner, owner.object)] if owner.claims_go_when_deleted else []
 
 
-def _reference(owner: SetView, whom: Tree) -> Tree:
+def _reference(owner: SetView, whom: ReadOnlyTree) -> ReadOnlyTree:
     reference = meta.controller_reference(whom)
     if owner.controls_claims:
         return reference
     return {field: reference[field] for field in ("apiVersion", "kind", "name", "uid")}
 
 
-def _has_other_controller(owner: SetView, pod: PodView, claim: Tree) -> bool:
+def _has_other_controller(owner: SetView, pod: PodView, claim: ReadOnlyTree) -> bool:
     if not (owner.controls_claims and (owner.claims_go_when_scaled or owner.claims_go_when_deleted)):
         return False
     refs = meta.owner_references(claim)
     return any(ref.get("controller") is True and not _is_ours(owner, pod, ref) for ref in refs)
 
 
-def _is_ours(owner: SetView, pod: PodView, ref: Tree) -> bool:
+def _is_ours(owner: SetView, pod: PodView, ref: ReadOnlyTree) -> bool:
     is_set = _is_about(owner.resource, owner.key.name, ref)
     return is_set or _is_about(kinds.PODS, pod.key.name, ref)
 
 
-def _is_about(resource: AnyResource, name: str, ref: Tree) -> bool:
+def _is_about(resource: AnyResource, name: str, ref: ReadOnlyTree) -> bool:
     return (ref["apiVersion"], ref["kind"], ref["name"]) == (resource.api_version, resource.kind, name)
 
 
-def _by_uid(refs: Any) -> dict[str, Tree]:
+def _by_uid(refs: Any) -> dict[str, ReadOnlyTree]:
     return {ref["uid"]: ref for ref in refs}

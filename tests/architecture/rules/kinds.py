@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.architecture.source import Finding, Module
 
-AT_HOME = re.compile(r"^apiserver/resources/(catalog|strategies)/|(^|/)adapters(/|\.py$)")
+AT_HOME = re.compile(r"^apiserver/kinds/[a-z]+/|(^|/)adapters(/|\.py$)")
 
 _KIND = re.compile(r"[A-Z][A-Za-z]+")
 """Kinds begin with a capital letter; other things called kind, such as the kind of a token, do not."""

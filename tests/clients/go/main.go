@@ -38,10 +38,18 @@ func main() {
 	flags := flag.NewFlagSet("clients", flag.ExitOnError) // a library has taken --kubeconfig of the common set
 	kubeconfig := flags.String("kubeconfig", "", "the server, and who asks")
 	list := flags.Bool("list", false, "print the names of all checks")
+	follow := flags.String("follow", "", "run no check: print what an informer reports of the ConfigMaps of a namespace")
 	_ = flags.Parse(os.Args[1:]) // it exits rather than answer with an error
 	if *list {
 		for _, check := range checks {
 			fmt.Println(check.name)
+		}
+		return
+	}
+	if *follow != "" {
+		if err := followConfigMaps(*kubeconfig, *follow); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 		return
 	}

@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from apimachinery import meta
-from controller_manager.controllers.advancedstatefulset.controller import view
-from controller_manager.controllers.advancedstatefulset.strategy import Strategy
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Create, Delete, Patch
-from controller_manager.workloads.inplace import lifecycle, update
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Create, Delete, Patch
+from mockube.controller_manager.controllers.advancedstatefulset.controller import view
+from mockube.controller_manager.controllers.advancedstatefulset.strategy import Strategy
+from mockube.controller_manager.workloads.inplace import lifecycle, update
 from tests.support.advancedsets import AdvancedSets, template
 from tests.support.lives import NumberedSetLife
 from tests.support.statefulsets import WEB, claim_template

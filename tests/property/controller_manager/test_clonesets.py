@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from apimachinery import meta
-from controller_manager.controllers.cloneset.diffs import Tally, diffs
-from controller_manager.controllers.cloneset.setview import Limits, SetView
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Create, Delete
-from controller_manager.workloads.inplace.update import is_in_service
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Create, Delete
+from mockube.controller_manager.controllers.cloneset.diffs import Tally, diffs
+from mockube.controller_manager.controllers.cloneset.spec import Limits, SetView
+from mockube.controller_manager.workloads.inplace.update import is_in_service
 from tests.support.clonesets import WEB, Clones, claim_template
 from tests.support.lives import SetLife
 

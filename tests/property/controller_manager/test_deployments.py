@@ -9,11 +9,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from apimachinery import meta
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.deployment.views import DeploymentView
-from controller_manager.controllers.replicaset.controller import REPLICA_SET
-from controller_manager.kinds import PODS, REPLICA_SETS
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.deployment.state import DeploymentView
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from tests.support.deployments import RECREATE, Cluster, is_ready, rolling
 
 replicas = st.integers(0, 12)

@@ -5,15 +5,15 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apimachinery import meta
-from apimachinery.chance import SeededChance
-from controller_manager.kinds import CONFIG_MAPS
-from controller_manager.runtime.client import Client
-from controller_manager.runtime.client_metrics import ClientMetrics
-from controller_manager.runtime.credentials import FixedToken
-from controller_manager.runtime.identities import SharedIdentity
-from controller_manager.runtime.informers import Informers, Settings
-from controller_manager.runtime.sender import Sender
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import SeededChance
+from mockube.controller_manager.cache.informers import Informers, Settings
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.service_accounts import SharedIdentity
+from mockube.controller_manager.metrics.requests import ClientMetrics
 from tests.support.forgetful_server import ForgetfulServer
 from tests.support.impatient import Impatient
 from tests.support.turns import turns, until

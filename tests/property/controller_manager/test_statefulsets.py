@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from apimachinery import meta
-from controller_manager.kinds import PODS, STATEFUL_SETS
-from controller_manager.runtime.actions import NOTHING, Create, Delete
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.stateful.scene import by_ordinal
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS, STATEFUL_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import NOTHING, Create, Delete
+from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.stateful.state import by_ordinal
 from tests.support.lives import NumberedSetLife
 from tests.support.statefulsets import WEB, Sets, claim_template
 

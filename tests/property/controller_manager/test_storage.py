@@ -4,10 +4,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from apimachinery import meta
-from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from tests.support.storage import ALL, Storage
 
 CLAIMS = st.sampled_from(["a", "b", "c"])

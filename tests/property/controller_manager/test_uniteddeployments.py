@@ -4,12 +4,15 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from apimachinery import meta
-from controller_manager.controllers.uniteddeployment.allocation.bounds import bounds
-from controller_manager.controllers.uniteddeployment.allocation.choice import allocate
-from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError, Place
-from controller_manager.controllers.uniteddeployment.names import LABEL_SUBSET_NAME
-from controller_manager.kinds import PODS
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.controllers.uniteddeployment.allocator import (
+    AllocationError,
+    Place,
+    allocate,
+    bounds,
+)
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME
 from tests.support.uniteddeployments import ADAPTER, KINDS, United, adaptive, subset
 
 counts = st.integers(0, 12)

@@ -2,8 +2,8 @@ import uuid
 
 import pytest
 
-from apimachinery import chance
-from apimachinery.chance import SUFFIX_ALPHABET, SeededChance, SystemChance
+from mockube.apimachinery import chance
+from mockube.apimachinery.chance import SUFFIX_ALPHABET, SeededChance, SystemChance
 
 
 class Bytes:

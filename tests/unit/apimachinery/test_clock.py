@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apimachinery.clock import RealClock, SteppedClock
+from mockube.apimachinery.clock import RealClock, SteppedClock
 from tests.support.turns import turns
 
 START = datetime(2030, 1, 1, tzinfo=UTC)

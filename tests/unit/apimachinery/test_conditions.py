@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apimachinery import conditions
+from mockube.apimachinery import conditions
 
 NOW = datetime(2030, 1, 1, 0, 0, 5, tzinfo=UTC)
 THEN = "2029-12-31T23:59:59Z"

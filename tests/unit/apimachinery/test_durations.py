@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery import durations
-from apimachinery.durations import DurationError
+from mockube.apimachinery import durations
+from mockube.apimachinery.durations import DurationError
 
 SECOND = 10**9
 MOST = 2**63 - 1

@@ -1,8 +1,8 @@
 import pytest
 
-from apimachinery import errors
-from apimachinery.errors import OMITTED
-from apimachinery.paths import ROOT
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import OMITTED
+from mockube.apimachinery.paths import ROOT
 
 X = ROOT.child("spec", "x")
 

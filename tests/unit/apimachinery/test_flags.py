@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from apimachinery.flags import labels
+from mockube.apimachinery.flags import labels
 
 
 @pytest.mark.parametrize(

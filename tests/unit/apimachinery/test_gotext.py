@@ -1,6 +1,6 @@
 import pytest
 
-from apimachinery import gotext
+from mockube.apimachinery import gotext
 
 
 @pytest.mark.parametrize(

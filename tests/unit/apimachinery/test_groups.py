@@ -1,6 +1,6 @@
 import pytest
 
-from apimachinery.groups import GroupKind, GroupResource, GroupVersion
+from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 
 
 @pytest.mark.parametrize(

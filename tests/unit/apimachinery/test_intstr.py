@@ -1,7 +1,7 @@
 import pytest
 
-from apimachinery import intstr
-from apimachinery.intstr import IntOrStringError
+from mockube.apimachinery import intstr
+from mockube.apimachinery.intstr import IntOrStringError
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apimachinery.jsonpath import JSONPathError, parse
+from mockube.apimachinery.jsonpath import JSONPathError, parse
 
 TREE = {
     "spec": {"replicas": 3, "names": ["a", "b", "c"], "a.b": {"c": 1}},

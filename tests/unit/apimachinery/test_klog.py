@@ -7,7 +7,7 @@ import re
 import orjson
 import pytest
 
-from apimachinery import klog
+from mockube.apimachinery import klog
 
 
 @pytest.fixture
@@ -45,3 +45,15 @@ def test_json(stream):
 
 def test_more_is_told_to_those_who_ask(stream):
     assert "for few" in write(stream, "text", verbosity=4)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_texts_of_clients_make_no_lines_and_move_no_cursor(stream, form):
+    klog.attach(logging.getLogger(), klog.Logging(v=0, logging_format=form), stream)
+    odd = "a\nE0101 00:00:00.000000 1 x.py:1] forged\x1b[2J\r\x9b\u2028\x00\udcff"
+    logging.getLogger("tests").warning("said %s", odd)
+    logging.getLogger("tests").error("failed", exc_info=ValueError("b\x1b[31m\udcff"))
+    text = stream.getvalue()
+    assert not {"\x1b", "\r", "\x9b", "\u2028", "\x00", "\udcff"} & set(text)
+    assert sum("forged" in line and "said a" in line for line in text.splitlines()) == 1
+    text.encode()

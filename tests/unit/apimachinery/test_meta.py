@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apimachinery import meta
+from mockube.apimachinery import meta
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-1", "uid": "owner"}}
 CONTROLLER = {"kind": "ReplicaSet", "name": "web-1", "uid": "owner", "controller": True}

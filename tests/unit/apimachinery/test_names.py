@@ -1,7 +1,7 @@
 import pytest
 
-from apimachinery import names
-from apimachinery.chance import SeededChance
+from mockube.apimachinery import names
+from mockube.apimachinery.chance import SeededChance
 
 ALPHANUMERIC_ENDS = "and must start and end with an alphanumeric character"
 LABEL_REGEX = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery.packs import clonesets, uniteddeployments
-from apimachinery.packs.clonesets import ALPHA, BETA, LABEL_EXCLUDE_PREPARING_DELETE
+from mockube.apimachinery.packs import clonesets, uniteddeployments
+from mockube.apimachinery.packs.clonesets import ALPHA, BETA, LABEL_EXCLUDE_PREPARING_DELETE
 
 
 def clone_set(*, labels=None, **spec):

@@ -2,17 +2,17 @@
 
 import pytest
 
-from apimachinery.packs.definitions import PACKS, definitions
-from apimachinery.packs.subset_replicas import SubsetReplicasError, parse
-from apiserver.app import catalog
-from apiserver.validation.registry import check_create
-from apiserver.wire import yaml_codec
+from mockube.apimachinery.packs.definitions import PACKS, definitions
+from mockube.apimachinery.packs.subset_replicas import SubsetReplicasError, parse
+from mockube.apimachinery.yaml_decode import load
+from mockube.apiserver.app import catalog
+from mockube.apiserver.kinds.kind_rules import check_create
 
 TREES = {
     tree["metadata"]["name"]: tree
     for pack in PACKS
     for text in definitions(pack)
-    for tree in [yaml_codec.load(text).tree]
+    for tree in [load(text).tree]
 }
 ROW = catalog()["apiextensions.k8s.io", "v1", "customresourcedefinitions"]
 

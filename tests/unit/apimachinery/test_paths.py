@@ -1,6 +1,6 @@
 import pytest
 
-from apimachinery.paths import ROOT
+from mockube.apimachinery.paths import ROOT
 
 
 @pytest.mark.parametrize(

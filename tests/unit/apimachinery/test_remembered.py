@@ -1,6 +1,6 @@
 """What is remembered, and what is not."""
 
-from apimachinery.remembered import remembered
+from mockube.apimachinery.remembered import remembered
 
 
 def counted(**limits):

@@ -1,9 +1,9 @@
 import pytest
 
-from apimachinery import errors, status
-from apimachinery.groups import NO_RESOURCE, GroupKind, GroupResource
-from apimachinery.paths import ROOT
-from apimachinery.status import Cause, Details
+from mockube.apimachinery import errors, status
+from mockube.apimachinery.groups import NO_RESOURCE, GroupKind, GroupResource
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import Cause, Details
 
 PODS = GroupResource("", "pods")
 DEPLOYMENTS = GroupResource("apps", "deployments")

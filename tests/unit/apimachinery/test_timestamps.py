@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery import timestamps
-from apimachinery.timestamps import TimestampError
+from mockube.apimachinery import timestamps
+from mockube.apimachinery.timestamps import TimestampError
 
 START = datetime(1, 1, 1, tzinfo=UTC)
 END = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)

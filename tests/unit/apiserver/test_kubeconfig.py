@@ -6,8 +6,8 @@ import stat
 import pytest
 import yaml
 
-from apiserver import kubeconfig
-from apiserver.pki.issue import Pair
+from mockube.apiserver import kubeconfig
+from mockube.apiserver.pki.issue import Pair
 
 CLIENT = Pair(certificate=b"crt", key=b"key")
 

@@ -1,18 +1,20 @@
 """What a server begins with: a snapshot where its store is new, and never with a store that is half restored."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apiserver.config.settings import Store
-from apiserver.storage.snapshots import BUMP
-from apiserver.store import STORE_FOLDER, opened
-from etcd.archive.mark import HalfRestored, mark_of
-from etcd.archive.read import BadArchive
-from etcd.embedded.disk import Disk
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.memory import MemoryStore
-from etcd.errors import Compacted
-from etcd.kv import Put, Range
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.config.settings import Store
+from mockube.apiserver.storage.revisions import BUMP, initial_revision
+from mockube.apiserver.store import STORE_FOLDER, opened
+from mockube.etcd.archive.mark import HalfRestored, mark_of
+from mockube.etcd.archive.read import BadArchive
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import Put, Range, WatchRequest
 from tests.support.archives import ROOT, entries, fill, saved
 
 CONTENT = {b"pods/a": b'{"a":1}', b"pods/b": b'{"b":1}'}
@@ -33,14 +35,53 @@ def data_dir(request, tmp_path):
     return tmp_path / "data" if request.param == "durable" else None
 
 
-async def test_a_new_store_begins_with_a_snapshot_and_counts_on_far_behind_it(snapshot, data_dir):
+def begins(clock):
+    return initial_revision(clock.now())
+
+
+async def test_a_new_store_begins_with_a_snapshot_at_a_revision_of_its_own(snapshot, data_dir):
     file, revision = snapshot
-    async with opened(Store(snapshot=file, data_dir=data_dir, fsync=False), SteppedClock()) as kv:
+    clock = SteppedClock()
+    async with opened(Store(snapshot=file, data_dir=data_dir, fsync=False), clock) as kv:
         held = [line for line in entries(await saved(kv)) if b"leases/kube-system" not in line]
         assert len(held) == len(entries(await saved(kv))) == 2
-        assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].mod_revision == revision + BUMP + 1
+        assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].mod_revision == begins(clock) + 1
         with pytest.raises(Compacted):
             await kv.range(Range(key=ROOT, revision=revision))
+
+
+async def test_a_snapshot_from_a_clock_that_was_ahead_lies_far_before_the_new_store(tmp_path, data_dir):
+    ahead = SteppedClock(datetime(2040, 1, 1, tzinfo=UTC))
+    async with opened(Store(), ahead) as kv:
+        await fill(kv, CONTENT)
+        revision = (await kv.status()).revision
+        (tmp_path / "a.gz").write_bytes(await saved(kv))
+    settings = Store(snapshot=tmp_path / "a.gz", data_dir=data_dir, fsync=False)
+    async with opened(settings, SteppedClock()) as kv:
+        assert (await kv.status()).revision == revision + BUMP + 1
+
+
+async def test_a_store_that_begins_empty_has_forgotten_all_before(data_dir):
+    clock = SteppedClock()
+    async with opened(Store(data_dir=data_dir, fsync=False), clock) as kv:
+        first = begins(clock)
+        status = await kv.status()
+        assert (status.revision, status.compact_revision) == (first, first)
+        with pytest.raises(Compacted):
+            await kv.range(Range(key=ROOT, revision=4_000))
+        async with await kv.watch(WatchRequest(key=ROOT, start_revision=4_001)) as watch:
+            with pytest.raises(Compacted):
+                await anext(watch)
+        assert (await kv.put(Put(key=ROOT + b"a", value=b"{}"))).revision == first + 1
+
+
+async def test_a_durable_store_goes_on_from_its_own_revision(tmp_path):
+    settings, clock = Store(data_dir=tmp_path, fsync=False), SteppedClock()
+    for number in range(1, 4):
+        async with opened(settings, clock) as kv:
+            put = await kv.put(Put(key=ROOT + b"a", value=b"{}"))
+        assert put.revision == begins(SteppedClock()) + number
+        clock.advance(3_600)
 
 
 async def test_a_store_that_is_in_use_is_not_touched(snapshot, tmp_path, caplog):

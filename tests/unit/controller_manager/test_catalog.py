@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_manager import catalog
+from mockube.controller_manager import catalog
 
 ACCOUNTS = frozenset(
     {
@@ -34,12 +34,12 @@ OF_CUSTOM_KINDS = frozenset(one.name for one in catalog.CONTROLLERS if one.needs
 WITHOUT_ROLE = catalog.WITH_SIMULATED_NODES | catalog.OFF_BY_DEFAULT | OF_CUSTOM_KINDS
 
 
-@pytest.mark.parametrize("one", [*catalog.CONTROLLERS, *catalog.ENGINES], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", [*catalog.CONTROLLERS, *catalog.RUNNABLES], ids=lambda one: one.name)
 def test_accounts_are_those_that_roles_are_bound_to(one):
     assert one.service_account in ACCOUNTS or one.name in WITHOUT_ROLE
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_ROLE))
 def test_what_stands_for_others_shows_what_the_process_shows(name):
-    (one,) = [one for one in [*catalog.CONTROLLERS, *catalog.ENGINES] if one.name == name]
+    (one,) = [one for one in [*catalog.CONTROLLERS, *catalog.RUNNABLES] if one.name == name]
     assert one.service_account == ""

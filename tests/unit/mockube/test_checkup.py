@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from apimachinery.clock import SteppedClock
+from mockube.apimachinery.clock import SteppedClock
 from mockube.checkup import CHECKS, Verdict, look_around
 from mockube.clusters import record
 from mockube.clusters.places import place_of

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Final
 
-from apimachinery import intstr
-from apimachinery.intstr import IntOrStringError
-from controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
-from controller_manager.kinds import CLONE_SETS
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import intstr
+from mockube.apimachinery.intstr import IntOrStringError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import CLONE_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
 
 
-def _strategy(spec: Tree) -> Tree:
+def _strategy(spec: ReadOnlyTree) -> ReadOnlyTree:
     return spec.get("updateStrategy") or {}
 
 
-def _partition(workload: Tree, _: Sequence[PodView]) -> int:
+def _partition(workload: ReadOnlyTree, _: Sequence[PodView]) -> int:
     spec = workload["spec"]
     kept, replicas = _strategy(spec).get("partition") or 0, spec.get("replicas")
     try:
@@ -24,11 +24,11 @@ def _partition(workload: Tree, _: Sequence[PodView]) -> int:
         return 0
 
 
-def _partitioned(spec: Tree, kept: int) -> Tree:
+def _partitioned(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
     return {**spec, "updateStrategy": {**_strategy(spec), "partition": kept}}
 
 
-def _unavailability(_: Tree) -> tuple[str, ...]:
+def _unavailability(_: ReadOnlyTree) -> tuple[str, ...]:
     return "updateStrategy", "maxUnavailable"
 
 

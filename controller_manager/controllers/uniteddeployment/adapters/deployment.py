@@ -3,29 +3,29 @@
 from collections.abc import Sequence
 from typing import Final
 
-from apimachinery import meta
-from controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter, pods_of
-from controller_manager.indexes import BY_OWNER
-from controller_manager.kinds import DEPLOYMENTS, REPLICA_SETS
-from controller_manager.runtime.caches import Caches
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter, pods_of
+from mockube.controller_manager.workloads.indexes import BY_OWNER
 
 
-def _pods(caches: Caches, workload: Tree) -> Sequence[PodView]:
+def _pods(caches: Caches, workload: ReadOnlyTree) -> Sequence[PodView]:
     sets = caches.of(REPLICA_SETS).by_index(BY_OWNER, meta.uid(workload))
     return [pod for replica_set in sets for pod in pods_of(caches, replica_set)]
 
 
-def _partition(_: Tree, __: Sequence[PodView]) -> int:
+def _partition(_: ReadOnlyTree, __: Sequence[PodView]) -> int:
     return 0
 
 
-def _partitioned(spec: Tree, _: int) -> Tree:
+def _partitioned(spec: ReadOnlyTree, _: int) -> ReadOnlyTree:
     return spec
 
 
-def _unavailability(spec: Tree) -> tuple[str, ...]:
+def _unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
     recreates = (spec.get("strategy") or {}).get("type") == "Recreate"
     return () if recreates else ("strategy", "rollingUpdate", "maxUnavailable")
 

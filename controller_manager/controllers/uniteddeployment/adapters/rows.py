@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
-from controller_manager.controllers.uniteddeployment.adapters.advanced_statefulset import (
+from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.uniteddeployment.adapters.cloneset import CLONE_SET_SUBSETS
+from mockube.controller_manager.controllers.uniteddeployment.adapters.deployment import DEPLOYMENT_SUBSETS
+from mockube.controller_manager.controllers.uniteddeployment.adapters.statefulset import (
     ADVANCED_STATEFUL_SET_SUBSETS,
+    STATEFUL_SET_SUBSETS,
 )
-from controller_manager.controllers.uniteddeployment.adapters.cloneset import CLONE_SET_SUBSETS
-from controller_manager.controllers.uniteddeployment.adapters.deployment import DEPLOYMENT_SUBSETS
-from controller_manager.controllers.uniteddeployment.adapters.statefulset import STATEFUL_SET_SUBSETS
 
 ADAPTERS: Final[tuple[Adapter, ...]] = (
     STATEFUL_SET_SUBSETS,

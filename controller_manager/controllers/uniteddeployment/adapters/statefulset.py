@@ -1,33 +1,63 @@
-"""Subsets that are StatefulSets.
+"""Subsets that are StatefulSets, built-in or OpenKruise's.
 
-Their pods from the partition on are updated, the highest first, and each waits for the one before: a pod that never
-becomes ready blocks its own replacement, so it is taken away.
+Pods from the partition on are updated, the highest ordinal first, and each waits for the one before: a pod that never
+becomes ready blocks its own replacement, so it is deleted. OpenKruise's partition is a number of pods; its update
+strategy's type is not written.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from apimachinery import meta
-from controller_manager.controllers.uniteddeployment.adapters import ordinals
-from controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
-from controller_manager.controllers.uniteddeployment.subset import Subset, revision_of
-from controller_manager.kinds import STATEFUL_SETS
-from controller_manager.runtime.resource import Tree
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, STATEFUL_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.uniteddeployment.adapters import statefulset
+from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION, Subset, revision_of
+
+_MAX_UNAVAILABLE = ("updateStrategy", "rollingUpdate", "maxUnavailable")
 
 
-def _partitioned(spec: Tree, kept: int) -> Tree:
-    if ordinals.is_on_delete(spec):
+def strategy_of(spec: ReadOnlyTree) -> ReadOnlyTree:
+    return spec.get("updateStrategy") or {}
+
+
+def is_on_delete(spec: ReadOnlyTree) -> bool:
+    return strategy_of(spec).get("type") == "OnDelete"
+
+
+def partition(workload: ReadOnlyTree, pods: Sequence[PodView]) -> int:
+    """Where only somebody's deletions replace pods, those that nobody has replaced yet."""
+    if is_on_delete(workload["spec"]):
+        revisions = Counter(map(revision_of, pods))
+        return len(pods) - revisions[meta.labels(workload).get(LABEL_REVISION, "")]
+    return (strategy_of(workload["spec"]).get("rollingUpdate") or {}).get("partition") or 0
+
+
+def with_partition(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
+    strategy = strategy_of(spec)
+    rolling = {**(strategy.get("rollingUpdate") or {}), "partition": kept}
+    return {**spec, "updateStrategy": {**strategy, "rollingUpdate": rolling}}
+
+
+def unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
+    return () if is_on_delete(spec) else _MAX_UNAVAILABLE
+
+
+def _partitioned(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
+    if statefulset.is_on_delete(spec):
         return spec
-    return ordinals.with_partition(
-        {**spec, "updateStrategy": {**ordinals.strategy_of(spec), "type": "RollingUpdate"}}, kept
+    return statefulset.with_partition(
+        {**spec, "updateStrategy": {**statefulset.strategy_of(spec), "type": "RollingUpdate"}}, kept
     )
 
 
 def _stuck(subset: Subset, revision: str, kept: int) -> Iterator[PodView]:
     workload = subset.workload
     observed = (workload.get("status") or {}).get("observedGeneration") or 0
-    if ordinals.is_on_delete(workload["spec"]) or observed < meta.generation(workload):
+    if statefulset.is_on_delete(workload["spec"]) or observed < meta.generation(workload):
         return  # taken away before the set knows the new template, it would come back as it was
     for pod in subset.pods:
         ordinal = pod.key.name.rpartition("-")[2]
@@ -40,8 +70,22 @@ STATEFUL_SET_SUBSETS: Final = Adapter(
     type="StatefulSet",
     template="statefulSetTemplate",
     resource=STATEFUL_SETS,
-    partition=ordinals.partition,
+    partition=statefulset.partition,
     partitioned=_partitioned,
-    unavailability=ordinals.unavailability,
+    unavailability=statefulset.unavailability,
     stuck=_stuck,
+)
+
+
+def _partitioned_advanced(spec: ReadOnlyTree, kept: int) -> ReadOnlyTree:
+    return spec if statefulset.is_on_delete(spec) else statefulset.with_partition(spec, kept)
+
+
+ADVANCED_STATEFUL_SET_SUBSETS: Final = Adapter(
+    type="AdvancedStatefulSet",
+    template="advancedStatefulSetTemplate",
+    resource=ADVANCED_STATEFUL_SETS,
+    partition=statefulset.partition,
+    partitioned=_partitioned_advanced,
+    unavailability=statefulset.unavailability,
 )

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apimachinery import labels
-from apimachinery.labels import Operator, Requirement, Selector, SelectorError
+from mockube.apimachinery import labels
+from mockube.apimachinery.labels import Operator, Requirement, Selector, SelectorError
 
 KEYS = st.from_regex(
     r"([a-z0-9]{1,5}(\.[a-z0-9]{1,5})?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,5}[A-Za-z0-9])?", fullmatch=True

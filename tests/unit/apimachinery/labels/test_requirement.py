@@ -1,7 +1,7 @@
 import pytest
 
-from apimachinery.labels import Operator, SelectorError, require
-from apimachinery.paths import ROOT
+from mockube.apimachinery.labels import Operator, SelectorError, require
+from mockube.apimachinery.paths import ROOT
 
 KEY_PROBLEM = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "

@@ -1,7 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from apimachinery import labels
-from apimachinery.labels import EVERYTHING, NOTHING, Selector, SelectorError
+from mockube.apimachinery import labels
+from mockube.apimachinery.labels import EVERYTHING, NOTHING, Selector, SelectorError
+from tests.support.doubling import check_linear
 
 
 @pytest.mark.parametrize(
@@ -130,3 +133,35 @@ def test_a_selector_cannot_be_changed():
     with pytest.raises(AttributeError):
         EVERYTHING.nothing = True
     assert repr(Selector()) == "Selector(requirements=(), nothing=False)"
+
+
+_KEYS = st.sampled_from(["a", "b", "c", "d"])
+_REQUIREMENTS = st.lists(
+    st.one_of(
+        st.builds(lambda key, value: f"{key}={value}", _KEYS, st.sampled_from("123")),
+        st.builds(lambda key, value: f"{key}!={value}", _KEYS, st.sampled_from("123")),
+        st.builds(lambda key, values: f"{key} in ({','.join(values)})", _KEYS, st.lists(st.sampled_from("123"), min_size=1)),
+        st.builds(lambda key, values: f"{key} notin ({','.join(values)})", _KEYS, st.lists(st.sampled_from("123"), min_size=1)),
+        st.builds(lambda key, bound: f"{key}>{bound}", _KEYS, st.integers(0, 3)),
+        st.builds(lambda key, bound: f"{key}<{bound}", _KEYS, st.integers(1, 4)),
+        st.builds(lambda key: key, _KEYS),
+        st.builds(lambda key: f"!{key}", _KEYS),
+    ),
+    min_size=1,
+    max_size=3,
+)  # fmt: skip
+
+
+@given(_REQUIREMENTS, st.dictionaries(_KEYS, st.sampled_from("123")))
+def test_many_requirements_match_what_each_of_them_matches(requirements, given_labels):
+    few, many = labels.parse(",".join(requirements)), labels.parse(",".join(requirements * 20))
+    assert many.matches(given_labels) == few.matches(given_labels)
+
+
+def test_many_requirements_take_no_longer_than_few():
+    has = {"app": "a"}
+    check_linear(
+        lambda size: labels.parse(",".join(f"k{number}!=v" for number in range(size))),
+        lambda selector: [selector.matches(has) for _ in range(10_000)],
+        2000,
+    )

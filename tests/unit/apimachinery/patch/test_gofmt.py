@@ -1,6 +1,6 @@
 import pytest
 
-from apimachinery.patch import gofmt
+from mockube.apimachinery.patch import gofmt
 
 TREE = {"b": [1, 2.5, "x", None], "a": {"c": True}}
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.patch import json_patch
-from apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
+from mockube.apimachinery.patch import json_patch
+from mockube.apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
 
 
 def add(path, value):

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.patch import merge
-from apimachinery.patch.errors import Undecodable
+from mockube.apimachinery.patch import merge
+from mockube.apimachinery.patch.errors import Undecodable
 
 
 @pytest.mark.parametrize(

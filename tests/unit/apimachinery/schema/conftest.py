@@ -1,7 +1,7 @@
 import pytest
 
-from apimachinery.schema import builtin
-from apimachinery.schema.decode import Decoder
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.decode import Decoder
 
 
 @pytest.fixture(scope="session")

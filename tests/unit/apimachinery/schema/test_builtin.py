@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery.schema import builtin
-from apimachinery.schema.model import Shape
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Shape
 
 
 def follow(type_, path):

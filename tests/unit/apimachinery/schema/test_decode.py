@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.schema import builtin, document, faults
-from apimachinery.schema.decode import DecodeError
-from apimachinery.schema.model import Shape
+from mockube.apimachinery.schema import builtin, document, faults
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.schema.model import Shape
 
 SCHEMAS = builtin.load()
 CONFIG_MAP = SCHEMAS.kind("v1", "ConfigMap")

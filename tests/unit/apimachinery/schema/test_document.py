@@ -1,7 +1,7 @@
 import orjson
 import pytest
 
-from apimachinery.schema.document import Literal, Members, parse
+from mockube.apimachinery.schema.document import Literal, Members, parse
 
 
 def test_nothing_is_lost():

@@ -2,7 +2,7 @@ from types import MappingProxyType
 
 import pytest
 
-from apimachinery.schema.model import Field, Shape, Type
+from mockube.apimachinery.schema.model import Field, Shape, Type
 
 
 def test_fields_are_made_when_they_are_asked_for_and_then_kept():

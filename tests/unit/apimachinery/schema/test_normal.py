@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from apimachinery.schema.normal import Normaliser
-from apimachinery.schema.scalars import WrongKind
+from mockube.apimachinery.schema.normal import Normaliser
+from mockube.apimachinery.schema.scalars import WrongKind
 
 NORMALISER = Normaliser()
 

@@ -1,10 +1,10 @@
 import pytest
 
-from apimachinery.quantity import QuantityError
-from apimachinery.schema import scalars
-from apimachinery.schema.model import Shape, Type
-from apimachinery.schema.scalars import WrongKind
-from apimachinery.timestamps import TimestampError
+from mockube.apimachinery.quantity import QuantityError
+from mockube.apimachinery.schema import scalars
+from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.schema.scalars import WrongKind
+from mockube.apimachinery.timestamps import TimestampError
 
 
 def read(shape, value, go=""):

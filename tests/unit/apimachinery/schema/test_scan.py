@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.schema.scan import MAX_DEPTH, has_duplicates, is_too_deep
+from mockube.apimachinery.schema.scan import MAX_DEPTH, has_duplicates, is_too_deep
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text('a{}[]":\\,\n', max_size=6),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery.schema import document
-from apimachinery.schema.settle import settle
+from mockube.apimachinery.schema import document
+from mockube.apimachinery.schema.settle import settle
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 import pytest
 
-from apiserver.admission.chain import Admission
-from apiserver.admission.limit_ranger import RESIZE, LimitRanger
-from apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
-from apiserver.app import catalog
-from apiserver.rest.attributes import Attributes, Operation
-from apiserver.rest.call import Call, User
+from mockube.apiserver.admission.chain import Admission
+from mockube.apiserver.admission.limit_ranger import RESIZE, LimitRanger
+from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
+from mockube.apiserver.app import catalog
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.user import User
 
 ROWS = catalog()
 

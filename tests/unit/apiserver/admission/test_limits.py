@@ -1,8 +1,21 @@
 """What a pod asks for in all."""
 
+from time import thread_time
+
+import orjson
 import pytest
 
-from apiserver.admission.limits import pod_total
+from mockube.apimachinery.status import Forbidden, RequestEntityTooLarge
+from mockube.apiserver.admission.limit_ranger import LimitRanger
+from mockube.apiserver.admission.limits import pod_total
+from mockube.apiserver.app import catalog
+from mockube.apiserver.kinds.core.pod.defaults import aggregate
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import Worker
+from mockube.apiserver.user import User
+from mockube.controller_manager.scheduler.amounts import requested
 
 
 def container(cpu, **rest):
@@ -44,3 +57,68 @@ def container(cpu, **rest):
 )
 def test_pod_total(spec, expected):
     assert {name: str(amount) for name, amount in pod_total(spec, "requests").items()} == expected
+
+
+class Backend:
+    """Shows one LimitRange."""
+
+    def __init__(self, *limits):
+        self.worker = Worker()
+        tree = {"kind": "LimitRange", "apiVersion": "v1", "metadata": {"name": "l", "uid": "u"}}
+        self._stored = Stored(b"l", orjson.dumps(tree | {"spec": {"limits": limits}}), 1)
+
+    def all_seen(self, _resource, _namespace):
+        return [self._stored]
+
+
+def creation(count):
+    row = catalog()["", "v1", "pods"]
+    call = Call(verb="create", resource=row, namespace="default", user=User(name="somebody"))
+    spec = {"containers": [{"name": f"c{at}", "image": "i"} for at in range(count)]}
+    tree = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec}
+    return Attributes(operation=Operation.CREATE, call=call, name="x", object=tree)
+
+
+def many(count):
+    return {f"example.com/r{at}": "1" for at in range(count)}
+
+
+async def test_what_limits_add_to_each_of_many_containers_is_bounded():
+    backend = Backend({"type": "Container", "default": many(20_000), "defaultRequest": many(20_000)})
+    begun = thread_time()
+    with pytest.raises(RequestEntityTooLarge):
+        await LimitRanger().mutate(backend, creation(20_000))
+    assert thread_time() - begun < 3
+
+
+@pytest.mark.parametrize("bound", ["min", "max", "maxLimitRequestRatio"])
+async def test_not_all_of_many_problems_are_made_into_texts(bound):
+    backend = Backend({"type": "Container", bound: many(20_000)})
+    begun = thread_time()
+    with pytest.raises(Forbidden) as refusal:
+        await LimitRanger().validate(backend, creation(20_000))
+    assert thread_time() - begun < 3
+    assert len(str(refusal.value)) < 1_000_000
+
+
+@pytest.mark.parametrize("field", ["requests", "limits"])
+def test_resources_of_sidecars_are_beside_those_of_later_containers_alone(field):
+    def asks(amount, name="a", **fields):
+        return {"resources": {field: {name: amount}}, **fields}
+
+    spec = {
+        "containers": [asks("1", "b")],
+        "initContainers": [
+            asks("4"),
+            asks("2", restartPolicy="Always"),
+            asks("3", "b"),
+            asks("1", restartPolicy="Always"),
+            asks("2", "b", restartPolicy="Always"),
+            asks("5", "b"),
+        ],
+    }
+    expected = {"a": "4", "b": "7"}
+    assert {name: str(amount) for name, amount in pod_total(spec, field).items()} == expected
+    assert aggregate(spec, field) == expected
+    if field == "requests":
+        assert requested(spec) == {"a": 4, "b": 7}

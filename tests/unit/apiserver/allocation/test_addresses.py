@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from apiserver.allocation.addresses import contains
+from mockube.apiserver.allocation.addresses import contains
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiserver.allocation.families import IPV4, IPV6, is_well_formed, settle
+from mockube.apiserver.allocation.families import IPV4, IPV6, is_well_formed, settle
 
 SINGLE, DUAL = ("SingleStack", "RequireDualStack")
 V4, V6 = "10.0.0.1", "fd00::1"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.status import ApiError
-from apiserver.allocation.node_ports import held_node_ports, settle_node_ports
-from apiserver.allocation.ports import NodePorts
+from mockube.apimachinery.status import ApiError
+from mockube.apiserver.allocation.node_ports import held_node_ports, settle_node_ports
+from mockube.apiserver.allocation.ports import NodePorts
 
 PORTS = range(30000, 30100)
 STATIC = 16

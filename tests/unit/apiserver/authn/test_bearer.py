@@ -2,11 +2,18 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apimachinery.status import Unauthorized
-from apiserver.authn.bearer import KNOWN_SECONDS, MAX_KNOWN, BadToken, BearerTokens, Known, StaticTokens
-from apiserver.authn.presented import Presented
-from apiserver.rest.call import User
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import Unauthorized
+from mockube.apiserver.authn.bearer import (
+    KNOWN_SECONDS,
+    MAX_KNOWN,
+    BadToken,
+    BearerTokens,
+    Known,
+    StaticTokens,
+)
+from mockube.apiserver.authn.credentials import Presented
+from mockube.apiserver.user import User
 
 ALICE, BOB = User(name="alice"), User(name="bob")
 
@@ -36,7 +43,10 @@ def bearer(*readers, clock=None):
     [
         pytest.param("Bearer t", "t", id="usual"),
         pytest.param("bearer t", "t", id="lower case"),
-        pytest.param("Bearer   t  ", "t", id="spaces"),
+        pytest.param("  Bearer t  ", "t", id="spaces around it"),
+        pytest.param("Bearer  t", "", id="two spaces, as upstream"),
+        pytest.param("Bearer t u", "t", id="more behind it"),
+        pytest.param("Bearer\tt", "", id="a tab"),
         pytest.param("Basic dDp0", "", id="another scheme"),
         pytest.param("Bearer", "", id="nothing behind it"),
         pytest.param("", "", id="no header"),

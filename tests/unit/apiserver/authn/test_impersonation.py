@@ -1,102 +1,281 @@
-"""Acting as somebody else: what headers ask for, what must be allowed, and who comes out of it."""
+"""Impersonation: what headers ask for, which permissions a mode needs, and who the request is made as.
+
+Messages and users are those that kube-apiserver 1.36.3 answered with.
+"""
 
 import pytest
 
-from apimachinery.status import BadRequest, Forbidden
-from apiserver.authn.impersonation import impersonate, read
-from apiserver.authz.chain import Authorization, Decision
-from apiserver.rest.call import User
+from mockube.apimachinery.status import BadRequest, Forbidden
+from mockube.apiserver.authz.chain import AlwaysAllow, Attributes, Authorization, Decision
+from mockube.apiserver.authz.reserved import Reserved
+from mockube.apiserver.request.impersonation import NODE_NAME, impersonate, read
+from mockube.apiserver.user import User
 
 REAL = User(name="real")
+ROBOT = User(
+    name="system:serviceaccount:ns:robot",
+    extra={NODE_NAME: ("n1",), "authentication.kubernetes.io/x": ("y",)},
+)
+BOB = ("impersonate-user", "bob")
+AUTHENTICATED = "system:authenticated"
 
 
 class Permits:
-    """Allows what it was told to; remembers what it was asked."""
+    """Allows some verbs, all unless they are named; remembers what it was asked."""
 
-    def __init__(self, *refused):
-        self.refused = refused
+    def __init__(self, *verbs):
+        self.verbs = verbs
         self.asked = []
 
     async def decide(self, attributes, /):
         where = "/".join(filter(None, (attributes.resource, attributes.subresource)))
-        self.asked.append((where, attributes.namespace, attributes.name))
-        return (Decision.NO_OPINION, "so it is") if where in self.refused else (Decision.ALLOW, "")
+        self.asked.append((attributes.verb, where, attributes.namespace, attributes.name))
+        self.user = attributes.user
+        allowed = not self.verbs or attributes.verb in self.verbs
+        return (Decision.ALLOW, "") if allowed else (Decision.NO_OPINION, "")
 
 
-def test_without_headers_everybody_is_himself():
+def request(user=REAL):
+    return Attributes(user=user, verb="list", version="v1", resource="pods", namespace="default")
+
+
+async def made(permits, *headers, user=REAL):
+    return await impersonate(Authorization((permits,)), request(user), read(headers))
+
+
+def test_without_headers_nobody_is_impersonated():
     assert read([]) is None
+    assert read([("impersonate-user", ""), BOB]) is None
+    assert read([("impersonate-foo", "1")]) is None
 
 
 @pytest.mark.parametrize(
-    "headers",
-    [[("impersonate-group", "g")], [("impersonate-uid", "1")], [("impersonate-extra-scope", "a")]],
-    ids=["group", "uid", "extra"],
-)
-def test_who_wants_a_part_must_want_a_user(headers):
-    with pytest.raises(BadRequest, match="without impersonating a user"):
-        read(headers)
-
-
-@pytest.mark.parametrize(
-    ("headers", "asked", "groups"),
+    ("headers", "user"),
     [
         pytest.param(
-            [("impersonate-user", "bob")], [("users", "", "bob")], ("system:authenticated",), id="a user"
+            [("impersonate-group", "a")],
+            'Name:"", UID:"", Groups:[]string{"a"}, Extra:map[string][]string(nil)',
+            id="group",
         ),
         pytest.param(
-            [("impersonate-user", "bob"), ("impersonate-group", "a"), ("impersonate-group", "b")],
-            [("users", "", "bob"), ("groups", "", "a"), ("groups", "", "b")],
-            ("a", "b", "system:authenticated"),
-            id="groups",
+            [("impersonate-group", "")],
+            'Name:"", UID:"", Groups:[]string{""}, Extra:map[string][]string(nil)',
+            id="empty group",
         ),
         pytest.param(
-            [("impersonate-user", "system:serviceaccount:ns:robot")],
-            [("serviceaccounts", "ns", "robot")],
-            ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"),
-            id="a service account",
-        ),
-        pytest.param(
-            [("impersonate-user", "system:anonymous")],
-            [("users", "", "system:anonymous")],
-            ("system:unauthenticated",),
-            id="nobody",
-        ),
-        pytest.param(
-            [("impersonate-user", "bob"), ("impersonate-group", "system:unauthenticated")],
-            [("users", "", "bob"), ("groups", "", "system:unauthenticated")],
-            ("system:unauthenticated",),
-            id="somebody unknown",
+            [("impersonate-uid", "1")],
+            'Name:"", UID:"1", Groups:[]string(nil), Extra:map[string][]string(nil)',
+            id="uid",
         ),
         pytest.param(
             [
-                ("impersonate-user", "bob"),
-                ("impersonate-extra-acme.com%2fscope", "view"),
-                ("impersonate-uid", "7"),
+                ("impersonate-uid", "1"),
+                ("impersonate-group", 'q"x'),
+                ("impersonate-extra-b", "1"),
+                ("impersonate-extra-a", "1"),
+                ("impersonate-extra-a", "2"),
             ],
-            [("users", "", "bob"), ("userextras/acme.com/scope", "", "view"), ("uids", "", "7")],
-            ("system:authenticated",),
-            id="extra and uid",
+            'Name:"", UID:"1", Groups:[]string{"q\\"x"}, '
+            'Extra:map[string][]string{"a":[]string{"1", "2"}, "b":[]string{"1"}}',
+            id="all",
         ),
     ],
 )
-async def test_each_part_needs_a_permission(headers, asked, groups):
-    permits = Permits()
-    user = await impersonate(Authorization((permits,)), REAL, read(headers))
-    assert permits.asked == asked
-    assert (user.name, tuple(user.groups)) == (headers[0][1], groups)
+def test_a_part_needs_a_user_name(headers, user):
+    with pytest.raises(BadRequest) as refused:
+        read(headers)
+    assert str(refused.value) == f"requested &user.DefaultInfo{{{user}}} without impersonating a user name"
+
+
+@pytest.mark.parametrize(
+    ("encoded", "key"),
+    [("acme.io%2fscope", "acme.io/scope"), ("acme.io%2", "acme.io%2"), ("a%zz%2f", "a%zz%2f"), ("", "")],
+)
+def test_keys_of_extra_are_decoded_where_they_are_encoded_well(encoded, key):
+    assert list(read([BOB, (f"impersonate-extra-{encoded}", "v")]).extra) == [key]
+
+
+def test_the_first_user_counts():
+    assert read([BOB, ("impersonate-user", "eve")]).user == "bob"
+
+
+LEGACY = [
+    pytest.param([BOB], [("users", "", "bob")], (AUTHENTICATED,), id="a user"),
+    pytest.param(
+        [BOB, ("impersonate-group", "a"), ("impersonate-group", "system:masters")],
+        [("users", "", "bob"), ("groups", "", "a"), ("groups", "", "system:masters")],
+        ("a", "system:masters", AUTHENTICATED),
+        id="groups",
+    ),
+    pytest.param(
+        [("impersonate-user", "system:serviceaccount:ns:robot")],
+        [("serviceaccounts", "ns", "robot")],
+        ("system:serviceaccounts", "system:serviceaccounts:ns", AUTHENTICATED),
+        id="a service account",
+    ),
+    pytest.param(
+        [("impersonate-user", "system:serviceaccount:ns:robot"), ("impersonate-group", "x")],
+        [("serviceaccounts", "ns", "robot"), ("groups", "", "x")],
+        ("x", AUTHENTICATED),
+        id="a service account in another group",
+    ),
+    pytest.param(
+        [("impersonate-user", "system:node:n1")],
+        [("users", "", "system:node:n1")],
+        (AUTHENTICATED,),
+        id="a node",
+    ),
+    pytest.param(
+        [("impersonate-user", "system:anonymous")],
+        [("users", "", "system:anonymous")],
+        ("system:unauthenticated",),
+        id="anonymous",
+    ),
+    pytest.param(
+        [BOB, ("impersonate-group", "system:unauthenticated")],
+        [("users", "", "bob"), ("groups", "", "system:unauthenticated")],
+        ("system:unauthenticated",),
+        id="not authenticated",
+    ),
+    pytest.param(
+        [BOB, ("impersonate-extra-acme.com%2fscope", "view"), ("impersonate-uid", "7")],
+        [("users", "", "bob"), ("uids", "", "7"), ("userextras/acme.com/scope", "", "view")],
+        (AUTHENTICATED,),
+        id="extra and uid",
+    ),
+]
+
+
+@pytest.mark.parametrize(("headers", "asked", "groups"), LEGACY)
+async def test_in_the_legacy_mode_each_part_needs_a_permission(headers, asked, groups):
+    permits = Permits("impersonate")
+    found = await made(permits, *headers)
+    assert [ask[1:] for ask in permits.asked if ask[0] == "impersonate"] == asked
+    assert (found.user.name, found.user.groups, found.constraint) == (headers[0][1], groups, "")
 
 
 async def test_extra_and_uid_become_the_users():
-    wanted = read([("impersonate-user", "bob"), ("impersonate-uid", "7"), ("impersonate-extra-a", "1")])
-    user = await impersonate(Authorization(), REAL, wanted)
-    assert (user.uid, user.extra) == ("7", {"a": ["1"]})
+    found = await made(Permits(), BOB, ("impersonate-uid", "7"), ("impersonate-extra-acme.io%2fa", "1"))
+    assert (found.user.uid, found.user.extra) == ("7", {"acme.io/a": ["1"]})
 
 
-async def test_one_refusal_is_enough():
-    wanted = read([("impersonate-user", "bob"), ("impersonate-group", "system:masters")])
+@pytest.mark.parametrize(
+    ("name", "user", "mode", "resource", "groups"),
+    [
+        ("bob", REAL, "user-info", ("users", "", "bob"), ()),
+        ("system:node:n1", REAL, "arbitrary-node", ("nodes", "", "n1"), ("system:nodes",)),
+        ("system:node:N1", REAL, "user-info", ("users", "", "system:node:N1"), ()),
+        ("system:node:n1", ROBOT, "associated-node", ("nodes", "", "*"), ("system:nodes",)),
+        ("system:node:n2", ROBOT, "arbitrary-node", ("nodes", "", "n2"), ("system:nodes",)),
+        (
+            "system:serviceaccount:ns:robot",
+            REAL,
+            "serviceaccount",
+            ("serviceaccounts", "ns", "robot"),
+            ("system:serviceaccounts", "system:serviceaccounts:ns"),
+        ),
+    ],
+)
+async def test_a_constrained_mode_needs_the_request_and_the_user(name, user, mode, resource, groups):
+    permits = Permits(f"impersonate-on:{mode}:list", f"impersonate:{mode}")
+    found = await made(permits, ("impersonate-user", name), user=user)
+    assert permits.asked[-2:] == [
+        (f"impersonate-on:{mode}:list", "pods", "default", ""),
+        (f"impersonate:{mode}", *resource),
+    ]
+    assert (found.user.groups, found.constraint) == ((*groups, AUTHENTICATED), f"impersonate:{mode}")
+
+
+async def test_a_permission_for_its_own_node_does_not_depend_on_the_pod():
+    permits = Permits()
+    await made(permits, ("impersonate-user", "system:node:n1"), user=ROBOT)
+    assert permits.user.extra == {"authentication.kubernetes.io/associated-node-keys": sorted(ROBOT.extra)}
+
+
+async def test_many_groups_need_one_permission_for_all_or_one_each():
+    many = [("impersonate-group", name) for name in "abcd"]
+    permits = Permits()
+    await made(permits, BOB, *many)
+    assert [ask[3] for ask in permits.asked if ask[1] == "groups"] == ["*"]
+
+
+@pytest.mark.parametrize(
+    ("verbs", "headers", "message"),
+    [
+        pytest.param(
+            ("none",),
+            [BOB],
+            'pods is forbidden: User "real" cannot impersonate-on:user-info:list resource "pods" '
+            'in API group "" in the namespace "default"',
+            id="no permission at all: the first mode's",
+        ),
+        pytest.param(
+            ("none",),
+            [("impersonate-user", "system:serviceaccount:ns:robot"), ("impersonate-group", "x")],
+            'serviceaccounts "robot" is forbidden: User "real" cannot impersonate resource "serviceaccounts" '
+            'in API group "" in the namespace "ns"',
+            id="the legacy mode alone",
+        ),
+        pytest.param(
+            ("impersonate-on:user-info:list", "impersonate:user-info"),
+            [BOB, ("impersonate-group", "system:masters")],
+            'groups.authentication.k8s.io "system:masters" is forbidden: User "real" cannot '
+            'impersonate:user-info resource "groups" in API group "authentication.k8s.io" at the cluster scope: '
+            "impersonating the system:masters group is not allowed",
+            id="masters",
+        ),
+        pytest.param(
+            ("impersonate-on:user-info:list", "impersonate:user-info"),
+            [BOB, ("impersonate-group", "")],
+            'groups.authentication.k8s.io is forbidden: User "real" cannot impersonate:user-info resource "groups" '
+            'in API group "authentication.k8s.io" at the cluster scope: '
+            "impersonating the empty string group is not allowed",
+            id="an empty group",
+        ),
+        pytest.param(
+            ("impersonate-on:user-info:list", "impersonate:user-info"),
+            [BOB, ("impersonate-extra-", "view")],
+            'userextras.authentication.k8s.io is forbidden: User "real" cannot impersonate:user-info resource '
+            '"userextras" in API group "authentication.k8s.io" at the cluster scope: '
+            "impersonating the empty string key in extra is not allowed",
+            id="an empty key",
+        ),
+        pytest.param(
+            ("impersonate-on:user-info:list", "impersonate:user-info"),
+            [BOB, ("impersonate-extra-scopes", "view")],
+            'userextras.authentication.k8s.io is forbidden: User "real" cannot impersonate:user-info resource '
+            '"userextras" in API group "authentication.k8s.io" at the cluster scope: impersonating an invalid key '
+            'in extra is not allowed: extra.key: Invalid value: "scopes": must be a domain-prefixed path '
+            '(such as "acme.io/foo")',
+            id="a key without a domain",
+        ),
+    ],
+)
+async def test_what_is_not_allowed_is_refused_in_upstreams_words(verbs, headers, message):
     with pytest.raises(Forbidden) as refused:
-        await impersonate(Authorization((Permits("groups"),)), REAL, wanted)
-    assert str(refused.value) == (
-        'groups "system:masters" is forbidden: User "real" cannot impersonate resource "groups" '
-        'in API group "" at the cluster scope: so it is'
-    )
+        await made(Permits(*verbs), *headers)
+    assert str(refused.value) == message
+
+
+MASTERS = [BOB, ("impersonate-group", "system:masters")]
+WITHOUT_RULES = Authorization((Reserved(), AlwaysAllow()))
+
+
+@pytest.mark.parametrize("groups", [(), ("system:masterss",), ("dev", AUTHENTICATED)])
+async def test_without_rules_only_masters_become_masters(groups):
+    with pytest.raises(Forbidden, match="impersonating the system:masters group is not allowed"):
+        await impersonate(WITHOUT_RULES, request(User(name="alice", groups=groups)), read(MASTERS))
+    many = [*MASTERS, *(("impersonate-group", name) for name in "abcd")]
+    with pytest.raises(Forbidden):
+        await impersonate(WITHOUT_RULES, request(User(name="alice", groups=groups)), read(many))
+
+
+async def test_a_master_becomes_another_one():
+    root = User(name="root", groups=("system:masters",))
+    found = await impersonate(WITHOUT_RULES, request(root), read(MASTERS))
+    assert (found.user.groups, found.constraint) == (("system:masters", AUTHENTICATED), "")
+
+
+async def test_without_rules_everybody_becomes_anybody_else():
+    found = await impersonate(WITHOUT_RULES, request(), read([BOB, ("impersonate-group", "dev")]))
+    assert found.user == User(name="bob", groups=("dev", AUTHENTICATED))

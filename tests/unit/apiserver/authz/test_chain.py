@@ -2,10 +2,9 @@
 
 import pytest
 
-from apimachinery.status import Forbidden
-from apiserver.authz.attributes import Attributes, forbidden
-from apiserver.authz.chain import AlwaysAllow, Authorization, Decision
-from apiserver.rest.call import User
+from mockube.apimachinery.status import Forbidden
+from mockube.apiserver.authz.chain import AlwaysAllow, Attributes, Authorization, Decision, forbidden
+from mockube.apiserver.user import User
 
 BOB = User(name="bob")
 ALLOW, DENY, PASS = Decision.ALLOW, Decision.DENY, Decision.NO_OPINION

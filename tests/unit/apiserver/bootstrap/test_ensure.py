@@ -4,17 +4,17 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apiserver.app import ApiServer
-from apiserver.authn.wiring import Trust
-from apiserver.bootstrap.apiservices import API_SERVICES, GROUP_PRIORITY, NOT_REGISTERED
-from apiserver.bootstrap.cluster import CONFIG_MAPS, ENDPOINTS, SERVICES, Facts, cluster
-from apiserver.bootstrap.ensure import ensure
-from apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
-from apiserver.bootstrap.identity import server_name
-from apiserver.bootstrap.wanted import Wanted
-from apiserver.resources.catalog import GROUPS
-from etcd.embedded.memory import MemoryStore
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.bootstrap.apiservices import API_SERVICES, GROUP_PRIORITY, NOT_REGISTERED
+from mockube.apiserver.bootstrap.cluster import CONFIG_MAPS, ENDPOINTS, SERVICES, Facts, cluster
+from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
+from mockube.apiserver.bootstrap.identity import server_name
+from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.kinds.registry import GROUPS
+from mockube.etcd.embedded.memory import MemoryStore
 
 
 def facts(address="192.0.2.7", port=6443):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from apiserver.config.command_line import parse
-from apiserver.config.upstream import IGNORED
+from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.config.upstream import IGNORED
 
 
 def read(*arguments, **environment):
@@ -47,6 +47,13 @@ def test_without_flags_everything_is_safe_and_local():
             ("a.b", "::1", "10.0.0.1"),
             id="hosts",
         ),
+        pytest.param(
+            ["--allowed-hosts=a.b,*.c.d", "--allowed-hosts=*"],
+            "serving",
+            "allowed_hosts",
+            ("a.b", "*.c.d", "*"),
+            id="patterns of hosts",
+        ),
         pytest.param(["--data-dir=x"], "store", "data_dir", Path("x"), id="path"),
         pytest.param(["--fsync=false"], "store", "fsync", False, id="false"),
         pytest.param(["--fsync"], "store", "fsync", True, id="a bare flag is true"),
@@ -73,6 +80,7 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(["--secure-port=x"], '--secure-port: "x" is not a whole number', id="no number"),
         pytest.param(["--secure-port=65536"], "--secure-port: 65536 is not a port", id="no port"),
         pytest.param(["--bind-address=here"], '--bind-address: "here" is not an IP address', id="no address"),
+        pytest.param(["--allowed-hosts=a.*"], '--allowed-hosts: "a.*" is neither a host', id="no pattern"),
         pytest.param(["--tls-san=a,B_"], '--tls-san: "B_" is neither a host', id="no name"),
         pytest.param(
             ["--tls-san=fe80:"], '--tls-san: "fe80:" is not an IP address', id="no address of the new kind"

@@ -3,12 +3,12 @@
 import orjson
 import pytest
 
-from apiserver.discovery.openapi.documents import Documents
-from apiserver.resources.catalog import GROUPS
-from apiserver.wire.protobuf.varint import read_parts, read_payload, read_varint
+from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.openapi.documents import Documents
+from mockube.apiserver.wire.protobuf.varint import read_parts, read_payload, read_varint
 
 DOCUMENTS = Documents(row for group in GROUPS for row in group.resources)
-V2 = orjson.loads(DOCUMENTS.v2)
+V2 = orjson.loads(DOCUMENTS.v2().body)
 
 
 def references(tree):
@@ -22,7 +22,7 @@ def references(tree):
 
 @pytest.mark.parametrize("folder", DOCUMENTS.folders)
 def test_every_reference_of_a_group_leads_somewhere(folder):
-    document = orjson.loads(DOCUMENTS.v3(folder))
+    document = orjson.loads(DOCUMENTS.v3(folder).body)
     schemas = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
     assert references(document) <= schemas
 
@@ -42,7 +42,7 @@ def test_every_operation_has_a_name_of_its_own():
 
 
 def test_a_client_can_tell_what_a_patch_takes():
-    document = orjson.loads(DOCUMENTS.v3("apis/apps/v1"))
+    document = orjson.loads(DOCUMENTS.v3("apis/apps/v1").body)
     patch = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {
         "group": "apps",
@@ -53,7 +53,7 @@ def test_a_client_can_tell_what_a_patch_takes():
 
 
 def test_kinds_can_be_found_by_group_version_and_kind():
-    schemas = orjson.loads(DOCUMENTS.v3("api/v1"))["components"]["schemas"]
+    schemas = orjson.loads(DOCUMENTS.v3("api/v1").body)["components"]["schemas"]
     pod = schemas["io.k8s.api.core.v1.Pod"]
     assert {"group": "", "kind": "Pod", "version": "v1"} in pod["x-kubernetes-group-version-kind"]
     assert pod["properties"]["spec"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}]
@@ -64,13 +64,13 @@ def test_kinds_can_be_found_by_group_version_and_kind():
 
 
 def test_the_index_names_every_document_by_what_it_says():
-    paths = orjson.loads(DOCUMENTS.index)["paths"]
+    paths = orjson.loads(DOCUMENTS.index().body)["paths"]
     assert set(paths) == set(DOCUMENTS.folders)
-    assert paths["api/v1"]["serverRelativeURL"].endswith(DOCUMENTS.hash("api/v1"))
+    assert paths["api/v1"]["serverRelativeURL"].endswith(DOCUMENTS.v3("api/v1").digest)
 
 
 def test_version_2_says_the_same_in_protobuf():
-    document = read_parts(DOCUMENTS.v2_protobuf)
+    document = read_parts(DOCUMENTS.v2(protobuf=True).body)
     assert document[1] == b"2.0"
     assert read_parts(document[2])[1] == b"Kubernetes"
     named = [read_parts(payload) for payload in payloads(document[9])]
@@ -88,7 +88,7 @@ def payloads(message):
         yield payload
 
 
-V3 = {folder: orjson.loads(DOCUMENTS.v3(folder)) for folder in ("api/v1", "apis/apps/v1")}
+V3 = {folder: orjson.loads(DOCUMENTS.v3(folder).body) for folder in ("api/v1", "apis/apps/v1")}
 
 
 def schemas_of(folder, name):

@@ -3,7 +3,7 @@
 import orjson
 from aiohttp.test_utils import make_mocked_request
 
-from apiserver.http.pages import document, with_index
+from mockube.apiserver.http.pages import document, with_index
 
 
 async def test_the_index_names_every_page_but_itself_and_of_openapi_the_folder():

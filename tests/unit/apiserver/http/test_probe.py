@@ -6,15 +6,22 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from apiserver.http.probe import SHOWN, probe
-from apiserver.rest.component_statuses import Health
+from mockube.apiserver.http.probe import SHOWN, probe
+from mockube.apiserver.registry.component_statuses import Health
 
 
 @pytest.fixture
 async def server():
+    moved = {
+        "/moved": "/healthz",
+        "/again": "/again",
+        "/away": "http://localhost:1/healthz",
+        "/odd": "http://[",
+    }
+
     async def handle(request):
-        if request.path == "/moved":
-            raise web.HTTPFound("/healthz")
+        if request.path in moved:
+            raise web.HTTPFound(moved[request.path])
         answers = {
             "/healthz": web.Response(text="ok"),
             "/ill": web.Response(status=500, text="secret"),
@@ -49,3 +56,13 @@ async def test_who_does_not_listen_is_ill():
     assert await probe(url) == Health(
         is_good=False, message=f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused'
     )
+
+
+@pytest.mark.parametrize("path", ["/away", "/again"])
+async def test_a_redirect_leads_nowhere_else_and_not_for_ever(server, path):
+    """Nobody listens at port 1, so whoever went there would fail."""
+    assert (await probe(str(server.make_url(path)))) == Health(is_good=True, message="302: Found")
+
+
+async def test_a_redirect_that_is_no_url_is_no_answer(server):
+    assert not (await probe(str(server.make_url("/odd")))).is_good

@@ -1,6 +1,8 @@
 """Certificates are made once, used as long as they are good, and kept from others' eyes."""
 
 import fcntl
+import logging
+import os
 import ssl
 import stat
 from datetime import UTC, datetime, timedelta
@@ -8,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from apimachinery.chance import SeededChance
-from apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepared, server_subject
-from apiserver.pki.issue import Subject
+from mockube.apimachinery.chance import SeededChance
+from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepared, server_subject
+from mockube.apiserver.pki.issue import Subject
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOST = server_subject(["192.0.2.7"], "10.96.0.0/12")
@@ -98,3 +100,41 @@ def test_an_authority_without_its_key_is_refused(tmp_path):
     make(tmp_path).key(AUTHORITY).unlink()
     with pytest.raises(BadFolder, match="cannot be read"):
         make(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["ca.crt", "ca.key", "apiserver.crt", "admin.key", "sa.key"])
+def test_a_file_that_everybody_may_write_is_not_used(tmp_path, name):
+    """Else whoever may write to the folder brings an authority of his own, and makes himself a master."""
+    make(tmp_path)
+    (tmp_path / name).chmod(0o602)
+    before = contents(tmp_path)
+    with pytest.raises(BadFolder, match=f"{name} is another user's, or every user may write to it"):
+        make(tmp_path)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_file_of_another_user_is_not_used(tmp_path):
+    make(tmp_path)
+    os.chown(tmp_path / "ca.crt", 12345, -1)
+    with pytest.raises(BadFolder, match=r"ca\.crt is another user's"):
+        make(tmp_path)
+
+
+def test_a_key_that_everybody_may_read_is_warned_of(tmp_path, caplog):
+    make(tmp_path)
+    (tmp_path / "ca.key").chmod(0o644)
+    with caplog.at_level(logging.WARNING):
+        make(tmp_path)
+    assert caplog.messages == [
+        f"{tmp_path / 'ca.key'} can be read by every user of this machine: chmod 600 {tmp_path / 'ca.key'}"
+    ]
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+    target = tmp_path / "target"
+    (tmp_path / "pki").mkdir()
+    (tmp_path / "pki" / ".lock").symlink_to(target)
+    with pytest.raises(BadFolder, match=r"\.lock cannot be opened"):
+        make(tmp_path / "pki")
+    assert not target.exists()

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from apiserver.storage.compaction import KEY, Compactor
-from etcd.embedded.memory import MemoryStore
-from etcd.errors import Compacted
-from etcd.kv import Put, Range
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.storage.compaction import KEY, Compactor
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.errors import Compacted
+from mockube.etcd.kv import Put, Range
 from tests.support.turns import turns
 
 INTERVAL = 300.0

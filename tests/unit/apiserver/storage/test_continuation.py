@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.storage.continuation import BadToken, Continuation, decode, encode
+from mockube.apiserver.storage.continuation import BadToken, Continuation, decode, encode
 
 
 @given(st.integers(1, 2**60), st.text("abc/\x00", min_size=1).filter(lambda s: not s.startswith("/")))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.storage.stored import NotCanonical, Stored, canonical, is_canonical
-from apiserver.storage.values import Unreadable, read_value
-from apiserver.wire.protobuf import envelope
+from mockube.apiserver.storage.stored import NotCanonical, Stored, canonical, is_canonical
+from mockube.apiserver.storage.values import Unreadable, read_value
+from mockube.apiserver.wire.protobuf import envelope
 
 NAMES = st.text("abcdefghij-.", min_size=1, max_size=20)
 TREES = st.fixed_dictionaries(

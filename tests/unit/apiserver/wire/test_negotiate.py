@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiserver.wire.negotiate import Format, View, Wanted, wanted
+from mockube.apiserver.wire.negotiation import Format, View, Wanted, wanted
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.status import UnsupportedMediaType
-from apiserver.wire import go_json
-from apiserver.wire.parse import Unreadable, parse
-from apiserver.wire.protobuf import envelope
+from mockube.apimachinery.status import UnsupportedMediaType
+from mockube.apiserver.wire import go_json
+from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.protobuf import envelope
 
 JSON = "application/json"
 

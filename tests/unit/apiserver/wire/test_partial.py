@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiserver.wire import partial
+from mockube.apiserver.wire import partial
 
 GENERATION = "deprecated.daemonset.template.generation"
 

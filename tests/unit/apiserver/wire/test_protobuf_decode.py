@@ -1,10 +1,10 @@
 import orjson
 import pytest
 
-from apiserver.wire.protobuf.decode import decoder
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.tables import MAX_DEPTH
-from apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, tag_of, varint
+from mockube.apiserver.wire.protobuf.decode import decoder
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH
+from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, sized, tag_of, varint
 
 
 def part(number, payload):

@@ -1,8 +1,8 @@
 import pytest
 
-from apiserver.wire.protobuf.encode import encoder
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.tables import MAX_DEPTH
+from mockube.apiserver.wire.protobuf.encode import encoder
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH
 
 
 def write(message, value):

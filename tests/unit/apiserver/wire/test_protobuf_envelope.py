@@ -1,7 +1,7 @@
 import pytest
 
-from apiserver.wire.protobuf import tables
-from apiserver.wire.protobuf.envelope import (
+from mockube.apiserver.wire.protobuf import tables
+from mockube.apiserver.wire.protobuf.envelope import (
     MAGIC,
     decode,
     encode,
@@ -11,7 +11,7 @@ from apiserver.wire.protobuf.envelope import (
     watch_events,
     watch_frame,
 )
-from apiserver.wire.protobuf.errors import ProtobufError, UnknownKind
+from mockube.apiserver.wire.protobuf.errors import ProtobufError, UnknownKind
 
 NAMESPACE = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}, "status": {}}
 METADATA = b'\x0a\x01a\x12\x00\x1a\x00"\x00*\x002\x008\x00B\x00'

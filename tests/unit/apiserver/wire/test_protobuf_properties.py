@@ -6,12 +6,12 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.wire.protobuf.decode import decoder
-from apiserver.wire.protobuf.encode import encoder
-from apiserver.wire.protobuf.envelope import MAGIC, decode, encode, watch_events
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of
-from apiserver.wire.protobuf.varint import sized
+from mockube.apiserver.wire.protobuf.decode import decoder
+from mockube.apiserver.wire.protobuf.encode import encoder
+from mockube.apiserver.wire.protobuf.envelope import MAGIC, decode, encode, watch_events
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of
+from mockube.apiserver.wire.protobuf.varint import sized
 
 MESSAGES = [
     "certificates.v1.CertificateSigningRequestSpec",

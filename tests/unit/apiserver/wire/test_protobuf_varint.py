@@ -1,7 +1,7 @@
 import pytest
 
-from apiserver.wire.protobuf.errors import ProtobufError
-from apiserver.wire.protobuf.varint import (
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.varint import (
     FIXED32,
     FIXED64,
     GROUP,

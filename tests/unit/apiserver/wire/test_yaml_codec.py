@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.wire.yaml_codec import YamlError, dump, load
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.wire.yaml_codec import dump, dump_item, dump_list
 
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc"), include_characters="\n\t"), max_size=12
@@ -37,7 +38,7 @@ def test_what_is_written_is_read_back(tree):
         pytest.param("a: 1_000", {"a": 1000}, id="with underscores"),
         pytest.param("a: 1:30", {"a": "1:30"}, id="no sexagesimal"),
         pytest.param("a: 2001-01-01", {"a": "2001-01-01"}, id="a date is a text"),
-        pytest.param("a: 1e3", {"a": "1e3"}, id="an exponent needs its sign"),
+        pytest.param("a: 1e3", {"a": 1000}, id="an exponent without a sign"),
         pytest.param("a: 1e+3", {"a": 1000.0}, id="an exponent"),
         pytest.param("a: 0x", {"a": "0x"}, id="no digits, no number"),
         pytest.param("a: " + "9" * 5000, {"a": "9" * 5000}, id="larger than any number"),
@@ -106,3 +107,15 @@ def test_what_is_refused_by_name(text):
 def test_anything_is_read_or_refused(data):
     with contextlib.suppress(YamlError):  # any other error fails the test
         load(data)
+
+
+@given(TREES, TREES)
+def test_a_list_in_parts_is_the_list_as_a_whole(one, other):
+    head, items = (
+        {"apiVersion": "v1", "kind": "List", "metadata": {"a": one}},
+        [{"a": one}, {"b": [other]}, {}],
+    )
+    assert b"".join(dump_list(head, "items", [dump_item(item) for item in items])) == dump(
+        head | {"items": items}
+    )
+    assert b"".join(dump_list(head, "rows", [])) == dump(head | {"rows": []})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_manager.config.selection import is_wanted, missing, unknown
+from mockube.controller_manager.config.selection import is_wanted, missing, unknown
 
 KNOWN = {"deployment-controller", "replicaset-controller", "kube-scheduler"}
 

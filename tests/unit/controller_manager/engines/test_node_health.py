@@ -4,10 +4,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apimachinery.timestamps import format_time
-from controller_manager.engines.nodelifecycle.health import is_silent, listen, unknown_conditions
-from controller_manager.engines.nodelifecycle.taints import driving_out, keeping_away
-from controller_manager.engines.nodelifecycle.zones import Limits, State, Zone, by_zone, rate_of, state_of
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.controllers.nodelifecycle.health import is_silent, listen, unknown_conditions
+from mockube.controller_manager.controllers.nodelifecycle.taints import driving_out, keeping_away
+from mockube.controller_manager.controllers.nodelifecycle.zones import (
+    Limits,
+    State,
+    Zone,
+    by_zone,
+    rate_of,
+    state_of,
+)
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 GRACE = timedelta(seconds=50)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller_manager.engines.podgc import selection
-from controller_manager.workloads.podview import PodView
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.podgc import controller
 
 
 def pod(name, *, phase="Running", node="n", age=0, deleting=False, reason=""):
@@ -39,7 +39,7 @@ ENDED = [
     ],
 )
 def test_pods_that_ended_are_kept_up_to_a_number(threshold, expected):
-    assert names(selection.over_threshold(ENDED, threshold)) == expected
+    assert names(controller.over_threshold(ENDED, threshold)) == expected
 
 
 def node(*, ready, out):
@@ -59,13 +59,13 @@ def test_pods_of_nodes_that_were_given_up_go_if_they_are_to_go():
         pod("ready", node="ready", deleting=True),
         pod("in", node="in", deleting=True),
     ]
-    assert names(selection.on_given_up_nodes(pods, nodes)) == ["goes"]
+    assert names(controller.on_given_up_nodes(pods, nodes)) == ["goes"]
 
 
 def test_pods_that_were_never_bound_go_if_they_are_to_go():
     pods = [pod("waits", node=""), pod("goes", node="", deleting=True), pod("bound", deleting=True)]
-    assert names(selection.never_bound(pods)) == ["goes"]
+    assert names(controller.never_bound(pods)) == ["goes"]
 
 
 def test_pods_of_absent_nodes_go():
-    assert names(selection.on_absent_nodes([pod("a"), pod("b", node="gone")], frozenset({"gone"}))) == ["b"]
+    assert names(controller.on_absent_nodes([pod("a"), pod("b", node="gone")], frozenset({"gone"}))) == ["b"]

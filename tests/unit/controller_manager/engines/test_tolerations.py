@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from controller_manager.engines.tainteviction.tolerations import no_execute_taints, stay
+from mockube.controller_manager.controllers.tainteviction.controller import no_execute_taints, stay
 
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 GPU = {"key": "gpu", "value": "a100", "effect": "NoExecute"}

@@ -1,12 +1,12 @@
 import pytest
 
-from apimachinery import labels, meta
-from controller_manager.indexes import BY_OWNER, owner_of_pod
-from controller_manager.kinds import PODS, REPLICA_SETS
-from controller_manager.runtime.actions import Adopt, Release
-from controller_manager.runtime.caches import Change
-from controller_manager.workloads.claims import claims_of, keys_of_owners, settled
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import labels, meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Adopt, Release
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
+from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
 from tests.support.cached import Cached
 
 WEB = {"app": "web"}
@@ -26,7 +26,7 @@ def pod(name, *, of=None, carried=None, **metadata):
 def claimed(*pods, by=None):
     subject = by or owner()
     caches = Cached({PODS: pods}, {PODS: {BY_OWNER: owner_of_pod}})
-    return claims_of(caches, PODS, subject, labels.from_set(WEB))
+    return owned_objects(caches, PODS, subject, labels.from_set(WEB))
 
 
 def names(views):

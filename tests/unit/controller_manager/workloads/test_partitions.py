@@ -1,6 +1,6 @@
 import pytest
 
-from controller_manager.workloads.partitions import kept_by
+from mockube.controller_manager.workloads.rolling import kept_by
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import CLONE_SETS
-from controller_manager.runtime.caches import Change
-from controller_manager.workloads import primary
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import CLONE_SETS
+from mockube.controller_manager.workloads import indexes
 
-AT_ONCE, LATER = primary.watches_of(CLONE_SETS, patience=timedelta(seconds=1), longest=timedelta(seconds=5))
+AT_ONCE, LATER = indexes.watches_of(CLONE_SETS, patience=timedelta(seconds=1), longest=timedelta(seconds=5))
 TREE = {"metadata": {"name": "web", "generation": 1, "resourceVersion": "1"}, "status": {"replicas": 1}}
 ASKED = meta.with_metadata(TREE, generation=2, resourceVersion="2")
 LABELLED = meta.with_metadata(TREE, labels={"a": "b"}, resourceVersion="2")

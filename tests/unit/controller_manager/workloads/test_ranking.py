@@ -2,9 +2,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apimachinery.timestamps import format_time
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.ranking import deletion_cost, first_to_go
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.ranking import deletion_cost, first_to_go
 
 NOW = datetime(2030, 1, 10, tzinfo=UTC)
 

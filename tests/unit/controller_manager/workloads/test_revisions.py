@@ -2,11 +2,11 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import CONTROLLER_REVISIONS
-from controller_manager.runtime.actions import Create, Delete, Update
-from controller_manager.workloads import revisions
-from controller_manager.workloads.revisions import Wanted
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
+from mockube.controller_manager.control.actions import Create, Delete, Update
+from mockube.controller_manager.workloads import revisions
+from mockube.controller_manager.workloads.revisions import Wanted
 
 OWNER = {
     "apiVersion": "apps/v1",

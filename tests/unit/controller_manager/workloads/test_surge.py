@@ -1,6 +1,6 @@
 import pytest
 
-from controller_manager.workloads.surge import fenceposts
+from mockube.controller_manager.workloads.rolling import fenceposts
 
 
 @pytest.mark.parametrize(

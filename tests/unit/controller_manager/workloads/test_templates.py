@@ -1,7 +1,7 @@
 import pytest
 
-from controller_manager.kinds import REPLICA_SETS
-from controller_manager.workloads.templates import equal_ignoring_hash, pod_of, without_hash
+from mockube.controller_manager.client.kinds import REPLICA_SETS
+from mockube.controller_manager.workloads.templates import equal_ignoring_hash, pod_of, without_hash
 
 OWNER = {
     "kind": REPLICA_SETS.kind,

@@ -1,7 +1,7 @@
 import pytest
 
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.update_order import by_priority, scattered
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.update_order import by_priority, scattered
 
 
 def pod(name, **labels):

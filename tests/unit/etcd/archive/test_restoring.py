@@ -2,16 +2,16 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.archive.mark import HalfRestored, mark_of
-from etcd.archive.restore import BYTES, NotEmpty, Place, restore
-from etcd.archive.write import archive
-from etcd.embedded.directory import begin_after, is_new
-from etcd.embedded.disk import Disk
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.memory import MemoryStore
-from etcd.errors import Unavailable
-from etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.archive.mark import HalfRestored, mark_of
+from mockube.etcd.archive.restore import BYTES, NotEmpty, Place, restore
+from mockube.etcd.archive.write import archive
+from mockube.etcd.embedded.directory import begin_after, is_new
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.errors import Unavailable
+from mockube.etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
 from tests.support.archives import ROOT, TAKEN, entries, fill, opened, saved
 from tests.support.turns import turns
 
@@ -143,7 +143,7 @@ async def test_what_was_restored_at_once_is_there_after_a_restart(tmp_path):
 
 
 async def test_a_file_says_what_was_there_at_one_revision_while_the_store_goes_on(store, monkeypatch):
-    monkeypatch.setattr("etcd.archive.write.PAGE", 10)
+    monkeypatch.setattr("mockube.etcd.archive.write.PAGE", 10)
     await fill(store, {b"pods/%03d" % number: b'{"n":1}' for number in range(50)})
     before = entries(await saved(store))
     pieces = []

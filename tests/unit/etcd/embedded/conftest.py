@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.embedded.durable import DurableStore
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.durable import DurableStore
 from tests.support.disks import HeldDisk
 
 

@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from etcd.embedded.segment import segment_numbers
-from etcd.embedded.snapshot import read_snapshot, snapshot_path, snapshot_paths, snapshot_revisions
-from etcd.kv import Delete, Range, WatchRequest
+from mockube.etcd.embedded.segment import segment_numbers
+from mockube.etcd.embedded.snapshot import read_snapshot, snapshot_path, snapshot_paths, snapshot_revisions
+from mockube.etcd.kv import Delete, Range, WatchRequest
 from tests.support.disks import FaultyDisk, HeldDisk
 from tests.support.durable import put, state
 from tests.support.turns import soon, turns, until

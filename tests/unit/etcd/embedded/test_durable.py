@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from etcd.embedded.disk import Disk
-from etcd.errors import (
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.errors import (
     Closed,
     Compacted,
     FutureRevision,
     Locked,
 )
-from etcd.kv import Delete, Range, Txn, WatchRequest
+from mockube.etcd.kv import Delete, Range, Txn, WatchRequest
 from tests.support.disks import HeldDisk
 from tests.support.durable import ABSENT, held, put, state
 from tests.support.turns import soon, turns

@@ -5,8 +5,8 @@ import errno
 
 import pytest
 
-from etcd.errors import Interrupted, LeaseNotFound, NoSpace, Unavailable
-from etcd.kv import Delete, PutResult, Range, Txn, WatchRequest
+from mockube.etcd.errors import Interrupted, LeaseNotFound, NoSpace, Unavailable
+from mockube.etcd.kv import Delete, PutResult, Range, Txn, WatchRequest
 from tests.support.disks import FaultyDisk, HeldDisk
 from tests.support.durable import ABSENT, held, outcome, put, state
 from tests.support.turns import soon, turns, until

@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apimachinery.clock import SteppedClock
-from etcd.embedded.durable import DurableStore
-from etcd.embedded.memory import MemoryStore
-from etcd.kv import Compare, Delete, Put, Range, Target, Txn, WatchRequest
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn, WatchRequest
 from tests.support.disks import FaultyDisk
 from tests.support.durable import ALL, outcome
 from tests.support.turns import soon, until

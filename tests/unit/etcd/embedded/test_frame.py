@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etcd.embedded import frame
+from mockube.etcd.embedded import frame
 
 PAYLOADS = st.lists(st.binary(max_size=40), max_size=6)
 

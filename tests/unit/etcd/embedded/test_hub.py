@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.embedded.memory import MemoryStore
-from etcd.embedded.watch import CATCH_UP
-from etcd.errors import Compacted, WatcherTooSlow
-from etcd.kv import Put, WatchRequest, prefix_end
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.watch import CATCH_UP
+from mockube.etcd.errors import Compacted, WatcherTooSlow
+from mockube.etcd.kv import Put, WatchRequest, prefix_end
 
 PODS = WatchRequest(key=b"/pods/", range_end=prefix_end(b"/pods/"))
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etcd.embedded.interest import Interest
-from etcd.embedded.keys import holds
-from etcd.kv import FROM_KEY, prefix_end
+from mockube.etcd.embedded.interest import Interest
+from mockube.etcd.embedded.keys import holds
+from mockube.etcd.kv import FROM_KEY, prefix_end
 
 KEYS = st.binary(min_size=1, max_size=3)
 INTERVALS = st.one_of(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etcd.embedded.mvcc import Mvcc
-from etcd.kv import Delete, KeyValue, Put, Range, Txn
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.kv import Delete, KeyValue, Put, Range, Txn
 
 ALL = Range(key=b"a", range_end=b"z")
 

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etcd.embedded import codec
-from etcd.embedded.codec import Commit, Compaction, Grant, Revocation
-from etcd.embedded.directory import open_directory
-from etcd.embedded.disk import Disk
-from etcd.embedded.recovery import Recovery
-from etcd.embedded.segment import segment_path
-from etcd.embedded.snapshot import Opening, SnapshotWriter, snapshot_path
-from etcd.errors import Corrupt, Unavailable
-from etcd.kv import Event, EventKind, KeyValue, Range
+from mockube.etcd.embedded import codec
+from mockube.etcd.embedded.codec import Commit, Compaction, Grant, Revocation
+from mockube.etcd.embedded.directory import open_directory
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.recovery import Recovery
+from mockube.etcd.embedded.segment import segment_path
+from mockube.etcd.embedded.snapshot import Opening, SnapshotWriter, snapshot_path
+from mockube.etcd.errors import Corrupt, Unavailable
+from mockube.etcd.kv import Event, EventKind, KeyValue, Range
 
 PUT_A, PUT_B = (b"a", b"1", 0), (b"b", b"2", 0)
 ALL = Range(key=b"\x00", range_end=b"\x00")

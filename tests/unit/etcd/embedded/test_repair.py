@@ -2,11 +2,11 @@
 
 import pytest
 
-from etcd.embedded.repair import main, repair
-from etcd.embedded.segment import read_segments, segment_numbers, segment_path
-from etcd.embedded.snapshot import snapshot_paths
-from etcd.errors import Compacted, Corrupt
-from etcd.kv import Delete, Range
+from mockube.etcd.embedded.repair import main, repair
+from mockube.etcd.embedded.segment import read_segments, segment_numbers, segment_path
+from mockube.etcd.embedded.snapshot import snapshot_paths
+from mockube.etcd.errors import Compacted, Corrupt
+from mockube.etcd.kv import Delete, Range
 from tests.support.durable import outcome, put, state
 from tests.support.turns import until
 

@@ -2,11 +2,17 @@
 
 import pytest
 
-from etcd.embedded.disk import Disk
-from etcd.embedded.mvcc import Mvcc
-from etcd.embedded.snapshot import Opening, SnapshotWriter, read_snapshot, snapshot_path, snapshot_revisions
-from etcd.errors import Corrupt, NoSpace
-from etcd.kv import Delete, EventKind, Put, Txn
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.snapshot import (
+    Opening,
+    SnapshotWriter,
+    read_snapshot,
+    snapshot_path,
+    snapshot_revisions,
+)
+from mockube.etcd.errors import Corrupt, NoSpace
+from mockube.etcd.kv import Delete, EventKind, Put, Txn
 from tests.support.disks import FaultyDisk
 
 

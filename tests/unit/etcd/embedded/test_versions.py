@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etcd.embedded.versions import Versions
+from mockube.etcd.embedded.versions import Versions
 
 KEY = b"k"
 

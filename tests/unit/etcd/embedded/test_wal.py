@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from etcd.embedded.disk import Disk
-from etcd.embedded.segment import (
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.segment import (
     MAGIC,
     Opening,
     create_segment,
@@ -14,8 +14,8 @@ from etcd.embedded.segment import (
     segment_numbers,
     segment_path,
 )
-from etcd.embedded.wal import Log
-from etcd.errors import Corrupt, Interrupted, NoSpace, Unavailable
+from mockube.etcd.embedded.wal import Log
+from mockube.etcd.errors import Corrupt, Interrupted, NoSpace, Unavailable
 from tests.support.disks import FaultyDisk, HeldDisk
 
 PAYLOADS = [b"first", b"second record", b"", b"the last"]

@@ -1,7 +1,7 @@
 import pytest
 
-from etcd.errors import Interrupted, InvalidRequest, LeaseNotFound, PermissionDenied
-from etcd.kv import (
+from mockube.etcd.errors import Interrupted, InvalidRequest, LeaseNotFound, PermissionDenied
+from mockube.etcd.kv import (
     DeleteResult,
     Event,
     EventKind,
@@ -11,8 +11,8 @@ from etcd.kv import (
     RangeResult,
     TxnResult,
 )
-from etcd.remote import answers
-from etcd.remote.answers import MemberStatus, WatchAnswer
+from mockube.etcd.remote import answers
+from mockube.etcd.remote.answers import MemberStatus, WatchAnswer
 
 HEADER = b'"header":{"cluster_id":"771749639456167407","member_id":"790","revision":"%d","raft_term":"2"}'
 

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.remote.clock import Deadline
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.remote.clock import Deadline
 from tests.support.turns import turns
 
 

@@ -1,7 +1,7 @@
 import orjson
 import pytest
 
-from etcd.errors import (
+from mockube.etcd.errors import (
     Interrupted,
     InvalidRequest,
     LeaseExists,
@@ -13,7 +13,7 @@ from etcd.errors import (
     Unavailable,
     Unsupported,
 )
-from etcd.remote.errors import (
+from mockube.etcd.remote.errors import (
     RevisionCompacted,
     RevisionInFuture,
     TokenRejected,

@@ -3,8 +3,8 @@ import base64
 import orjson
 import pytest
 
-from etcd.kv import FROM_KEY, Compare, Delete, Put, Range, Relation, Target, Txn, WatchRequest
-from etcd.remote import requests
+from mockube.etcd.kv import FROM_KEY, Compare, Delete, Put, Range, Relation, Target, Txn, WatchRequest
+from mockube.etcd.remote import requests
 
 
 def b64(data):

@@ -1,11 +1,11 @@
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.errors import Compacted, FutureRevision, Interrupted, InvalidRequest, PermissionDenied
-from etcd.kv import Compare, Delete, Put, Range, RangeResult, Target, Txn, TxnResult, WatchRequest
-from etcd.remote.errors import RevisionCompacted, RevisionInFuture
-from etcd.remote.store import RemoteStore
-from etcd.remote.transport import Transport
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.errors import Compacted, FutureRevision, Interrupted, InvalidRequest, PermissionDenied
+from mockube.etcd.kv import Compare, Delete, Put, Range, RangeResult, Target, Txn, TxnResult, WatchRequest
+from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture
+from mockube.etcd.remote.store import RemoteStore
+from mockube.etcd.remote.transport import Transport
 from tests.support.etcd_fakes import CREATED, FakeGateway, FakeStream, watch_message
 
 PUT = Put(key=b"k", value=b"v")

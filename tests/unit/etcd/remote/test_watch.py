@@ -5,15 +5,15 @@ import asyncio
 import orjson
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.errors import Closed, Compacted, Interrupted, PermissionDenied, Unavailable, Unsupported
-from etcd.kv import RangeResult, WatchRequest
-from etcd.remote.answers import MemberStatus
-from etcd.remote.methods import RANGE
-from etcd.remote.requests import PROGRESS
-from etcd.remote.stream import LineStream
-from etcd.remote.watch import ASK_AGAIN, BACKLOG, RESUME_AGAIN, RemoteWatch
-from etcd.remote.watch_stream import WatchStream
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.errors import Closed, Compacted, Interrupted, PermissionDenied, Unavailable, Unsupported
+from mockube.etcd.kv import RangeResult, WatchRequest
+from mockube.etcd.remote.answers import MemberStatus
+from mockube.etcd.remote.methods import RANGE
+from mockube.etcd.remote.requests import PROGRESS
+from mockube.etcd.remote.stream import LineStream
+from mockube.etcd.remote.watch import ASK_AGAIN, BACKLOG, RESUME_AGAIN, RemoteWatch
+from mockube.etcd.remote.watch_stream import WatchStream
 from tests.support.etcd_fakes import OTHER, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import soon, turns, until
 
@@ -284,6 +284,24 @@ class TestTheEnd:
         await watch.close()
         with pytest.raises(Closed):
             await watch.request_progress()
+
+    async def test_a_fault_in_asking_for_progress_reaches_the_reader(self, cluster, watching, clock):
+        """Its reader would wait for progress that nobody asks for any more."""
+        stream = cluster.add_stream()
+        cluster.head = 9
+        watch = await watching()
+        await watch.request_progress()
+
+        async def fail(message):
+            raise RuntimeError("a fault in the program")
+
+        stream.send = fail
+        reading = asyncio.create_task(soon(watch))
+        while not reading.done():
+            await turns(5)
+            clock.advance(ASK_AGAIN)
+        with pytest.raises(RuntimeError, match="a fault in the program"):
+            await reading
 
     async def test_a_wait_that_is_cancelled_loses_nothing(self, cluster, watching):
         stream = cluster.add_stream()

@@ -2,12 +2,12 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
-from etcd.errors import Timeout, Unavailable
-from etcd.remote.answers import MemberStatus
-from etcd.remote.errors import TokenRejected
-from etcd.remote.methods import PING, STATUS
-from etcd.remote.watch_stream import WatchStream
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.errors import Timeout, Unavailable
+from mockube.etcd.remote.answers import MemberStatus
+from mockube.etcd.remote.errors import TokenRejected
+from mockube.etcd.remote.methods import PING, STATUS
+from mockube.etcd.remote.watch_stream import WatchStream
 from tests.support.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import turns
 

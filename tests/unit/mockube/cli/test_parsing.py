@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from apimachinery.flags import natural
+from mockube.apimachinery.flags import natural
 from mockube.cli.parsing import Parser, nearest, variable
 
 

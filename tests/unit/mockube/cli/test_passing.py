@@ -2,11 +2,11 @@
 
 import pytest
 
-from apimachinery.flags import flags_of
-from apiserver.config.settings import SECTIONS as SERVER_SECTIONS
-from controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
+from mockube.apimachinery.flags import flags_of
+from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.cli.parsing import Parser
-from mockube.cli.passing import OURS, add_passed, passed
+from mockube.cli.passthrough_flags import OURS, add_passed, passed
+from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 
 
 @pytest.fixture

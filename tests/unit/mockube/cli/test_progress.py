@@ -2,7 +2,7 @@
 
 import io
 
-from apimachinery.clock import SteppedClock
+from mockube.apimachinery.clock import SteppedClock
 from mockube.cli.progress import Progress
 
 

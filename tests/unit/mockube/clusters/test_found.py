@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
-from apimachinery.clock import SteppedClock
+from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters import record
 from mockube.clusters.found import State, find, look, running
 from mockube.clusters.lock import Held, holding
@@ -22,6 +23,12 @@ READY = ready("https://x")
         pytest.param(None, True, State.STARTING, id="somebody has just begun"),
         pytest.param(STARTING, True, State.STARTING, id="it is not ready"),
         pytest.param(READY, True, State.RUNNING, id="it is ready"),
+        pytest.param(
+            replace(READY, pid=1),
+            True,
+            State.STARTING,
+            id="somebody has just begun after one that was killed",
+        ),
         pytest.param(READY, False, State.DEAD, id="whoever ran it was killed"),
     ],
 )

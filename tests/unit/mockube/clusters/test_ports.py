@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from apimachinery.clock import SteppedClock
+from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters import ports, record
 from mockube.clusters.lock import holding
 from mockube.clusters.places import place_of

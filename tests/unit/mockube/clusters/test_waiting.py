@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apimachinery.clock import SteppedClock
+from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters.waiting import until
 from tests.support import turns
 

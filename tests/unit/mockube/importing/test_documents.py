@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from apiserver.wire import yaml_codec
+from mockube.apiserver.wire import yaml_codec
 from mockube.importing.documents import Unreadable, read
 
 LIST = b"""apiVersion: v1

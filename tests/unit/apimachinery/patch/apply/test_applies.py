@@ -1,7 +1,7 @@
 import pytest
 
-from apimachinery.patch.apply import Conflicts
-from apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.patch.apply import Conflicts
+from mockube.apimachinery.patch.apply.fieldset import of_fields
 from tests.support.things import EMPTY, applied, bare, field_manager, managers, stored, thing, times, updated
 from tests.support.typed import named
 

@@ -1,8 +1,8 @@
 import pytest
 
-from apimachinery.patch.apply.atoms import TypedError, atom_of
-from apimachinery.patch.apply.compare import compare, equal
-from apimachinery.patch.apply.fieldset import EMPTY
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
+from mockube.apimachinery.patch.apply.compare import compare, equal
+from mockube.apimachinery.patch.apply.fieldset import EMPTY
 from tests.support.fields import place, shown
 from tests.support.typed import BOX, named
 

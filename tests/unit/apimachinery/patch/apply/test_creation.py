@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apimachinery.patch.apply import FieldManager, Versions
-from apimachinery.patch.apply.atoms import atom_of
-from apimachinery.patch.apply.fieldset import of_fields
-from apimachinery.schema import builtin
-from apimachinery.schema.model import Shape
+from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Shape
 from tests.support.things import EMPTY, field_manager, thing
 
 SCHEMAS = builtin.load()

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.patch.apply import elements
-from apimachinery.patch.apply.elements import MalformedFields
+from mockube.apimachinery.patch.apply import elements
+from mockube.apimachinery.patch.apply.elements import MalformedFields
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.patch.apply import fieldset, fieldsv1
-from apimachinery.patch.apply.elements import MalformedFields
-from apimachinery.patch.apply.fieldset import (
+from mockube.apimachinery.patch.apply import fieldset, fieldsv1
+from mockube.apimachinery.patch.apply.elements import MalformedFields
+from mockube.apimachinery.patch.apply.fieldset import (
     EMPTY,
     difference,
     has,

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from apimachinery.patch.apply import Conflicts, FieldManager, Versions
-from apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
 from tests.support.typed import THING
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"

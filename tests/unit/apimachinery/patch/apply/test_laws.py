@@ -2,13 +2,13 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.patch.apply import Conflicts, fieldsv1
-from apimachinery.patch.apply.atoms import atom_of
-from apimachinery.patch.apply.compare import compare
-from apimachinery.patch.apply.fieldset import difference, union
-from apimachinery.patch.apply.merge import merge
-from apimachinery.patch.apply.ownership import NEVER_OWNED
-from apimachinery.patch.apply.places import entire, mentioned, remove
+from mockube.apimachinery.patch.apply import Conflicts, fieldsv1
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.compare import compare
+from mockube.apimachinery.patch.apply.fieldset import difference, union
+from mockube.apimachinery.patch.apply.merge import merge
+from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED
+from mockube.apimachinery.patch.apply.places import entire, mentioned, remove
 from tests.support.fields import shown
 from tests.support.things import EMPTY, applied, managers, thing, updated
 from tests.support.typed import THING

@@ -1,11 +1,11 @@
 import pytest
 
-from apimachinery.patch.apply import managers, reconcile
-from apimachinery.patch.apply.atoms import atom_of
-from apimachinery.patch.apply.conflicts import Conflict, Conflicts
-from apimachinery.patch.apply.elements import MalformedFields
-from apimachinery.patch.apply.fieldset import of_fields
-from apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
+from mockube.apimachinery.patch.apply import managers, reconcile
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
+from mockube.apimachinery.patch.apply.elements import MalformedFields
+from mockube.apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
 from tests.support.fields import shown
 from tests.support.typed import BOX
 

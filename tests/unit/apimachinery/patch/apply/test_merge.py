@@ -1,9 +1,9 @@
 import orjson
 import pytest
 
-from apimachinery.patch.apply.atoms import atom_of
-from apimachinery.patch.apply.compare import ABSENT
-from apimachinery.patch.apply.merge import merge
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.compare import ABSENT
+from mockube.apimachinery.patch.apply.merge import merge
 from tests.support.typed import BOX
 
 ATOM = atom_of(BOX)

@@ -1,9 +1,9 @@
 import orjson
 import pytest
 
-from apimachinery.patch.apply.atoms import atom_of
-from apimachinery.patch.apply.fieldset import of_paths
-from apimachinery.patch.apply.places import entire, mentioned, remove, with_fields
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.fieldset import of_paths
+from mockube.apimachinery.patch.apply.places import entire, mentioned, remove, with_fields
 from tests.support.fields import place, shown
 from tests.support.typed import BOX, named
 

@@ -1,7 +1,7 @@
 import pytest
 
-from apimachinery.patch.apply import Untypable
-from apimachinery.patch.errors import Undecodable
+from mockube.apimachinery.patch.apply import Untypable
+from mockube.apimachinery.patch.errors import Undecodable
 from tests.support.things import EMPTY, applied, stored, thing
 from tests.support.typed import named
 
@@ -65,3 +65,8 @@ def test_live_managers_that_are_nonsense():
         Untypable, match="failed to decode managed fields: operation must be `Apply` or `Update`"
     ):
         applied(stored(thing(metadata={"managedFields": [{}]})), thing())
+    for fields, problem in (([], "expected an object: []"), ({"f": 1}, "key must be 2 characters long:")):
+        entry = {"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+        with pytest.raises(Untypable) as refused:
+            applied(stored(thing(metadata={"managedFields": [entry]})), thing())
+        assert str(refused.value) == f"failed to decode managed fields: {problem}"

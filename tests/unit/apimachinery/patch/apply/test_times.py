@@ -1,6 +1,6 @@
 import pytest
 
-from apimachinery.patch.apply import times
+from mockube.apimachinery.patch.apply import times
 
 
 def obj(*moments, **more):

@@ -1,6 +1,6 @@
 import pytest
 
-from apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.patch.apply.fieldset import of_fields
 from tests.support.things import EMPTY, field_manager, managers, stored, thing, times, updated
 from tests.support.typed import named
 

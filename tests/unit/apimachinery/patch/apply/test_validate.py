@@ -1,8 +1,8 @@
 import orjson
 import pytest
 
-from apimachinery.patch.apply.atoms import TypedError, atom_of
-from apimachinery.patch.apply.validate import validate
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
+from mockube.apimachinery.patch.apply.validate import validate
 from tests.support.typed import BOX
 
 ATOM = atom_of(BOX)

@@ -1,7 +1,7 @@
 import pytest
 
-from apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
-from apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
 from tests.support.things import EMPTY, applied, field_manager, managers, thing, updated
 from tests.support.typed import THING
 

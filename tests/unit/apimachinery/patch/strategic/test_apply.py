@@ -1,9 +1,9 @@
 import orjson
 import pytest
 
-from apimachinery.patch import strategic
-from apimachinery.patch.errors import Inapplicable, Undecodable, Unmergeable
-from apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.patch import strategic
+from mockube.apimachinery.patch.errors import Inapplicable, Undecodable, Unmergeable
+from mockube.apimachinery.schema.model import Shape, Type
 from tests.support.typed import (
     FREE,
     TEXT,

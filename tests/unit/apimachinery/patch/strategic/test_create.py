@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.patch import strategic
-from apimachinery.patch.errors import Unmergeable
-from apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.patch import strategic
+from mockube.apimachinery.patch.errors import Unmergeable
+from mockube.apimachinery.schema.model import Shape, Type
 from tests.support.typed import TEXT, atomic_list, listed_map, listed_set, mapping, named, struct
 
 ITEM = struct("Item", name=TEXT, value=TEXT, tags=listed_set())

@@ -1,7 +1,7 @@
 """Pods of an advanced set that somebody holds: before they serve, before they change, before they go."""
 
-from apimachinery import conditions, meta
-from controller_manager.kinds import PODS
+from mockube.apimachinery import conditions, meta
+from mockube.controller_manager.client.kinds import PODS
 from tests.support.advancedsets import SPECIFIED_DELETE, AdvancedSets, in_place, template
 
 LABEL = {"labelsHandler": {"held-by": "me"}}

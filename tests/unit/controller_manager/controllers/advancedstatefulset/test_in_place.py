@@ -3,11 +3,11 @@
 import orjson
 import pytest
 
-from apimachinery import conditions, meta
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS
-from controller_manager.workloads.inplace.lifecycle import LABEL_STATE
-from controller_manager.workloads.inplace.record import ANNOTATION_GRACE, ANNOTATION_STATE
-from controller_manager.workloads.inplace.update import GATE
+from mockube.apimachinery import conditions, meta
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
+from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
+from mockube.controller_manager.workloads.inplace.record import ANNOTATION_GRACE, ANNOTATION_STATE
+from mockube.controller_manager.workloads.inplace.update import GATE
 from tests.support.advancedsets import AdvancedSets, in_place, template
 
 

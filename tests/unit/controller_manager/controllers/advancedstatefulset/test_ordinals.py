@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_manager.controllers.advancedstatefulset.ordinals import ordinals
+from mockube.controller_manager.controllers.advancedstatefulset.strategy import ordinals
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import PODS
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS
 from tests.support.advancedsets import AdvancedSets, rolling, template
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from tests.support.advancedsets import AdvancedSets, rolling
 from tests.support.statefulsets import claim_template
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from apimachinery import meta, status
-from apimachinery.groups import GroupResource
-from controller_manager.kinds import (
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.controller_manager.client.kinds import (
     ADVANCED_STATEFUL_SETS,
     CONTROLLER_REVISIONS,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     STATEFUL_SETS,
 )
-from controller_manager.runtime.actions import Update
+from mockube.controller_manager.control.actions import Update
 from tests.support.advancedsets import AdvancedSets, rolling
 from tests.support.statefulsets import claim_template, statefulset
 

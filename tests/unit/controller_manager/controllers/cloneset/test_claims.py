@@ -1,7 +1,7 @@
 """The claims of a CloneSet's pods: made, reused, given away, deleted."""
 
-from apimachinery import meta
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from tests.support.clonesets import Clones, claim_template, template
 
 DATA = [claim_template()]

@@ -1,9 +1,9 @@
 from datetime import timedelta
 
-from controller_manager.controllers.cloneset.decision import earliest, side_by_side
-from controller_manager.kinds import PODS
-from controller_manager.runtime.actions import Patch
-from controller_manager.runtime.resource import Key
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Patch
+from mockube.controller_manager.controllers.cloneset.order import earliest, side_by_side
 
 
 def patch(name, subresource=""):

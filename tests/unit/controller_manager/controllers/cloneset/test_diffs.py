@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 import pytest
 
-from controller_manager.controllers.cloneset.diffs import Diffs, Tally, diffs
-from controller_manager.controllers.cloneset.setview import Limits
+from mockube.controller_manager.controllers.cloneset.diffs import Diffs, Tally, diffs
+from mockube.controller_manager.controllers.cloneset.spec import Limits
 
 
 def limits(replicas, partition, unavailable, surge, **more):

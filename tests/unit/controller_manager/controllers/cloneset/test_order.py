@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.cloneset import order
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.cloneset import order
 
 NOW = datetime(2030, 1, 10, tzinfo=UTC)
 

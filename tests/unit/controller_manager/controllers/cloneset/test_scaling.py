@@ -2,10 +2,10 @@
 
 import pytest
 
-from apimachinery import conditions, meta
-from apimachinery.wellknown import FINALIZER_FOREGROUND
-from controller_manager.kinds import CLONE_SETS, PODS
-from controller_manager.runtime.resource import Key
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
+from mockube.controller_manager.client.kinds import CLONE_SETS, PODS
+from mockube.controller_manager.client.resources import Key
 from tests.support.clonesets import WEB, Clones, template
 
 HOOK = {"preDelete": {"labelsHandler": {"hold": "true"}}}

@@ -1,6 +1,6 @@
 import pytest
 
-from controller_manager.controllers.cloneset.setview import SetView
+from mockube.controller_manager.controllers.cloneset.spec import SetView
 from tests.support.clonesets import cloneset
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery import conditions, meta, status
-from controller_manager.kinds import CLONE_SETS, CONTROLLER_REVISIONS, PODS
+from mockube.apimachinery import conditions, meta, status
+from mockube.controller_manager.client.kinds import CLONE_SETS, CONTROLLER_REVISIONS, PODS
 from tests.support.clonesets import IN_PLACE, WEB, Clones, template
 
 

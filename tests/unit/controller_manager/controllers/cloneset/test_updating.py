@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery import conditions, meta
-from controller_manager.kinds import PODS
+from mockube.apimachinery import conditions, meta
+from mockube.controller_manager.client.kinds import PODS
 from tests.support.clonesets import IN_PLACE, WEB, Clones, claim_template, template
 
 HOOK = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}}}

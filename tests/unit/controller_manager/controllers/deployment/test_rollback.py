@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import DEPLOYMENTS
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from tests.support.deployments import Cluster, image_of
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"

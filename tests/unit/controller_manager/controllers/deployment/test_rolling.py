@@ -2,13 +2,13 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.deployment.observe import Scene
-from controller_manager.controllers.deployment.rolling import size_of_new, sizes_of_old
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
-from controller_manager.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
-from controller_manager.runtime.caches import Change
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.deployment.observe import DeploymentState
+from mockube.controller_manager.controllers.deployment.rolling import size_of_new, sizes_of_old
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
 
 
@@ -73,8 +73,8 @@ def test_pods_that_an_old_set_has_not_let_go_of_yet_take_room():
 def test_the_old_sets_shrink_so_far_as_enough_stay_available(wanted, new, olds, expected):
     sizes, availables = zip(*olds, new, strict=True)
     *old_sets, new_set = sets(*sizes, availables=availables)
-    scene = Scene(deployment=view(*wanted), new=new_set, olds=old_sets)
-    found = sizes_of_old(scene)
+    state = DeploymentState(deployment=view(*wanted), new=new_set, olds=old_sets)
+    found = sizes_of_old(state)
     assert [found.get(old.name, old.replicas) for old in old_sets] == expected
 
 

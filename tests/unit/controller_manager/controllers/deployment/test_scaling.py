@@ -2,10 +2,10 @@
 
 import pytest
 
-from controller_manager.controllers.deployment.observe import Scene
-from controller_manager.controllers.deployment.scaling import is_scaled, sizes
-from controller_manager.controllers.deployment.views import DeploymentView, SetView
-from controller_manager.kinds import REPLICA_SETS
+from mockube.controller_manager.client.kinds import REPLICA_SETS
+from mockube.controller_manager.controllers.deployment.observe import DeploymentState
+from mockube.controller_manager.controllers.deployment.scaling import is_scaled, sizes
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, rolling
 
 
@@ -25,8 +25,8 @@ def scaled(wanted, olds, new, *, before, surge=0, strategy=None):
     """The sizes of all sets, the oldest first, when the Deployment wanted `before` until now."""
     view = DeploymentView(deployment(replicas=wanted, strategy=strategy or rolling(surge, 0)))
     views = [one_set(n, size, desired=before, most=before + surge) for n, size in enumerate([*olds, new])]
-    scene = Scene(deployment=view, new=views[-1], olds=views[:-1])
-    found = sizes(scene)
+    state = DeploymentState(deployment=view, new=views[-1], olds=views[:-1])
+    found = sizes(state)
     return [found.get(it.name, it.replicas) for it in views]
 
 
@@ -65,15 +65,17 @@ def test_when_no_set_has_pods_the_new_one_grows():
 
 def test_when_there_is_no_new_set_the_newest_grows():
     view = DeploymentView(deployment(replicas=3))
-    scene = Scene(deployment=view, new=None, olds=[one_set(0, 0), one_set(1, 0)])
-    assert sizes(scene) == {"rs1": 3}
-    assert sizes(Scene(deployment=view, new=None, olds=[])) == {}
+    state = DeploymentState(deployment=view, new=None, olds=[one_set(0, 0), one_set(1, 0)])
+    assert sizes(state) == {"rs1": 3}
+    assert sizes(DeploymentState(deployment=view, new=None, olds=[])) == {}
 
 
 def test_a_new_set_that_is_all_there_is_takes_over_for_good():
     view = DeploymentView(deployment(replicas=5))
-    scene = Scene(deployment=view, new=one_set(2, 5, desired=5), olds=[one_set(0, 2), one_set(1, 1)])
-    assert sizes(scene) == {"rs0": 0, "rs1": 0}
+    state = DeploymentState(
+        deployment=view, new=one_set(2, 5, desired=5), olds=[one_set(0, 2), one_set(1, 1)]
+    )
+    assert sizes(state) == {"rs0": 0, "rs1": 0}
 
 
 def test_recreate_scales_only_when_one_set_has_pods():
@@ -82,14 +84,14 @@ def test_recreate_scales_only_when_one_set_has_pods():
 
 def test_without_its_memory_a_set_is_measured_by_what_is_there():
     view = DeploymentView({**deployment(replicas=20, strategy=rolling(0, 1)), "status": {"replicas": 10}})
-    scene = Scene(deployment=view, new=one_set(1, 4), olds=[one_set(0, 6)])
-    assert sizes(scene) == {"rs0": 12, "rs1": 8}
+    state = DeploymentState(deployment=view, new=one_set(1, 4), olds=[one_set(0, 6)])
+    assert sizes(state) == {"rs0": 12, "rs1": 8}
 
 
 def test_without_memory_and_pods_the_largest_takes_all():
     view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
-    scene = Scene(deployment=view, new=one_set(1, 4, most=0), olds=[one_set(0, 6)])
-    assert sizes(scene) == {"rs0": 16, "rs1": 4}
+    state = DeploymentState(deployment=view, new=one_set(1, 4, most=0), olds=[one_set(0, 6)])
+    assert sizes(state) == {"rs0": 16, "rs1": 4}
 
 
 @pytest.mark.parametrize(
@@ -104,10 +106,10 @@ def test_without_memory_and_pods_the_largest_takes_all():
     ],
 )
 def test_a_wish_for_another_size_is_seen_by_what_a_set_remembers(desired, size, expected):
-    scene = Scene(
+    state = DeploymentState(
         deployment=DeploymentView(deployment(replicas=3)), new=one_set(0, size, desired=desired), olds=[]
     )
-    assert is_scaled(scene) is expected
+    assert is_scaled(state) is expected
 
 
 def test_scaling_in_mid_rollout_conserves_and_the_rollout_goes_on():

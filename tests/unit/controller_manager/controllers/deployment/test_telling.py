@@ -2,11 +2,11 @@
 
 import pytest
 
-from apimachinery import meta
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.replicaset.controller import REPLICA_SET
-from controller_manager.kinds import PODS, REPLICA_SETS
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from tests.support.deployments import Cluster, rolling
 
 MINIMUM = ("True", "MinimumReplicasAvailable")

@@ -2,13 +2,13 @@
 
 import pytest
 
-from apimachinery import meta, status
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.deployment.controller import DEPLOYMENT
-from controller_manager.controllers.deployment.revision import name_of_new
-from controller_manager.controllers.deployment.views import DeploymentView
-from controller_manager.kinds import DEPLOYMENTS, REPLICA_SETS
-from controller_manager.workloads.hashing import template_hash
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
+from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.deployment.revision import name_of_new
+from mockube.controller_manager.controllers.deployment.state import DeploymentView
+from mockube.controller_manager.workloads.template_hash import template_hash
 from tests.support.deployments import RECREATE, Cluster, deployment, replicaset, template
 
 REVISION = "deployment.kubernetes.io/revision"

@@ -2,16 +2,16 @@
 
 import pytest
 
-from apimachinery import meta
-from apimachinery.clock import SteppedClock
-from apimachinery.timestamps import format_time
-from controller_manager import kinds
-from controller_manager.controllers.disruption.controller import DISRUPTION
-from controller_manager.controllers.disruption.selector_text import selector_text
-from controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
-from controller_manager.runtime.caches import Change
-from controller_manager.runtime.resource import Key
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
+from mockube.controller_manager.controllers.disruption.scale import selector_text
+from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from tests.support.planned import World
 
 GUARD = Key("default", "guard")

@@ -2,11 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controller_manager.controllers.endpoints.controller import reconcile
-from controller_manager.controllers.endpoints.subsets import shortened
-from controller_manager.kinds import ENDPOINTS, PODS, SERVICES
-from controller_manager.runtime.actions import Create, Delete, Update
-from controller_manager.runtime.resource import Key
+from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Create, Delete, Update
+from mockube.controller_manager.controllers.endpoints.controller import reconcile
+from mockube.controller_manager.controllers.endpoints.subsets import shortened
 from tests.support.cached import Cached
 from tests.support.reachable import THEN, pod, service
 

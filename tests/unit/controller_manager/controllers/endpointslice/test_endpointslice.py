@@ -3,10 +3,14 @@ from functools import partial
 
 import pytest
 
-from controller_manager.controllers.endpointslice.controller import BY_SERVICE, by_own_service, reconcile
-from controller_manager.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
-from controller_manager.runtime.actions import Create, Delete, Update
-from controller_manager.runtime.resource import Key
+from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Create, Delete, Update
+from mockube.controller_manager.controllers.endpointslice.controller import (
+    BY_SERVICE,
+    by_own_service,
+    reconcile,
+)
 from tests.support.cached import Cached
 from tests.support.reachable import THEN, pod, service
 

@@ -2,14 +2,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controller_manager.controllers.endpointslicemirroring.controller import (
+from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Create, Delete, Update
+from mockube.controller_manager.controllers.endpointslicemirroring.controller import (
     BY_MIRRORED,
     by_mirrored,
     reconcile,
 )
-from controller_manager.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
-from controller_manager.runtime.actions import Create, Delete, Update
-from controller_manager.runtime.resource import Key
 from tests.support.cached import Cached
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -1,12 +1,12 @@
 """Claims for ephemeral volumes."""
 
-from apimachinery import meta
-from apimachinery.clock import SteppedClock
-from controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from controller_manager.runtime.caches import Change
-from controller_manager.runtime.resource import Key
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
 from tests.support.planned import World
 
 APP = Key("default", "app")

@@ -2,12 +2,17 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES
-from controller_manager.runtime.caches import Change
-from controller_manager.runtime.resource import Key
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+)
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from tests.support.storage import Storage
 
 BINDER = (PERSISTENT_VOLUME_BINDER,)

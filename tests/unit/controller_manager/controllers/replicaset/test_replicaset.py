@@ -2,12 +2,12 @@
 
 import pytest
 
-from apimachinery import conditions, meta, status
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
-from controller_manager.controllers.replicaset.plan import BURST_REPLICAS
-from controller_manager.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
-from controller_manager.runtime.actions import Create, Delete
+from mockube.apimachinery import conditions, meta, status
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
+from mockube.controller_manager.control.actions import Create, Delete
+from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from mockube.controller_manager.controllers.replicaset.plan import BURST_REPLICAS
 from tests.support.deployments import Cluster, replicaset, template
 
 FULL = status.forbidden(PODS.group_resource, "web-1", "exceeded quota: q")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
-from controller_manager.workloads.stateful import identity
-from controller_manager.workloads.stateful.setview import SetView
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from mockube.controller_manager.workloads.stateful import identity
+from mockube.controller_manager.workloads.stateful.spec import SetView
 from tests.support.statefulsets import WEB, Sets, claim_template
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_manager.kinds import STATEFUL_SETS
+from mockube.controller_manager.client.kinds import STATEFUL_SETS
 from tests.support.statefulsets import Sets
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 from tests.support.statefulsets import Sets, claim_template
 
 PVC = PERSISTENT_VOLUME_CLAIMS

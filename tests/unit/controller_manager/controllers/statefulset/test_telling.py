@@ -2,11 +2,16 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from controller_manager.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from controller_manager.runtime.caches import Change
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import (
+    CONTROLLER_REVISIONS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    STATEFUL_SETS,
+)
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.statefulsets import WEB, Sets, claim_template
 
 KEYS = {watch.resource: watch.keys for watch in STATEFUL_SET.watches}

@@ -2,13 +2,15 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.controllers.storageprotection.claims import CLAIM_PROTECTION
-from controller_manager.controllers.storageprotection.volumes import VOLUME_PROTECTION
-from controller_manager.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
-from controller_manager.runtime.caches import Change
-from controller_manager.runtime.resource import Key
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.storageprotection.controller import (
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
+)
 from tests.support.storage import Storage
 
 BOTH = (CLAIM_PROTECTION, VOLUME_PROTECTION)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from controller_manager.controllers.uniteddeployment.allocation.choice import allocate
-from controller_manager.controllers.uniteddeployment.allocation.place import AllocationError, Place
+from mockube.controller_manager.controllers.uniteddeployment.allocator import AllocationError, Place, allocate
 
 
 def shares(total, places, *, adapts=False, reserves=False):

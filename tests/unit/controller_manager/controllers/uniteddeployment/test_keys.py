@@ -2,10 +2,9 @@
 
 import pytest
 
-from apimachinery import meta
-from controller_manager.controllers.uniteddeployment import keys
-from controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from controller_manager.kinds import (
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import (
     ADVANCED_STATEFUL_SETS,
     CLONE_SETS,
     DEPLOYMENTS,
@@ -14,7 +13,8 @@ from controller_manager.kinds import (
     STATEFUL_SETS,
     UNITED_DEPLOYMENTS,
 )
-from controller_manager.runtime.caches import Change
+from mockube.controller_manager.controllers.uniteddeployment import keys
+from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from tests.support.uniteddeployments import ADAPTER, FOO, KINDS, United
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.uniteddeployment import schedulable
-from controller_manager.controllers.uniteddeployment.standing import time_to_find_node
-from controller_manager.controllers.uniteddeployment.subset import Subset
-from controller_manager.controllers.uniteddeployment.views import Schedule
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.uniteddeployment import rescheduling as schedulable
+from mockube.controller_manager.controllers.uniteddeployment.conditions import time_to_find_node
+from mockube.controller_manager.controllers.uniteddeployment.spec import Schedule
+from mockube.controller_manager.controllers.uniteddeployment.subset import Subset
 from tests.support.uniteddeployments import United, adaptive, subset
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -94,13 +94,13 @@ def test_how_long_a_pod_may_look_for_a_node(pod, expected):
     ],
 )
 def test_a_look_at_a_subset(subset_, told, expected):
-    standing = schedulable.look(subset_, DEFAULT, told, NOW)
+    standing = schedulable.check_schedulability(subset_, DEFAULT, told, NOW)
     after = None if standing.check_after is None else standing.check_after.total_seconds()
     assert (standing.pending, standing.unschedulable, after) == expected
 
 
 def test_what_is_told_of_pods_that_wait():
-    (told,) = schedulable.look(found(waiting(31)), DEFAULT, [], NOW).conditions
+    (told,) = schedulable.check_schedulability(found(waiting(31)), DEFAULT, [], NOW).conditions
     assert told == {
         "type": "Schedulable",
         "status": "False",
@@ -108,12 +108,12 @@ def test_what_is_told_of_pods_that_wait():
         "message": "timeout pending pods found",
         "lastTransitionTime": ago(0),
     }
-    again = schedulable.look(found(waiting(31)), DEFAULT, avoided_since(60), NOW)
+    again = schedulable.check_schedulability(found(waiting(31)), DEFAULT, avoided_since(60), NOW)
     assert again.conditions == avoided_since(60)
 
 
 def test_what_is_told_of_a_recovery():
-    (told,) = schedulable.look(found(), DEFAULT, avoided_since(300), NOW).conditions
+    (told,) = schedulable.check_schedulability(found(), DEFAULT, avoided_since(300), NOW).conditions
     assert (told["status"], told["reason"]) == ("True", "recover")
     assert told["message"] == "unschedulable subset recovered after 300.000000 seconds"
 

@@ -4,15 +4,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apimachinery import meta
-from apimachinery.timestamps import format_time
-from controller_manager.controllers.uniteddeployment import reservation
-from controller_manager.controllers.uniteddeployment.names import LABEL_RESERVED_POD, LABEL_REVISION
-from controller_manager.controllers.uniteddeployment.reservation import Rollout, judge
-from controller_manager.controllers.uniteddeployment.subset import Subset
-from controller_manager.controllers.uniteddeployment.views import Schedule
-from controller_manager.kinds import PODS, UNITED_DEPLOYMENTS
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import PODS, UNITED_DEPLOYMENTS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.uniteddeployment import rescheduling
+from mockube.controller_manager.controllers.uniteddeployment.rescheduling import Rollout, judge
+from mockube.controller_manager.controllers.uniteddeployment.spec import Schedule
+from mockube.controller_manager.controllers.uniteddeployment.subset import (
+    LABEL_RESERVED_POD,
+    LABEL_REVISION,
+    Subset,
+)
 from tests.support.uniteddeployments import United, adaptive, subset
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -79,7 +82,7 @@ def test_a_pod(subject, updating_for, expected):
 def look(*pods, told=()):
     workload = {"metadata": {}, "spec": {}, "status": {"replicas": len(pods)}}
     seen = Subset(workload=workload, pods=pods, partition=0)
-    return reservation.look(seen, SCHEDULE, Rollout(expected="v2", since=NOW), told, NOW)
+    return rescheduling.check_reservation(seen, SCHEDULE, Rollout(expected="v2", since=NOW), told, NOW)
 
 
 MARKED = [

@@ -2,15 +2,15 @@
 
 import pytest
 
-from apimachinery import meta
-from apimachinery.meta import with_labels
-from controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
-from controller_manager.controllers.uniteddeployment.names import LABEL_REVISION
-from controller_manager.controllers.uniteddeployment.partitions import partitions
-from controller_manager.controllers.uniteddeployment.views import UnitedView
-from controller_manager.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
-from controller_manager.workloads.podview import PodView
-from controller_manager.workloads.revisions import hash_of
+from mockube.apimachinery import meta
+from mockube.apimachinery.meta import with_labels
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.uniteddeployment.desired_subsets import partitions
+from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION
+from mockube.controller_manager.workloads.revisions import hash_of
 from tests.support.uniteddeployments import KINDS, United, template_of, united
 
 WITH_PARTITIONS = [kind for kind in KINDS if kind != "Deployment"]

@@ -2,15 +2,15 @@
 
 import pytest
 
-from apimachinery import meta
-from apimachinery.status import Forbidden
-from controller_manager.controllers.uniteddeployment.names import (
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import Forbidden
+from mockube.controller_manager.client.kinds import UNITED_DEPLOYMENTS
+from mockube.controller_manager.control.actions import Create, SlowStart
+from mockube.controller_manager.controllers.uniteddeployment.subset import (
     ANNOTATION_SUBSET_PATCH,
     LABEL_REVISION,
     LABEL_SUBSET_NAME,
 )
-from controller_manager.kinds import UNITED_DEPLOYMENTS
-from controller_manager.runtime.actions import Create, SlowStart
 from tests.support.uniteddeployments import (
     ADAPTER,
     FOO,

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from apimachinery import meta
-from controller_manager.controllers.uniteddeployment.names import ANNOTATION_SUBSET_PATCH
+from mockube.apimachinery import meta
+from mockube.controller_manager.controllers.uniteddeployment.subset import ANNOTATION_SUBSET_PATCH
 from tests.support.uniteddeployments import (
     KINDS,
     LABELS,

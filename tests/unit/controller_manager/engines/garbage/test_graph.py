@@ -1,8 +1,8 @@
 import pytest
 
-from controller_manager import kinds
-from controller_manager.engines.garbage.graph import Graph
-from controller_manager.runtime.resource import Key
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.garbagecollector.graph import Graph
 
 
 def thing(name, *owners, namespace="default", finalizers=(), deleting=False):

@@ -1,6 +1,13 @@
 import pytest
 
-from controller_manager.engines.garbage.verdict import Disown, Keep, Remove, Standing, judge, unblocked_owners
+from mockube.controller_manager.controllers.garbagecollector.verdict import (
+    Disown,
+    Keep,
+    Remove,
+    Standing,
+    judge,
+    unblocked_owners,
+)
 
 SOLID, DANGLING, WAITING = Standing.SOLID, Standing.DANGLING, Standing.WAITING
 

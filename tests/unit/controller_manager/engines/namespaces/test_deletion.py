@@ -2,9 +2,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apimachinery import conditions
-from apimachinery.groups import GroupResource
-from controller_manager.engines.namespaces.deletion import Remains, estimate_of, with_conditions
+from mockube.apimachinery import conditions
+from mockube.apimachinery.groups import GroupResource
+from mockube.controller_manager.controllers.namespace.deletion import Remains, estimate_of, with_conditions
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PODS, JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")

@@ -1,6 +1,6 @@
 import pytest
 
-from controller_manager.workloads.inplace.change import Change, change_between
+from mockube.controller_manager.workloads.inplace.record import Change, change_between
 from tests.support.clonesets import template
 
 

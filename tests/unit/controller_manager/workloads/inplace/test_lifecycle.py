@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller_manager.workloads.inplace import lifecycle
-from controller_manager.workloads.inplace.lifecycle import Hook, Lifecycle
-from controller_manager.workloads.podview import PodView
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.inplace import lifecycle
+from mockube.controller_manager.workloads.inplace.lifecycle import Hook, Lifecycle
 
 HOOK = {"labelsHandler": {"hold": "true"}, "finalizersHandler": ["a/b"]}
 NONE = Lifecycle.of({})

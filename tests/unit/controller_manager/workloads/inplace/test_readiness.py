@@ -3,10 +3,10 @@
 import orjson
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.workloads.inplace import readiness
-from controller_manager.workloads.inplace.lifecycle import Lifecycle
-from controller_manager.workloads.podview import PodView
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.inplace import readiness
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
 
 NOW = SteppedClock().now()
 MARKING = {"labelsHandler": {"held": "yes"}, "markPodNotReady": True}
@@ -77,5 +77,5 @@ def test_a_gate_of_which_nothing_was_told_opens():
 
 @pytest.mark.parametrize(("hooks", "expected"), [(HOOKS, ["KruisePodReady"]), (NONE, [])])
 def test_pods_have_the_gate_where_a_hook_may_shut_it(hooks, expected):
-    made = readiness.with_gate({"metadata": {}, "spec": {}}, hooks)
+    made = readiness.with_readiness_gate({"metadata": {}, "spec": {}}, hooks)
     assert [gate["conditionType"] for gate in made["spec"].get("readinessGates", [])] == expected

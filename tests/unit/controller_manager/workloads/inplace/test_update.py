@@ -3,10 +3,11 @@
 import orjson
 import pytest
 
-from apimachinery.clock import SteppedClock
-from controller_manager.workloads.inplace import record
-from controller_manager.workloads.inplace.change import Change
-from controller_manager.workloads.inplace.update import (
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.inplace import record
+from mockube.controller_manager.workloads.inplace.record import Change
+from mockube.controller_manager.workloads.inplace.update import (
     NO_STEP,
     Order,
     begin,
@@ -14,7 +15,6 @@ from controller_manager.workloads.inplace.update import (
     is_in_service,
     step,
 )
-from controller_manager.workloads.podview import PodView
 
 NOW = SteppedClock().now()
 LATER = "2030-01-01T00:00:00Z"

@@ -1,0 +1,42 @@
+"""Hosts as HTTP names them: what a Host header stands for, without its port. Knows no server."""
+
+from ipaddress import ip_address
+from typing import Final
+
+LOCAL: Final = "localhost"
+
+
+def host_name(header: str) -> str | None:
+    """Return the name or address of a Host header in lower case, without port, zone and last dot; None if malformed."""
+    if header.startswith("["):
+        name, bracket, port = header[1:].partition("]")
+        name = name.partition("%")[0]
+        if not bracket or not is_address(name):
+            return None
+    elif header.count(":") > 1:
+        name, port = header, ""
+    else:
+        name, colon, rest = header.partition(":")
+        port = colon + rest
+    if port and not (port[0] == ":" and (port == ":" or port[1:].isdecimal())):
+        return None
+    name = name.lower()
+    return name.removesuffix(".")
+
+
+def is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(name: str) -> bool:
+    return is_address(name) and ip_address(name).is_loopback
+
+
+def is_local_or_address(header: str) -> bool:
+    """Whether a Host header names this machine or an address, so that no name server had a say in it."""
+    name = host_name(header)
+    return name is not None and (name in ("", LOCAL) or is_address(name))

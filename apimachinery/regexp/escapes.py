@@ -1,0 +1,162 @@
+"""Escape sequences and character classes of a pattern."""
+
+from typing import Final
+
+from mockube.apimachinery.regexp import unicode
+from mockube.apimachinery.regexp.engine import named_class_cost
+from mockube.apimachinery.regexp.errors import Problem, RegexpError
+
+_LAST_RUNE: Final = 0x10FFFF
+_RANGE_COST: Final = 12
+"""Instructions for a range of characters beyond ASCII, which is matched byte by byte."""
+_PERL: Final = frozenset("dDsSwW")
+_POSIX: Final = unicode.words(
+    "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit"
+)
+_CONTROL: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_OCTAL, _HEXADECIMAL = frozenset("01234567"), frozenset("0123456789abcdefABCDEF")
+_CASED: Final = r"\p{Lu}\p{Ll}\p{Lt}"
+
+
+class Escapes:
+    """Of one pattern. Positions are indexes into its text; what is read begins at one and ends before another."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._replaced: list[tuple[int, int, str]] = []
+        self._last_posix_end = text.rfind(":]")
+
+    def rewritten(self) -> str:
+        """The pattern with the names of classes that the matching engine has."""
+        parts, at = [], 0
+        for start, end, replacement in self._replaced:
+            parts += [self._text[at:start], replacement]
+            at = end
+        return "".join([*parts, self._text[at:]])
+
+    def class_(self, start: int, *, in_brackets: bool = False) -> tuple[int, int]:
+        r"""The end and the cost of a class by a name, such as `\d` or `\pL`; the start if there is none."""
+        kind = self._text[start + 1 : start + 2]
+        if self._text[start : start + 1] != "\\" or not kind:
+            return start, 0
+        if kind in _PERL:
+            return start + 2, _RANGE_COST if kind.isupper() else 3
+        return self._unicode(start, in_brackets=in_brackets) if kind in "pP" else (start, 0)
+
+    # --- Unicode classes
+
+    def _unicode(self, start: int, *, in_brackets: bool) -> tuple[int, int]:
+        text = self._text
+        if start + 2 >= len(text):
+            raise RegexpError(Problem.CLASS_RANGE, text[start:])
+        end = start + 3
+        given = text[start + 2]
+        if given == "{":
+            end = text.find("}", start) + 1
+            if not end:
+                raise RegexpError(Problem.CLASS_RANGE, text[start:])
+            given = text[start + 3 : end - 1]
+        negated = (text[start + 1] == "P") is not given.startswith("^")
+        name = unicode.class_name(given.removeprefix("^"))
+        made = None if name is None else _engine_class(name, negated=negated, in_brackets=in_brackets)
+        if name is None or made is None:
+            raise RegexpError(Problem.CLASS_RANGE, text[start:end])
+        self._replaced.append((start, end, made))
+        return end, named_class_cost(made if in_brackets is False else f"[{made}]")
+
+    # --- one character
+
+    def character(self, start: int) -> tuple[int, int]:
+        """The code point of an escape sequence, and its end."""
+        text = self._text
+        if start + 1 == len(text):
+            raise RegexpError(Problem.TRAILING_BACKSLASH, "")
+        kind, end = text[start + 1], start + 2
+        if kind in _OCTAL and (kind == "0" or text[end : end + 1] in _OCTAL):
+            while end < start + 4 and text[end : end + 1] in _OCTAL:
+                end += 1
+            return int(text[start + 1 : end], 8), end
+        if kind == "x":
+            return self._hexadecimal(start)
+        if kind in _CONTROL:
+            return _CONTROL[kind], end
+        if kind.isascii() and not kind.isalnum():
+            return ord(kind), end
+        raise RegexpError(Problem.ESCAPE, text[start:end])
+
+    def _hexadecimal(self, start: int) -> tuple[int, int]:
+        text, at = self._text, start + 2
+        if text[at : at + 1] != "{":
+            digits = text[at : at + 2]
+            if len(digits) < 2 or not _HEXADECIMAL.issuperset(digits):
+                raise RegexpError(Problem.ESCAPE, text[start : at + 2])
+            return int(digits, 16), at + 2
+        point, at = 0, at + 1
+        while text[at : at + 1] in _HEXADECIMAL and point <= _LAST_RUNE:
+            point = point * 16 + int(text[at], 16)
+            at += 1
+        if point > _LAST_RUNE:
+            raise RegexpError(Problem.ESCAPE, text[start:at])
+        if text[at : at + 1] != "}" or at == start + 3:
+            raise RegexpError(Problem.ESCAPE, text[start : at + 1])
+        return point, at + 1
+
+    # --- classes in brackets
+
+    def bracket(self, start: int) -> tuple[int, int]:
+        """The end and the cost of a class such as `[a-z]`."""
+        text, at = self._text, start + 1
+        negated = text.startswith("^", at)
+        at += negated
+        first, cost = at, _RANGE_COST if negated else 1
+        while at == first or not text.startswith("]", at):
+            at, added = self._member(at, start)
+            cost += added
+        return at + 1, cost
+
+    def _member(self, at: int, start: int) -> tuple[int, int]:
+        end = self._posix(at)
+        if end > at:
+            return end, 3
+        end, cost = self.class_(at, in_brackets=True)
+        return (end, cost) if end > at else self._range(at, start)
+
+    def _posix(self, at: int) -> int:
+        """The end of a class such as `[:alpha:]`, or the start if there is none."""
+        text = self._text
+        if not text.startswith("[:", at) or self._last_posix_end < at + 2:
+            return at
+        end = text.index(":]", at + 2) + 2
+        if text[at + 2 : end - 2].removeprefix("^") not in _POSIX:
+            raise RegexpError(Problem.CLASS_RANGE, text[at:end])
+        return end
+
+    def _range(self, at: int, start: int) -> tuple[int, int]:
+        text = self._text
+        low, end = self._class_character(at, start)
+        high = low
+        if text.startswith("-", end) and end + 1 < len(text) and text[end + 1] != "]":
+            high, end = self._class_character(end + 1, start)
+            if high < low:
+                raise RegexpError(Problem.CLASS_RANGE, text[at:end])
+        return end, 2 if high < 0x80 else _RANGE_COST
+
+    def _class_character(self, at: int, start: int) -> tuple[int, int]:
+        text = self._text
+        if at >= len(text):
+            raise RegexpError(Problem.MISSING_BRACKET, text[start:])
+        return self.character(at) if text[at] == "\\" else (ord(text[at]), at + 1)
+
+
+def _engine_class(name: str, *, negated: bool, in_brackets: bool) -> str | None:
+    """How the matching engine writes a class, None if it cannot."""
+    if name in (unicode.ASSIGNED, unicode.UNASSIGNED):
+        return None
+    inside = {unicode.ASCII: r"\x00-\x7F", unicode.CASED: _CASED}.get(name)
+    if inside is None:
+        return f"\\{'P' if negated else 'p'}{{{name}}}"
+    if not in_brackets:
+        return f"[{'^' if negated else ''}{inside}]"
+    if not negated:
+        return inside
+    return r"\x{80}-\x{10FFFF}" if name == unicode.ASCII else None

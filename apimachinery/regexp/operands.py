@@ -1,0 +1,129 @@
+"""What the parser knows of a part of a pattern.
+
+Go limits the height of the parse tree, the product of nested repeat counts and the size of the compiled program. Each
+is computed from the parts when an operand is made, so that the tree itself is not needed.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+UNBOUNDED: Final = -1
+"""As the upper count of a repetition."""
+
+
+class Op(Enum):
+    LITERAL = "literal"
+    CLASS = "class"
+    ASSERTION = "assertion"
+    EMPTY = "empty"
+    CAPTURE = "capture"
+    REPEAT = "repeat"
+    CONCAT = "concat"
+    ALTERNATE = "alternate"
+    LEFT_PARENTHESIS = "("
+    VERTICAL_BAR = "|"
+
+
+class Operand(Struct, kw_only=True):
+    op: Op
+    height: int = 1
+    copies: int = 1
+    """The largest product of nested repeat counts in it."""
+    size: int = 1
+    """Instructions of Go's compiled program."""
+    cost: int = 1
+    """Instructions of the matching engine's program, estimated: a class of characters beyond ASCII is many of them."""
+    folds: bool = False
+    """Of a literal: whether case is ignored."""
+
+    @property
+    def is_pseudo(self) -> bool:
+        return self.op in (Op.LEFT_PARENTHESIS, Op.VERTICAL_BAR)
+
+    @property
+    def is_character(self) -> bool:
+        """Whether it matches exactly one character."""
+        return self.op is Op.CLASS or (self.op is Op.LITERAL and self.size == 1)
+
+
+class LeftParenthesis(Operand, kw_only=True):
+    captures: bool
+    flags: "Flags"
+    """Those that hold again behind the closing parenthesis."""
+
+
+class Flags(Struct, frozen=True):
+    ignore_case: bool = False
+
+
+def capture(inner: Operand) -> Operand:
+    return Operand(
+        op=Op.CAPTURE,
+        height=inner.height + 1,
+        copies=inner.copies,
+        size=inner.size + 2,
+        cost=inner.cost + 2,
+    )
+
+
+def star(inner: Operand, *, symbol: str) -> Operand:
+    """`x*`, `x+` or `x?`."""
+    extra = 2 if symbol == "*" else 1
+    return Operand(
+        op=Op.REPEAT,
+        height=inner.height + 1,
+        copies=inner.copies,
+        size=inner.size + extra,
+        cost=inner.cost + extra,
+    )
+
+
+def repeat(inner: Operand, least: int, most: int) -> Operand:
+    """`x{least,most}`."""
+    count = least if most == UNBOUNDED else most
+    return Operand(
+        op=Op.REPEAT,
+        height=inner.height + 1,
+        copies=0 if most == 0 else max(count, 1) * inner.copies,
+        size=_repeated(inner.size, least, most),
+        cost=_repeated(inner.cost, least, most),
+    )
+
+
+def _repeated(size: int, least: int, most: int) -> int:
+    if most == UNBOUNDED:
+        return size + 2 if least == 0 else least * size + 1
+    return max(1, most * size + most - least)
+
+
+def concat(parts: Sequence[Operand]) -> Operand:
+    if not parts:
+        return Operand(op=Op.EMPTY)
+    return parts[0] if len(parts) == 1 else _gathered(Op.CONCAT, parts)
+
+
+def alternate(parts: Sequence[Operand]) -> Operand:
+    """Neighbours that match one character each become one class, and empty ones become one."""
+    merged: list[Operand] = []
+    for part in parts:
+        last = merged[-1] if merged else None
+        if last is not None and last.is_character and part.is_character:
+            merged[-1] = Operand(op=Op.CLASS, cost=last.cost + part.cost)
+        elif last is None or not (last.op is part.op is Op.EMPTY):
+            merged.append(part)
+    return merged[0] if len(merged) == 1 else _gathered(Op.ALTERNATE, merged)
+
+
+def _gathered(op: Op, parts: Sequence[Operand]) -> Operand:
+    """Parts of the same operation are no level of their own."""
+    forks = len(parts) - 1 if op is Op.ALTERNATE else 0
+    return Operand(
+        op=op,
+        height=max(part.height + (part.op is not op) for part in parts),
+        copies=max(part.copies for part in parts),
+        size=sum(part.size for part in parts) + forks,
+        cost=sum(part.cost for part in parts) + forks,
+    )

@@ -1,0 +1,393 @@
+"""YAML text to trees that JSON can hold, by the rules of YAML 1.1 as sigs.k8s.io/yaml has them.
+
+`y`, `on` and their like are booleans, `017` is an octal number, dates are texts, keys become texts. The time that a
+text takes grows with its length and with no more: libyaml hands out one event after another, each is looked at once,
+and what aliases add is counted before it is copied. The limits of aliases are upstream's.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import yaml
+from msgspec import Struct
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs leave it out
+from yaml.events import (
+    AliasEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from yaml.reader import ReaderError
+from yaml.scanner import ScannerError
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.patch import gofmt
+
+MAX_DEPTH: Final = 200
+MAX_ALIASED_TEXT: Final = 4 << 20
+"""Characters that aliases may add to a document: more than any store takes of one object."""
+MAX_COMPLAINTS: Final = 100
+MAX_TAG_DIRECTIVES: Final = 100
+"""libyaml compares each with all before it."""
+_MAX_SHOWN: Final = 200
+"""Characters of a value in an error."""
+
+_TAG: Final = "tag:yaml.org,2002:"
+_STR, _BOOL, _INT, _FLOAT, _NULL, _MERGE, _TIMESTAMP, _BINARY = (
+    _TAG + name for name in ("str", "bool", "int", "float", "null", "merge", "timestamp", "binary")
+)
+_RESOLVABLE: Final = frozenset({_STR, _BOOL, _INT, _FLOAT, _NULL, _TIMESTAMP})
+
+_INFINITE: Final = {
+    sign + word: shown
+    for sign, shown in (("", "+Inf"), ("+", "+Inf"), ("-", "-Inf"))
+    for word in (".inf", ".Inf", ".INF")
+} | dict.fromkeys((".nan", ".NaN", ".NAN"), "NaN")
+"""Numbers that JSON cannot hold, as Go names them."""
+_WORDS: Final[dict[str, Any]] = (
+    dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True)
+    | dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False)
+    | dict.fromkeys(("", "~", "null", "Null", "NULL"))
+)
+_BEGINNINGS: Final = frozenset("yYnNtTfFoO~+-.0123456789")
+"""Of the plain texts that may be something else than texts."""
+
+_INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
+_FRACTION: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+"""No position of a text can be reached in two ways, so the time to match grows with its length alone."""
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
+_DIRECTIVES: Final = re.compile(rb"(?:\A|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf)%TAG")
+_LONGEST_INTEGER: Final = 70
+"""Characters: a sign, a prefix and 64 binary digits, with some zeros before them."""
+
+
+class YamlError(ValueError):
+    """Not YAML, or not such as JSON can hold; the message is upstream's."""
+
+
+class Loaded(Struct, frozen=True):
+    tree: Any
+    complaints: tuple[str, ...] = ()
+    """What strict decoding refuses: keys that came twice. The last counts."""
+
+
+def load(data: bytes) -> Loaded:
+    """The first document of a text; a text without one is null."""
+    return next(load_all(data), Loaded(None))
+
+
+def load_all(data: bytes) -> Iterator[Loaded]:
+    """Every document of a text, each when it is asked for."""
+    try:
+        text = _as_utf8(data)
+        if len(_DIRECTIVES.findall(text)) > MAX_TAG_DIRECTIVES:
+            raise YamlError("error converting YAML to JSON: yaml: too many %TAG directives")
+        yield from _documents(CParser(text))
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise _refusal(_problem(error)) from error
+
+
+def _documents(parser: Any) -> Iterator[Loaded]:
+    try:
+        parser.get_event()  # the stream's start
+        while type(parser.get_event()) is not StreamEndEvent:
+            document = _Document(parser.get_event)
+            tree = document.value(parser.get_event(), 0)
+            parser.get_event()  # the document's end: what follows may show that there is none
+            yield Loaded(tree, document.complaints())
+    finally:
+        parser.dispose()
+
+
+def _as_utf8(data: bytes) -> bytes:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16").encode()
+    return data
+
+
+def _refusal(problem: str) -> YamlError:
+    return YamlError(f"error converting YAML to JSON: yaml: {problem}")
+
+
+def _problem(error: Exception) -> str:
+    """As Go's library words it: its scanner counts lines from one, its parser from zero, and line zero is not named."""
+    if isinstance(error, ReaderError):
+        return str(error.reason)
+    problem: str = getattr(error, "problem", None) or str(error)
+    mark, context = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    line = 0
+    if mark is not None and mark.line:
+        line = mark.line + isinstance(error, ScannerError)
+    elif context is not None:
+        line = context.line
+    return f"line {line}: {problem}" if line else problem
+
+
+class _Anchor:
+    """A value that aliases can name, with what an expansion of it costs."""
+
+    __slots__ = ("is_open", "nodes", "size", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.is_open = True
+        """As long as the value is being read: an alias in it would make it contain itself."""
+        self.nodes = 0
+        self.size: int | None = None
+
+
+class _Document:
+    """Makes the tree of one document and counts its nodes as upstream does."""
+
+    def __init__(self, read: Any) -> None:
+        self._read = read
+        self._anchors: dict[str, _Anchor] = {}
+        self._nodes = 1  # the document itself
+        self._aliased = 0
+        self._aliased_text = 0
+        self._set_twice: list[str] = []
+
+    def complaints(self) -> tuple[str, ...]:
+        if not self._set_twice:
+            return ()
+        return ("yaml: unmarshal errors:\n  " + "\n  ".join(self._set_twice),)
+
+    def value(self, event: Any, depth: int) -> Any:
+        """What begins with an event."""
+        kind, self._nodes = type(event), self._nodes + 1
+        if kind is ScalarEvent:
+            value = _scalar(event)
+            if event.anchor is not None:
+                self._close(self._open(event, value), self._nodes - 1)
+            return value
+        if kind is AliasEvent:
+            return self._expand(event, self._named(event))
+        before = self._nodes - 1
+        made: Any = {} if kind is MappingStartEvent else []
+        anchor = None if event.anchor is None else self._open(event, made)
+        if depth >= MAX_DEPTH:
+            raise _refusal("exceeded max depth")
+        if kind is MappingStartEvent:
+            self._fill_mapping(made, depth + 1)
+        else:
+            self._fill_sequence(made, depth + 1)
+        if anchor is not None:
+            self._close(anchor, before)
+        return made
+
+    def _open(self, event: Any, value: Any) -> _Anchor:
+        anchor = self._anchors[event.anchor] = _Anchor(value)
+        return anchor
+
+    def _close(self, anchor: _Anchor, before: int) -> None:
+        anchor.is_open = False
+        anchor.nodes = self._nodes - before
+
+    def _fill_sequence(self, made: list[Any], depth: int) -> None:
+        while type(event := self._read()) is not SequenceEndEvent:
+            made.append(self.value(event, depth))
+
+    def _fill_mapping(self, made: dict[str, Any], depth: int) -> None:
+        while type(event := self._read()) is not MappingEndEvent:
+            if _is_merge(event):
+                self._merge(made, depth)
+                continue
+            key = self.value(event, depth)
+            if isinstance(key, dict | list):
+                raise _refusal(f"invalid map key: {_shown(key)}")
+            event = self._read()
+            line = event.start_mark.line + 1
+            self._set(made, key, self.value(event, depth), line)
+
+    def _set(self, made: dict[str, Any], key: Any, value: Any, line: int) -> None:
+        name = key if isinstance(key, str) else _key(key, value)
+        if name in made and len(self._set_twice) < MAX_COMPLAINTS:
+            self._set_twice.append(f"line {line}: key {_shown(key)} already set in map")
+        made[name] = value
+
+    def _merge(self, made: dict[str, Any], depth: int) -> None:
+        """What stands for `<<`: mappings, of which the first of a list wins; what comes later in `made` wins over both."""
+        event = self._read()
+        if type(event) is not SequenceStartEvent:
+            self._merge_one(made, self._mapping(event, depth), event)
+            return
+        if event.anchor is not None:
+            self._close(self._open(event, []), self._nodes)  # as a merge it counts for nothing
+        maps: list[tuple[dict[str, Any], Any]] = []
+        while type(event := self._read()) is not SequenceEndEvent:
+            maps.append((self._mapping(event, depth), event))
+        for mapping, start in reversed(maps):
+            self._merge_one(made, mapping, start)
+
+    def _merge_one(self, made: dict[str, Any], mapping: dict[str, Any], event: Any) -> None:
+        line = event.start_mark.line + 1
+        for key, value in mapping.items():
+            self._set(made, key, value, line)
+
+    def _mapping(self, event: Any, depth: int) -> dict[str, Any]:
+        is_mapping = type(event) is MappingStartEvent or (
+            type(event) is AliasEvent and isinstance(self._named(event).value, dict)
+        )
+        if not is_mapping:
+            raise _refusal("map merge requires map or sequence of maps as the value")
+        mapping: dict[str, Any] = self.value(event, depth)
+        return mapping
+
+    def _named(self, event: Any) -> _Anchor:
+        anchor = self._anchors.get(event.anchor)
+        if anchor is None:
+            raise _refusal(f"unknown anchor '{event.anchor}' referenced")
+        return anchor
+
+    def _expand(self, event: Any, anchor: _Anchor) -> Any:
+        """A copy of what an alias names, after its nodes are counted."""
+        if anchor.is_open:
+            raise _refusal(f"anchor '{event.anchor}' value contains itself")
+        self._nodes += anchor.nodes
+        self._aliased += anchor.nodes
+        if self._aliased > 100 and self._nodes > 1000:
+            self._check_ratio()
+        if anchor.size is None:
+            anchor.size = _size(anchor.value)
+        self._aliased_text += anchor.size
+        if self._aliased_text > MAX_ALIASED_TEXT:
+            raise _refusal("document contains excessive aliasing")
+        return _copy(anchor.value)
+
+    def _check_ratio(self) -> None:
+        if self._aliased / self._nodes > allowed_alias_ratio(self._nodes):
+            raise _refusal("document contains excessive aliasing")
+
+
+_FEW_NODES: Final = 400_000
+_MANY_NODES: Final = 4_000_000
+
+
+def allowed_alias_ratio(nodes: int) -> float:
+    """Which part of a document's nodes may come from aliases: nearly all of a small one, a tenth of a large one."""
+    if nodes <= _FEW_NODES:
+        return 0.99
+    if nodes >= _MANY_NODES:
+        return 0.10
+    return 0.99 - 0.89 * (nodes - _FEW_NODES) / (_MANY_NODES - _FEW_NODES)
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, dict):
+        return sum(len(key) + _size(item) for key, item in value.items())
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return len(value) if isinstance(value, str) else 1
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def is_text(text: str) -> bool:
+    """Whether a plain scalar is read as the text that it is."""
+    if text and text[0] not in _BEGINNINGS:
+        return text != "<<"
+    return text not in _INFINITE and _resolve(text)[0] == _STR
+
+
+def _is_merge(event: Any) -> bool:
+    return type(event) is ScalarEvent and event.value == "<<" and (event.implicit[0] or event.tag == _MERGE)
+
+
+def _key(key: Any, value: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if key is None:
+        problem = f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_shown(value)}"
+        raise YamlError(f"error converting YAML to JSON: {problem}")
+    return str(key) if isinstance(key, int) else gotext.plain(key)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "<nil>"
+    return gofmt.syntax(value).replace("map[string]interface {}", "map[interface {}]interface {}")[
+        :_MAX_SHOWN
+    ]
+
+
+def _scalar(event: Any) -> Any:
+    text, tag = event.value, event.tag
+    if tag is None:
+        if not event.implicit[0] or (text and text[0] not in _BEGINNINGS):
+            return text
+        return _resolve(text)[1]
+    if tag == _BINARY:
+        return _binary(text)
+    if tag not in _RESOLVABLE or tag == _STR:
+        return text
+    return _tagged(tag, text)
+
+
+def _tagged(tag: str, text: str) -> Any:
+    """A scalar whose tag says what it is."""
+    found, value = _resolve(text)
+    if tag == _TIMESTAMP and _DATE.match(text):
+        return text
+    if found == tag or (tag == _FLOAT and found == _INT):
+        return value
+    names = (f"!!{one.removeprefix(_TAG)}" for one in (found, tag))
+    problem = "cannot decode {} `{}` as a {}"
+    found, tag = names
+    raise _refusal(problem.format(found, text[:_MAX_SHOWN], tag))
+
+
+def _binary(text: str) -> str:
+    try:
+        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True).decode(
+            errors="replace"
+        )
+    except (binascii.Error, ValueError) as error:
+        raise _refusal("!!binary value contains invalid base64 data") from error
+
+
+def _resolve(text: str) -> tuple[str, Any]:
+    """The tag and the value of a plain text."""
+    value = _WORDS.get(text, _WORDS)
+    if value is not _WORDS:
+        return (_NULL if value is None else _BOOL), value
+    first = text[0]
+    if first not in "+-.0123456789":
+        return _STR, text
+    if text in _INFINITE:
+        raise YamlError(f"error converting YAML to JSON: json: unsupported value: {_INFINITE[text]}")
+    if first == ".":
+        return _fraction(text, text) if _FRACTION.fullmatch(text) else (_STR, text)
+    plain = text.replace("_", "") if "_" in text else text
+    if len(plain) <= _LONGEST_INTEGER and _INTEGER.fullmatch(plain):
+        value = _integer(plain)
+        if -(2**63) <= value < 2**64:
+            return _INT, value
+    return _fraction(plain, text) if _FRACTION.fullmatch(plain) else (_STR, text)
+
+
+def _integer(plain: str) -> int:
+    digits = plain.lstrip("+-")
+    prefix = digits[:2].lower()
+    if prefix in ("0b", "0o", "0x"):
+        return int(plain, 0)
+    return int(plain, 8 if len(digits) > 1 and digits[0] == "0" else 10)
+
+
+def _fraction(plain: str, text: str) -> tuple[str, Any]:
+    """Without a fraction it is what JSON writes without one; what is too large is a text."""
+    value = float(plain)
+    if value in (float("inf"), float("-inf")):
+        return _STR, text
+    if value.is_integer() and -(2**63) <= value < 2**64:
+        return _FLOAT, int(value)
+    return _FLOAT, value

@@ -1,0 +1,42 @@
+"""A request as it came in, as far as metrics and the audit log need it."""
+
+from typing import Protocol
+
+from mockube.apiserver.authz.chain import Verdict
+from mockube.apiserver.request.impersonation import Impersonated
+from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.user import User
+
+
+class Arrival(Protocol):
+    """What the metrics do not need is looked up only if there is an audit log."""
+
+    @property
+    def info(self) -> RequestInfo: ...
+
+    @property
+    def authenticated(self) -> User:
+        """Whose credentials were sent."""
+
+    @property
+    def impersonated(self) -> Impersonated | None: ...
+
+    @property
+    def decision(self) -> Verdict | None:
+        """Of the authorizer; None if it was not asked."""
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def user_agent(self) -> str: ...
+
+    @property
+    def is_dry_run(self) -> bool: ...
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is a patch by server-side apply."""

@@ -1,0 +1,244 @@
+"""Who did what: a line of JSON for each request, as upstream's audit log has it.
+
+Lines are whole or not there. They are written in the order in which requests ended, into a file that is opened for
+appending; a file that cannot be written is told of in the server's log and stops no request.
+
+The file is its owner's alone: it is made with mode 0600, and of one that is there the bits that let others read or
+anybody else write are taken away. It is no symbolic link, so that nobody who may write to its folder can lead the log
+elsewhere.
+"""
+
+import logging
+import os
+import stat
+from datetime import datetime
+from http import HTTPStatus
+from io import FileIO
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import chance as chances
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.timestamps import format_micro_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.audit.arrival import Arrival
+from mockube.apiserver.audit.policy import Level, Policy, Verdict
+from mockube.apiserver.authz.chain import Decision
+from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.user import User
+
+LOG = logging.getLogger(__name__)
+
+STDOUT: Final = Path("-")
+"""As a path: upstream's word for the standard output."""
+MAX_USER_AGENT: Final = 1024
+"""Characters; upstream's."""
+_FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OWNERS: Final = stat.S_IRWXU | stat.S_IRGRP
+"""Bits that a file which is there may keep: its group may be one that ships logs."""
+
+
+class BadAuditLog(Exception):
+    """The path of the audit log leads to no file that the server may use."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request as the log tells of it. `user` is the one who was authenticated; None if nobody was."""
+
+    id: str
+    uri: str
+    source: str
+    user_agent: str
+    user: User | None
+    info: RequestInfo
+    received: datetime
+    verdict: Verdict
+
+
+class Audit:
+    """The log of one server."""
+
+    def __init__(self, path: Path, policy: Policy, *, clock: Clock, chance: Chance) -> None:
+        self._file = _opened(path)
+        self._policy = policy
+        self._clock = clock
+        self._chance = chance
+
+    def receive(self, arrival: Arrival) -> Request | None:
+        """Begin with a request, if anything of it is written down."""
+        request = self._request(arrival, arrival.authenticated)
+        if request is not None:
+            self._write(request, "RequestReceived", request.received, {})
+        return request
+
+    def complete(
+        self, request: Request, arrival: Arrival, code: int, *, body: bytes = b"", answer: bytes = b""
+    ) -> None:
+        """End with a request that was answered."""
+        level, extra = request.verdict.level, _authorization(arrival)
+        extra["responseStatus"] = _outcome(code, answer)
+        if level >= Level.REQUEST and body:
+            extra |= _object("requestObject", body, request.verdict)
+        if level >= Level.REQUEST_RESPONSE and answer:
+            extra |= _object("responseObject", answer, request.verdict)
+        self._write(request, "ResponseComplete", self._clock.now(), extra)
+
+    def reject(self, arrival: Arrival, code: int, answer: bytes) -> None:
+        """Write down a request whose sender could not be authenticated, at the stage that upstream does."""
+        request = self._request(arrival, None)
+        if request is not None:
+            extra = {"responseStatus": _outcome(code, answer)}
+            self._write(request, "ResponseStarted", self._clock.now(), extra)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _request(self, arrival: Arrival, user: User | None) -> Request | None:
+        verdict = self._policy.verdict(arrival.authenticated, arrival.info)
+        if verdict.level is Level.NONE:
+            return None
+        agent = arrival.user_agent
+        return Request(
+            id=chances.uid(self._chance),
+            uri=arrival.uri,
+            source=arrival.source,
+            user_agent=agent if len(agent) <= MAX_USER_AGENT else f"{agent[:MAX_USER_AGENT]}...TRUNCATED",
+            user=user,
+            info=arrival.info,
+            received=self._clock.now(),
+            verdict=verdict,
+        )
+
+    def _write(self, request: Request, stage: str, at: datetime, extra: Tree) -> None:
+        if stage in request.verdict.omitted:
+            return
+        try:
+            self._file.write(orjson.dumps(_event(request, stage, at) | extra) + b"\n")
+        except OSError:
+            LOG.exception("a line of the audit log is lost")
+
+
+def _opened(path: Path) -> FileIO:
+    if path == STDOUT:
+        return FileIO(1, "ab", closefd=False)
+    try:
+        descriptor = os.open(path, _FLAGS, 0o600)
+    except OSError as error:
+        raise BadAuditLog(f"--audit-log-path: {path}: {error.strerror}") from error
+    file = FileIO(descriptor, "ab")
+    try:
+        _check_private(path, os.fstat(descriptor), descriptor)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _check_private(path: Path, found: os.stat_result, descriptor: int) -> None:
+    """Take away what others may do with the file, or raise BadAuditLog."""
+    if not stat.S_ISREG(found.st_mode):
+        raise BadAuditLog(f"--audit-log-path: {path} is no regular file")
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & ~_OWNERS:
+        try:
+            os.fchmod(descriptor, mode & _OWNERS)
+        except OSError as error:
+            raise BadAuditLog(
+                f"--audit-log-path: {path} has mode {mode:04o}, which lets others in, and another owner"
+            ) from error
+
+
+def _authorization(arrival: Arrival) -> Tree:
+    """Return what an event says of impersonation and of the authorizer's decision."""
+    made: Tree = {}
+    if arrival.impersonated is not None:
+        made["impersonatedUser"] = _user(arrival.impersonated.user)
+        if arrival.impersonated.constraint:
+            made["authenticationMetadata"] = {"impersonationConstraint": arrival.impersonated.constraint}
+    if arrival.decision is not None:
+        decision, reason = arrival.decision
+        made["annotations"] = {
+            "authorization.k8s.io/decision": "allow" if decision is Decision.ALLOW else "forbid",
+            "authorization.k8s.io/reason": reason,
+        }
+    return made
+
+
+def _event(request: Request, stage: str, at: datetime) -> Tree:
+    info = request.info
+    event: Tree = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": _NAMES[request.verdict.level],
+        "auditID": request.id,
+        "stage": stage,
+        "requestURI": request.uri,
+        "verb": info.verb,
+        "user": {} if request.user is None else _user(request.user),
+        "sourceIPs": [request.source],
+        "userAgent": request.user_agent,
+    }
+    if info.is_resource:
+        event["objectRef"] = _reference(info)
+    event["requestReceivedTimestamp"] = format_micro_time(request.received)
+    event["stageTimestamp"] = format_micro_time(at)
+    return event
+
+
+_NAMES = {Level.METADATA: "Metadata", Level.REQUEST: "Request", Level.REQUEST_RESPONSE: "RequestResponse"}
+
+
+def _outcome(code: int, answer: bytes) -> Tree:
+    """With the server's words where it has refused: they are what such a line is read for."""
+    refusal = _parsed(answer) if code >= HTTPStatus.BAD_REQUEST else None
+    said = (
+        {name: refusal[name] for name in _OF_STATUS if name in refusal} if isinstance(refusal, dict) else {}
+    )
+    return {"metadata": {}, **said, "code": code}
+
+
+_OF_STATUS = ("status", "message", "reason", "details")
+
+
+def _user(user: User) -> Tree:
+    fields: Tree = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": dict(user.extra),
+    }
+    return {name: value for name, value in fields.items() if value or name == "username"}
+
+
+def _reference(info: RequestInfo) -> Tree:
+    fields = {
+        "resource": info.resource,
+        "namespace": info.namespace,
+        "name": info.name,
+        "apiGroup": info.group,
+        "apiVersion": info.version,
+        "subresource": info.subresource,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _object(name: str, text: bytes, verdict: Verdict) -> Tree:
+    """A body as it was sent or answered, if it is JSON."""
+    tree = _parsed(text)
+    if tree is None:
+        return {}
+    if not verdict.managed_fields and isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
+        tree["metadata"].pop("managedFields", None)
+    return {name: tree}
+
+
+def _parsed(text: bytes) -> Any:
+    """None where it is no JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

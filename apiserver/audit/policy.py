@@ -1,0 +1,177 @@
+"""What is written down of which request: upstream's `audit.k8s.io/v1` Policy documents.
+
+The first rule that fits decides. Without a policy everything is written down at level Metadata.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, field
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.user import User
+
+STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
+
+
+class BadPolicy(ValueError):
+    """The file is no audit policy."""
+
+
+class Level(IntEnum):
+    """How much of a request is written down."""
+
+    NONE = 0
+    METADATA = 1
+    REQUEST = 2
+    REQUEST_RESPONSE = 3
+
+
+_LEVELS = {
+    "None": Level.NONE,
+    "Metadata": Level.METADATA,
+    "Request": Level.REQUEST,
+    "RequestResponse": Level.REQUEST_RESPONSE,
+}
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    level: Level
+    omitted: frozenset[str] = frozenset()
+    """Stages that are not written down."""
+    managed_fields: bool = True
+
+
+class _Rule(Struct, frozen=True, kw_only=True):
+    verdict: Verdict
+    tree: ReadOnlyTree
+
+    def fits(self, user: User, info: RequestInfo) -> bool:
+        tree = self.tree
+        return (
+            _empty_or_holds(tree.get("users"), user.name)
+            and _empty_or_meets(tree.get("userGroups"), user.groups)
+            and _empty_or_holds(tree.get("verbs"), info.verb)
+            and self._about(info)
+        )
+
+    def _about(self, info: RequestInfo) -> bool:
+        resources, urls = self.tree.get("resources"), self.tree.get("nonResourceURLs")
+        if not resources and not urls and not self.tree.get("namespaces"):
+            return True
+        if not info.is_resource:
+            return any(_matches_url(pattern, info.path) for pattern in urls or ())
+        if not _empty_or_holds(self.tree.get("namespaces"), info.namespace):
+            return False
+        if not resources:
+            return not urls
+        return any(_matches_resource(entry, info) for entry in resources)
+
+
+class Policy:
+    """Rules in their order."""
+
+    def __init__(self, rules: Sequence[_Rule]) -> None:
+        self._rules = rules
+
+    def verdict(self, user: User, info: RequestInfo) -> Verdict:
+        return next(
+            (rule.verdict for rule in self._rules if rule.fits(user, info)), Verdict(level=Level.NONE)
+        )
+
+
+EVERYTHING = Policy(
+    [_Rule(verdict=Verdict(level=Level.METADATA, omitted=frozenset({"RequestReceived"})), tree={})]
+)
+
+
+_POLICY = ("audit.k8s.io/v1", "Policy")
+
+
+def _head(tree: ReadOnlyTree) -> tuple[Any, Any]:
+    return tree.get("apiVersion"), tree.get("kind")
+
+
+def read(path: Path) -> Policy:
+    try:
+        tree = load(path.read_bytes()).tree
+    except YamlError as error:
+        raise BadPolicy(f"{path}: {error}") from error
+    if not isinstance(tree, dict) or _head(tree) != _POLICY or not isinstance(tree.get("rules"), list):
+        raise BadPolicy(f"{path}: an audit.k8s.io/v1 Policy with rules is expected")
+    try:
+        convert(tree, _PolicyFields)
+    except ValidationError as error:
+        raise BadPolicy(f"{path}: {error}") from error
+    return Policy([_rule(path, tree, rule) for rule in tree["rules"]])
+
+
+class _ResourcesFields(Struct, rename="camel"):
+    group: str | None = None
+    resources: list[str] | None = None
+    resource_names: list[str] | None = None
+
+
+class _RuleFields(Struct, rename="camel"):
+    level: str | None = None
+    users: list[str] | None = None
+    user_groups: list[str] | None = None
+    verbs: list[str] | None = None
+    resources: list[_ResourcesFields] | None = None
+    namespaces: list[str] | None = None
+    non_resource_urls: list[str] | None = field(default=None, name="nonResourceURLs")
+    omit_stages: list[str] | None = None
+    omit_managed_fields: bool | None = None
+
+
+class _PolicyFields(Struct, rename="camel"):
+    """What a policy's fields may be; what it says is read from its tree."""
+
+    rules: list[_RuleFields]
+    omit_stages: list[str] | None = None
+    omit_managed_fields: bool | None = None
+
+
+def _rule(path: Path, policy: ReadOnlyTree, tree: ReadOnlyTree) -> _Rule:
+    level = _LEVELS.get(tree.get("level") or "")
+    if level is None:
+        raise BadPolicy(f"{path}: a rule's level must be one of {', '.join(_LEVELS)}")
+    omitted = frozenset([*(policy.get("omitStages") or ()), *(tree.get("omitStages") or ())])
+    if omitted - set(STAGES):
+        raise BadPolicy(f"{path}: omitStages may name {', '.join(STAGES)}")
+    omits = tree.get("omitManagedFields", policy.get("omitManagedFields", False))
+    return _Rule(verdict=Verdict(level=level, omitted=omitted, managed_fields=not omits), tree=tree)
+
+
+def _empty_or_holds(wanted: Sequence[str] | None, value: str) -> bool:
+    return not wanted or value in wanted
+
+
+def _empty_or_meets(wanted: Sequence[str] | None, values: Sequence[str]) -> bool:
+    return not wanted or not set(wanted).isdisjoint(values)
+
+
+def _matches_url(pattern: str, path: str) -> bool:
+    return path == pattern or (pattern.endswith("*") and path.startswith(pattern[:-1]))
+
+
+def _matches_resource(entry: ReadOnlyTree, info: RequestInfo) -> bool:
+    if (entry.get("group") or "") != info.group:
+        return False
+    named = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    wanted = entry.get("resources")
+    covers = not wanted or any(_covers(pattern, named, info) for pattern in wanted)
+    return covers and _empty_or_holds(entry.get("resourceNames"), info.name)
+
+
+def _covers(pattern: str, named: str, info: RequestInfo) -> bool:
+    if pattern in ("*", named):
+        return True
+    resource, _, subresource = pattern.partition("/")
+    if subresource == "*":
+        return bool(info.subresource) and resource == info.resource
+    return resource == "*" and subresource == info.subresource

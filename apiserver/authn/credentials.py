@@ -1,0 +1,56 @@
+"""What a request shows of its sender, before anybody has looked whether it is true."""
+
+import base64
+import math
+import re
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from mockube.apimachinery import status
+
+SUBPROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
+_BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
+
+DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
+"""The subject of a certificate, as `ssl` tells it: attributes and their values, in their order."""
+
+
+class Presented(Struct, frozen=True):
+    authorization: str = ""
+    """The header of that name."""
+    certificate: DistinguishedName = ()
+    """Whom the client's certificate names; its signature was checked when the connection was made."""
+    certificate_end: float = math.inf
+    """When the certificate expires, in seconds since 1970."""
+    socket_token: str = ""
+    """The bearer token among the subprotocols of a WebSocket."""
+
+    @property
+    def bearer(self) -> str:
+        """Return the token of an Authorization header, which ends at the first space; "" if there is none."""
+        scheme, _, rest = self.authorization.strip().partition(" ")
+        return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
+
+
+def token_of_subprotocols(protocols: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the bearer token among the subprotocols of a WebSocket, and the other subprotocols.
+
+    A browser cannot send an Authorization header with a WebSocket. As upstream, a token needs another subprotocol beside
+    it, which is what the server names in its answer. Raise Unauthorized for what is no token.
+    """
+    tokens = [protocol for protocol in protocols if protocol.startswith(SUBPROTOCOL_PREFIX)]
+    others = [protocol for protocol in protocols if not protocol.startswith(SUBPROTOCOL_PREFIX)]
+    if not tokens:
+        return "", others
+    encoded = tokens[0].removeprefix(SUBPROTOCOL_PREFIX)
+    if len(tokens) > 1 or not _BASE64URL.fullmatch(encoded):
+        raise status.Unauthorized("Unauthorized")
+    try:
+        token = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except ValueError as error:
+        raise status.Unauthorized("Unauthorized") from error
+    if token and not others:
+        raise status.Unauthorized("Unauthorized")
+    return token, others

@@ -1,0 +1,25 @@
+"""An object that must be there, as a row."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mockube.apimachinery.tree import Tree
+
+Name: TypeAlias = tuple[str, str, str]
+"""A resource's group, version and name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    resource: Name
+    name: str
+    namespace: str = ""
+    content: Tree = field(default_factory=dict)
+    """All but kind, version and name."""
+    status: Tree = field(default_factory=dict)
+    follows: bool = False
+    """It tells of the server: at each start its content is made true again."""
+
+    def tree(self) -> Tree:
+        metadata = {"name": self.name} | self.content.get("metadata", {})
+        return self.content | {"metadata": metadata}

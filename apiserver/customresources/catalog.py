@@ -1,0 +1,140 @@
+"""All that is served: the groups that are built in, and the custom resources that come and go.
+
+The one place that keeps track. Who asks for rows, strategies or conversions is handed mappings that always show what
+is served at the moment; whoever makes documents of it all is told when it changes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.customresources.compile import by_maturity
+from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
+from mockube.apiserver.kinds.kind import Conversion, Group
+from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.turns import Worker
+
+Name: TypeAlias = tuple[str, str, str]
+"""A resource's group, version and name."""
+
+Conversions: TypeAlias = dict[tuple[GroupVersion, str], Conversion]
+
+
+class Catalog:
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        *,
+        strategies: Mapping[GroupResource, Strategy],
+        conversions: Mapping[tuple[GroupVersion, str], Conversion],
+    ) -> None:
+        self._built_in = tuple(groups)
+        self._custom: dict[GroupResource, Sequence[Custom]] = {}
+        self._kinds: dict[tuple[str, str], Custom] = {}
+        self._definitions: dict[str, Custom] = {}
+        self.rows: dict[Name, Resource] = {}
+        self.stored_rows: dict[GroupResource, Resource] = {}
+        """The rows of the versions that objects are stored in."""
+        self.strategies = dict(strategies)
+        self.conversions: Conversions = dict(conversions)
+        self.on_change: list[Callable[[], None]] = []
+        for group in groups:
+            for row in group.resources:
+                self._put(row)
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """As discovery lists them: what is built in comes first."""
+        found: dict[str, list[Resource]] = {}
+        for _, customs in sorted(self._custom.items()):
+            for custom in customs:
+                if custom.served:
+                    found.setdefault(custom.row.group, []).append(custom.row)
+        return (*self._built_in, *(_group(name, rows) for name, rows in sorted(found.items())))
+
+    @property
+    def customs(self) -> Iterable[Custom]:
+        """Every version that is served of every custom resource."""
+        return [custom for customs in self._custom.values() for custom in customs if custom.served]
+
+    def versions_of(self, resource: GroupResource) -> Sequence[Custom]:
+        """All versions of a custom resource; none if it is not one."""
+        return self._custom.get(resource, ())
+
+    def custom_kind(self, api_version: str, kind: str) -> Custom | None:
+        return self._kinds.get((api_version, kind))
+
+    def custom_definition(self, name: str) -> Custom | None:
+        """By what OpenAPI calls the kind."""
+        return self._definitions.get(name)
+
+    def api_versions(self, resource: GroupResource) -> Sequence[str]:
+        """Those in which objects of a custom resource may be stored, beginning with that in which they are now.
+
+        There are none of a built-in resource.
+        """
+        rows = [custom.row for custom in self._custom.get(resource, ())]
+        rows.sort(key=lambda row: row.storage_version not in (None, row.group_version))
+        return [row.api_version for row in rows]
+
+    async def prepare(self, worker: Worker, row: Resource) -> None:
+        """Have all that walks objects of a custom resource made before it is needed, in the thread if it takes long."""
+        needed = (row.version, row.storage_version and row.storage_version[1])
+        for custom in self._custom.get(row.group_resource, ()):
+            if custom.row.version in needed and not custom.is_prepared:
+                await worker.run(custom.preparation, custom.prepare)
+
+    def add(self, customs: Sequence[Custom]) -> None:
+        """Serve a custom resource in all its versions, in place of what was served of it before."""
+        resource = customs[0].row.group_resource
+        self._forget(resource)
+        self._custom[resource] = customs
+        for custom in customs:
+            self._put(custom.row, served=custom.served)
+            self._kinds[custom.row.api_version, custom.row.kind] = custom
+            self._definitions[custom.definition_name] = custom
+            if custom.row.storage_version != custom.row.group_version:
+                self.conversions[custom.row.group_version, custom.row.name] = _relabelled(custom.row)
+        self.strategies[resource] = customs[0].strategy
+        self._changed()
+
+    def remove(self, resource: GroupResource) -> None:
+        """Serve a custom resource no more."""
+        self._forget(resource)
+        self._changed()
+
+    def _put(self, row: Resource, *, served: bool = True) -> None:
+        if served:
+            self.rows[row.group, row.version, row.name] = row
+        if row.storage_version in (None, row.group_version):
+            self.stored_rows[row.group_resource] = row
+
+    def _forget(self, resource: GroupResource) -> None:
+        for custom in self._custom.pop(resource, ()):
+            row = custom.row
+            self.rows.pop((row.group, row.version, row.name), None)
+            self.stored_rows.pop(resource, None)
+            self._kinds.pop((row.api_version, row.kind))
+            self._definitions.pop(custom.definition_name)
+            self.conversions.pop((row.group_version, row.name), None)
+        self.strategies.pop(resource, None)
+
+    def _changed(self) -> None:
+        for tell in self.on_change:
+            tell()
+
+
+def _group(name: str, rows: Sequence[Resource]) -> Group:
+    versions = by_maturity({row.version for row in rows})
+    return Group(name=name, versions=tuple(versions), resources=tuple(rows))
+
+
+def _relabelled(row: Resource) -> Conversion:
+    """Between versions of a custom resource nothing differs but what they are called."""
+    assert row.storage_version is not None
+    stored = "/".join(row.storage_version)
+    return Conversion(
+        to_stored=lambda tree: {**tree, "apiVersion": stored},
+        from_stored=lambda tree: {**tree, "apiVersion": row.api_version},
+    )

@@ -1,0 +1,81 @@
+"""Tables of custom resources: the columns that a definition names, or the age alone."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from mockube.apimachinery import gotext, jsonpath, meta
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.wire.table import NAME, Column, Printer
+
+Cell: TypeAlias = Callable[[Any, datetime], Any]
+"""Shows a value that is not null."""
+
+DEFAULT: Final = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
+
+
+def _integer(value: Any, _now: datetime) -> int | None:
+    return int(value) if _is_number(value) else None
+
+
+def _number(value: Any, _now: datetime) -> float | None:
+    return value if _is_number(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _boolean(value: Any, _now: datetime) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, now: datetime) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return ages.since(parse_time(value), now)
+    except ValueError:
+        return "<invalid>"
+
+
+def _string(value: Any, _now: datetime) -> str:
+    return value if isinstance(value, str) else gotext.marshal(value)
+
+
+_CELLS: Final[Mapping[str, Cell]] = {
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+    "string": _string,
+}
+
+
+def printer(columns: Iterable[Mapping[str, Any]]) -> Printer:
+    """JSONPathError if a column's path is not understood."""
+    columns = tuple(columns) or DEFAULT
+    rows = tuple((jsonpath.parse(column["jsonPath"]), _CELLS[column["type"]]) for column in columns)
+
+    def cells(tree: Tree, now: datetime) -> list[Any]:
+        return [meta.name(tree), *(_cell(find(tree), show, now) for find, show in rows)]
+
+    return Printer(columns=(NAME, *map(_column, columns)), cells=cells)
+
+
+def _cell(found: Sequence[Any], show: Cell, now: datetime) -> Any:
+    """Of several values upstream shows the first."""
+    return show(found[0], now) if found and found[0] is not None else None
+
+
+def _column(column: Mapping[str, Any]) -> Column:
+    described = f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"
+    return Column(
+        name=column["name"],
+        type=column["type"],
+        format=column.get("format", ""),
+        description=column.get("description") or described,
+        priority=column.get("priority", 0),
+    )

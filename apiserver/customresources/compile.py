@@ -1,0 +1,139 @@
+"""Compile a CustomResourceDefinition into a resource for each version, and what belongs to it.
+
+The definition is valid. Versions are ordered by name: `v2`, `v1`, `v2beta1`, `v1beta2`, `v1alpha1`, then all others
+alphabetically.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from mockube.apimachinery.jsonpath import JSONPathError
+from mockube.apimachinery.schema.model import Type
+from mockube.apiserver.customresources.columns import printer
+from mockube.apiserver.customresources.cost import cost_of
+from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.strategy import custom_strategy
+from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, Subresource
+from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
+from mockube.apiserver.kinds.jsonschema.schema import ANYTHING
+from mockube.apiserver.wire.table import Printer
+
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_MATURITY: Final = {None: 0, "beta": 1, "alpha": 2}
+
+
+def by_maturity(versions: Iterable[str]) -> Sequence[str]:
+    return sorted(versions, key=_rank)
+
+
+def _rank(version: str) -> tuple[int, int, int, str]:
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return len(_MATURITY), 0, 0, version
+    major, stage, minor = match.groups()
+    return _MATURITY[stage], -int(major), -int(minor or 0), version
+
+
+LOG = logging.getLogger(__name__)
+
+VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""In the order in which upstream names those of custom resources."""
+
+
+def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Type]) -> Sequence[Custom]:
+    """One for each version. `metadata` finds the type of every object's metadata."""
+    spec = definition["spec"]
+    return [_compile(spec, version, metadata) for version in spec["versions"]]
+
+
+def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Callable[[], Type]) -> Custom:
+    subresources = version.get("subresources") or {}
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANYTHING
+    cost = cost_of(schema)
+    return Custom(
+        row=replace(_row(spec, version, subresources), work=cost.byte),
+        schema=schema,
+        preparation=cost.preparation,
+        strategy=custom_strategy(has_status=subresources.get("status") is not None),
+        printer=_printer(spec, version),
+        metadata=metadata,
+        served=version["served"] and (version["storage"] or not needs_webhook(spec)),
+    )
+
+
+def _printer(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Printer:
+    try:
+        return printer(version.get("additionalPrinterColumns") or ())
+    except JSONPathError as error:
+        named = f"{spec['names']['plural']}.{spec['group']}/{version['name']}"
+        LOG.warning("%s is shown without the columns of its definition: %s", named, error)
+        return printer(())
+
+
+def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapping[str, Any]) -> Resource:
+    names, group = spec["names"], spec["group"]
+    stored = next((one["name"] for one in spec["versions"] if one["storage"]), "")
+    if not stored:  # a foreign definition: StopIteration may not leave a thread
+        raise ValueError("no version of it is stored")
+    return Resource(
+        group=group,
+        version=version["name"],
+        name=names["plural"],
+        kind=names["kind"],
+        singular=names.get("singular", ""),
+        listed_as=names.get("listKind", ""),
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        verbs=VERBS,
+        subresources=_subresources(subresources),
+        stored_at=f"{group}/{names['plural']}",
+        storage_version=(group, stored),
+        deprecated=_deprecated(spec, version),
+        selectable=tuple(_path_text(field["jsonPath"]) for field in version.get("selectableFields") or ()),
+        relabelled=_others(spec, version["name"]),
+        replicas=_replicas(subresources.get("scale") or {}),
+        custom=True,
+    )
+
+
+def _others(spec: Mapping[str, Any], version: str) -> tuple[str, ...]:
+    if needs_webhook(spec):
+        return ()
+    names = (one["name"] for one in spec["versions"])
+    return tuple(f"{spec['group']}/{name}" for name in names if name != version)
+
+
+def _subresources(given: Mapping[str, Any]) -> tuple[Subresource, ...]:
+    rows = {"status": STATUS, "scale": SCALE}
+    return tuple(row for name, row in rows.items() if given.get(name) is not None)
+
+
+def _replicas(scale: Mapping[str, Any]) -> Replicas:
+    if not scale:
+        return Replicas()
+    return Replicas(
+        wanted=_path(scale["specReplicasPath"]),
+        present=_path(scale["statusReplicasPath"]),
+        selector=_path(scale.get("labelSelectorPath") or ""),
+        selector_is_text=True,
+    )
+
+
+def _deprecated(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
+    """What every client of a version is warned of that should not be used any more."""
+    if not version.get("deprecated"):
+        return ""
+    usual = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    return version.get("deprecationWarning") or usual
+
+
+def _path_text(json_path: str) -> str:
+    return json_path.removeprefix(".")
+
+
+def _path(json_path: str) -> tuple[str, ...]:
+    return tuple(filter(None, json_path.split(".")))

@@ -1,0 +1,92 @@
+"""How long a schema's checks may take, from the schema alone: for each byte of an object, and once for themselves.
+
+Estimates, never too low by much: what may take long is done in a thread. The unit is what the check of one byte takes
+by a schema without patterns.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.matcher import check as pattern_cost
+from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
+
+INSTRUCTIONS: Final = 300
+"""Of a pattern's program, all of which are tried at each byte at worst: 2 ns each."""
+FIELDS: Final = 4
+"""That are demanded or have a default, of an object that is written in two bytes."""
+DEFAULT_BYTES: Final = 400
+NODE: Final = 100
+"""What it takes to make the check of one schema that is part of another."""
+
+
+class Cost(NamedTuple):
+    byte: int
+    """Of a byte of an object that is checked."""
+    preparation: int
+    """Of making the checks, and of compiling the patterns."""
+
+
+def cost_of(schema: Schema) -> Cost:
+    totals = _Totals()
+    byte = totals.of(schema, repeated=False)
+    return Cost(byte=1 + byte, preparation=NODE * totals.schemas + totals.instructions)
+
+
+class _Totals:
+    def __init__(self) -> None:
+        self.schemas = 0
+        self.instructions = 0
+
+    def of(self, schema: Schema, *, repeated: bool) -> int:
+        """The most that one byte may cost: parts share the bytes of an object, alternatives all look at the same."""
+        self.schemas += 1
+        instructions = _instructions(schema)
+        self.instructions += instructions
+        parts = [self.of(inner, repeated=repeated) for inner in properties(schema).values()]
+        parts += [self.of(inner, repeated=True) for inner in _repeated(schema)]
+        alternatives = [1 + self.of(inner, repeated=repeated) for inner in _alternatives(schema)]
+        own = -(-instructions // INSTRUCTIONS) if instructions > INSTRUCTIONS else 0
+        if repeated:
+            own += _fields(schema)
+        return own + sum(alternatives) + max(parts, default=0)
+
+
+def _instructions(schema: Schema) -> int:
+    pattern = schema.get("pattern")
+    if not pattern:
+        return 0
+    try:
+        return pattern_cost(pattern)
+    except RegexpError:
+        return len(pattern)  # it is parsed for each text
+
+
+def _fields(schema: Schema) -> int:
+    """Of what an empty object is found to lack, or is given."""
+    defaults = [inner["default"] for inner in properties(schema).values() if inner.get("default") is not None]
+    demanded = len(schema.get("required") or ()) + len(defaults)
+    return demanded // FIELDS + sum(map(_length, defaults)) // DEFAULT_BYTES
+
+
+def _length(value: Any) -> int:
+    """About how many bytes a value is written in."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(name) + _length(inner) for name, inner in value.items())
+    return 1 + sum(map(_length, value)) if isinstance(value, list) else 1
+
+
+def _repeated(schema: Schema) -> Iterator[Schema]:
+    for name in ("additionalProperties", "items"):
+        if isinstance(schema.get(name), dict):
+            yield schema[name]
+
+
+def _alternatives(schema: Schema) -> Iterator[Schema]:
+    for name in ("allOf", "anyOf", "oneOf"):
+        found: Sequence[Schema] = schema.get(name) or ()
+        yield from found
+    if schema.get("not") is not None:
+        yield schema["not"]

@@ -1,0 +1,146 @@
+"""A custom resource in one version, with all that the server does with its objects by its definition alone."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import ErrorType, FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.matcher import compile_pattern
+from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.customresources.defaulting import Fill, filler
+from mockube.apiserver.customresources.list_types import lists_checker
+from mockube.apiserver.customresources.pruning import Prune, root_pruner
+from mockube.apiserver.customresources.types import kind_type, load_all
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common.checks import Check
+from mockube.apiserver.kinds.jsonschema.schema import Schema, has_rules, patterns
+from mockube.apiserver.kinds.jsonschema.validate import Checker, checker
+from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.wire.table import Printer
+
+_BLOCKING: Final = frozenset(
+    (
+        ErrorType.NOT_SUPPORTED,
+        ErrorType.REQUIRED,
+        ErrorType.TOO_LONG,
+        ErrorType.TOO_MANY,
+        ErrorType.TYPE_INVALID,
+    )
+)
+"""Errors with which upstream does not come to look at rules."""
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+_MOST_TEXT: Final = 1 << 20
+"""Characters of the details of all errors of an object: each may name every value of a long `enum`."""
+
+
+def _bounded(found: Iterable[FieldError]) -> list[FieldError]:
+    """The first errors, at least one; upstream returns all."""
+    kept, length = [], 0
+    for error in found:
+        kept.append(error)
+        length += len(error.detail) + len(error.field)
+        if length > _MOST_TEXT:
+            break
+    return kept
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Custom:
+    """What walks objects is made of the schema when it is first needed: most kinds of a cluster are seldom used."""
+
+    row: Resource
+    schema: Schema
+    strategy: Strategy
+    printer: Printer
+    metadata: Callable[[], Type]
+    """Finds the type of every object's metadata."""
+    served: bool = True
+    """A version that is not served may still be the one that is stored."""
+    preparation: int = 0
+    """What it costs to make all that walks objects, in the unit of `apiserver/customresources/cost.py`."""
+
+    @property
+    def definition_name(self) -> str:
+        """What OpenAPI calls the kind: `io.kruise.apps.v1alpha1.CloneSet`."""
+        group = ".".join(reversed(self.row.group.split(".")))
+        return f"{group}.{self.row.version}.{self.row.kind}"
+
+    @property
+    def is_prepared(self) -> bool:
+        return "_check" in vars(self)
+
+    def prepare(self) -> None:
+        """Make what walks objects now, perhaps in a thread: it is set at the end, without the lock of the properties,
+        which all custom resources share.
+        """
+        if self.is_prepared:
+            return
+        for pattern in patterns(self.schema):
+            with suppress(RegexpError):
+                compile_pattern(pattern)
+        made = {
+            "type": load_all(kind_type(self.definition_name, self.schema, self.metadata())),
+            "prune": root_pruner(self.schema),
+            "prune_applied": root_pruner(self.schema, drop_null=False),
+            "_fill": filler(self.schema),
+            "_has_rules": has_rules(self.schema),
+            "_check_lists": _lists_check(self.schema),
+            "_check": checker(self.schema),
+        }
+        vars(self).update(made)
+
+    @cached_property
+    def type(self) -> Type:
+        return kind_type(self.definition_name, self.schema, self.metadata())
+
+    @cached_property
+    def prune(self) -> Prune:
+        return root_pruner(self.schema)
+
+    @cached_property
+    def prune_applied(self) -> Prune:
+        """What is applied keeps null where it may not be, and is refused for it."""
+        return root_pruner(self.schema, drop_null=False)
+
+    def default(self, tree: Tree) -> None:
+        if self._fill is not None:
+            self._fill(tree)
+
+    def check(self, tree: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterable[FieldError]:
+        """What is wrong with an object's content, or with what an update changes of the old one's."""
+        of_values = self._check(tree, ROOT) if old is None else self._check(tree, ROOT, old)
+        found = _bounded([*of_values, *self._check_lists(tree, ROOT)])
+        if self._has_rules and any(error.type in _BLOCKING for error in found):
+            found.append(errors.invalid(ROOT, None, _NOT_CHECKED))
+        return found
+
+    @cached_property
+    def _fill(self) -> Fill | None:
+        return filler(self.schema)
+
+    @cached_property
+    def _has_rules(self) -> bool:
+        return has_rules(self.schema)
+
+    @cached_property
+    def _check(self) -> Checker:
+        return checker(self.schema)
+
+    @cached_property
+    def _check_lists(self) -> Check:
+        return _lists_check(self.schema)
+
+
+def _lists_check(schema: Schema) -> Check:
+    return lists_checker(schema) or (lambda _tree, _path: ())

@@ -1,0 +1,111 @@
+"""Lists that a schema calls sets or maps hold nothing twice."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.gonumbers import as_read, rewritten
+from mockube.apimachinery.paths import Path
+from mockube.apiserver.kinds.common.checks import Check, each, every
+from mockube.apiserver.kinds.jsonschema.schema import (
+    ANYTHING,
+    LIST_TYPE,
+    MAP_KEYS,
+    Schema,
+    items,
+    properties,
+    values,
+)
+
+
+def lists_checker(schema: Schema) -> Check | None:
+    """None if there is no such list in it, however deep."""
+    checks = [check for check in (_own(schema), _elements(schema), _members(schema)) if check is not None]
+    return every(*checks) if checks else None
+
+
+def _own(schema: Schema) -> Check | None:
+    kind = schema.get(LIST_TYPE)
+    if kind == "set":
+        return _unique_elements
+    return _unique_keys(tuple(schema.get(MAP_KEYS) or ())) if kind == "map" else None
+
+
+def _unique_elements(value: Any, path: Path) -> Iterable[FieldError]:
+    return _repeated(value, value, path) if isinstance(value, list) else ()
+
+
+def _unique_keys(names: tuple[str, ...]) -> Check:
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        if not isinstance(value, list):
+            return ()
+        for index, item in enumerate(value):
+            if not isinstance(item, dict | None):
+                problem = "must be an object for an array of list-type map"
+                return (errors.invalid(path.index(index), item, problem),)
+        keys = [_keys(names, item or {}) for item in value]
+        compared = keys if len(names) != 1 else [key.get(names[0], _UNSPECIFIED) for key in keys]
+        return _repeated(compared, keys, path)
+
+    return check
+
+
+def _keys(names: tuple[str, ...], item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: item[name] for name in names if name in item}
+
+
+_UNSPECIFIED: Final = object()
+"""The value of a key that is not there."""
+
+
+def _repeated(values: Sequence[Any], shown: Sequence[Any], path: Path) -> list[FieldError]:
+    """The second of values that are the same; further ones are not named."""
+    found = []
+    seen: dict[object, int] = {}
+    for index, value in enumerate(values):
+        identity = _identity(value)
+        times = seen[identity] = seen.get(identity, 0) + 1
+        if times == 2:
+            found.append(errors.duplicate(path.index(index), shown[index]))
+    return found
+
+
+def _identity(value: Any) -> object:
+    """Upstream compares scalars with their types in Go, and the JSON of all others, in which 1 and 1.0 are the same."""
+    if value.__class__ in (dict, list):
+        return orjson.dumps(rewritten(value), option=orjson.OPT_SORT_KEYS)
+    number = as_read(value) if value.__class__ in (int, float) else value
+    return number.__class__, number
+
+
+def _elements(schema: Schema) -> Check | None:
+    if schema.get("type") != "array":
+        return None
+    inner = lists_checker(items(schema))
+    if inner is None:
+        return None
+    of_each = each(inner)
+    return lambda value, path: of_each(value, path) if isinstance(value, list) else ()
+
+
+def _members(schema: Schema) -> Check | None:
+    made = {name: lists_checker(inner) for name, inner in properties(schema).items()}
+    known = {name: inner for name, inner in made.items() if inner is not None}
+    others = values(schema)
+    rest = None if others is None or others is ANYTHING else lists_checker(others)
+    if not known and rest is None:
+        return None
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        found: list[FieldError] = []
+        for name, item in value.items() if isinstance(value, dict) else ():
+            if name in known:
+                found += known[name](item, path.child(name))
+            elif rest is not None and name not in properties(schema):
+                found += rest(item, path.key(name))
+        return found
+
+    return check

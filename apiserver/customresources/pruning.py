@@ -1,0 +1,105 @@
+"""Fields that a schema does not know are dropped from an object, and named; null is dropped where it may not be."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from mockube.apiserver.kinds.jsonschema.schema import (
+    ANYTHING,
+    HEAD,
+    Schema,
+    is_embedded,
+    is_object,
+    items,
+    properties,
+    values,
+)
+
+Unknown: TypeAlias = list[str]
+"""Takes the path of each field that is dropped, from the value that is looked at."""
+
+Prune: TypeAlias = Callable[[Any, Unknown], Any]
+"""A new value, which may share with the old one what is kept whole."""
+
+
+def _keep(value: Any, _unknown: Unknown) -> Any:
+    return value
+
+
+def pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
+    if is_object(schema):
+        return _object(schema, frozenset(), drop_null=drop_null)
+    if schema.get("type") == "array":
+        return _array(pruner(items(schema), drop_null=drop_null))
+    return _keep
+
+
+def root_pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
+    """For a whole object, of which metadata and the like are looked at elsewhere."""
+    return _object(schema, HEAD, drop_null=drop_null)
+
+
+def _object(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
+    known = {name: pruner(inner, drop_null=drop_null) for name, inner in properties(schema).items()}
+    never_null = frozenset(
+        name for name, inner in properties(schema).items() if drop_null and _is_never_null(inner)
+    )
+    whole = HEAD if is_embedded(schema) else kept
+    known |= dict.fromkeys(whole, _keep)
+    rest = values(schema)
+    if rest is ANYTHING and not never_null and all(inner is _keep for inner in known.values()):
+        return _keep
+    rest_never_null = drop_null and rest is not None and rest is not ANYTHING and _is_never_null(rest)
+    of_rest = None if rest is None else pruner(rest, drop_null=drop_null)
+    return _members(
+        known, of_rest, lambda name: name in never_null or (rest_never_null and name not in known)
+    )
+
+
+def _is_never_null(schema: Schema) -> bool:
+    """Null means the default, if there is one."""
+    return not schema.get("nullable") and schema.get("default") is None
+
+
+def _members(known: Mapping[str, Prune], rest: Prune | None, is_never_null: Callable[[str], bool]) -> Prune:
+    def prune(value: Any, unknown: Unknown) -> Any:
+        if value.__class__ is not dict:
+            return value
+        made: dict[str, Any] = {}
+        for name, item in value.items():
+            inner = known.get(name, rest)
+            if inner is None:
+                unknown.append(name)
+                continue
+            if item is None:
+                if not is_never_null(name):
+                    made[name] = item
+                continue
+            before = len(unknown)
+            made[name] = inner(item, unknown)
+            if len(unknown) > before:
+                unknown[before:] = [_below(name, path) for path in unknown[before:]]
+        return made
+
+    return prune
+
+
+def _array(inner: Prune) -> Prune:
+    if inner is _keep:
+        return _keep
+
+    def prune(value: Any, unknown: Unknown) -> Any:
+        if value.__class__ is not list:
+            return value
+        made = []
+        for index, item in enumerate(value):
+            before = len(unknown)
+            made.append(inner(item, unknown))
+            if len(unknown) > before:
+                unknown[before:] = [_below(f"[{index}]", path) for path in unknown[before:]]
+        return made
+
+    return prune
+
+
+def _below(step: str, path: str) -> str:
+    return f"{step}{path}" if path.startswith("[") else f"{step}.{path}"

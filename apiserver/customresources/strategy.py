@@ -1,0 +1,50 @@
+"""How custom resources behave at writes: status is written apart if the definition says so, and generations count."""
+
+from functools import partial
+
+from mockube.apimachinery.gonumbers import rewritten
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.strategy import MAIN, METADATA, SPEC, STATUS, Request, Strategy
+
+_NEVER_COUNTS = frozenset({"kind", "apiVersion", "metadata"})
+
+
+def _count(new: Tree, old: Tree, _request: Request, *, aside: frozenset[str]) -> None:
+    """Whatever a definition's objects consist of: a change of it makes a new generation."""
+    if _counted(new, aside) != _counted(old, aside):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def _counted(tree: Tree, aside: frozenset[str]) -> Tree:
+    return {name: value for name, value in tree.items() if name not in aside}
+
+
+def _write_numbers(tree: Tree) -> None:
+    """What is stored has its numbers as upstream writes them: 2.0 and 2e0 are 2."""
+    for name, item in tree.items():
+        if item.__class__ is not str and name != "metadata":
+            tree[name] = rewritten(item)
+
+
+_WITH_STATUS = partial(_count, aside=_NEVER_COUNTS | {"status"})
+_WITHOUT_STATUS = partial(_count, aside=_NEVER_COUNTS)
+
+
+def custom_strategy(*, has_status: bool) -> Strategy:
+    if not has_status:
+        return Strategy(
+            cleared=(),
+            resets={},
+            canonicalize=_write_numbers,
+            first_generation=1,
+            unconditional_update=False,
+            prepare_update={MAIN: _WITHOUT_STATUS, "scale": _WITHOUT_STATUS},
+        )
+    return Strategy(
+        resets={MAIN: STATUS, "status": (*SPEC, *METADATA)},
+        only={"status": STATUS},
+        canonicalize=_write_numbers,
+        first_generation=1,
+        unconditional_update=False,
+        prepare_update={MAIN: _WITH_STATUS, "scale": _WITH_STATUS},
+    )

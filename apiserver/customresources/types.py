@@ -1,0 +1,105 @@
+"""A custom resource's schema in the model that patches and server-side apply walk."""
+
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+from mockube.apimachinery.schema.model import Field, Shape, Type
+from mockube.apiserver.kinds.jsonschema.schema import (
+    LIST_TYPE,
+    MAP_KEYS,
+    MAP_TYPE,
+    Schema,
+    is_embedded,
+    is_int_or_string,
+    is_object,
+    items,
+    properties,
+    values,
+)
+
+_SCALARS: Final = {
+    "string": Shape.STRING,
+    "integer": Shape.INTEGER,
+    "number": Shape.NUMBER,
+    "boolean": Shape.BOOLEAN,
+}
+_ANY: Final = Type(shape=Shape.ANY)
+_ANY_SCALAR: Final = Type(shape=Shape.INT_OR_STRING)
+"""Of a text with a format; whether it has the format is not for patches to decide."""
+_TEXT: Final = Type(shape=Shape.STRING, go="string")
+
+
+def kind_type(name: str, schema: Schema, metadata: Type) -> Type:
+    """The type of a kind's objects; `metadata` is that of every object's metadata."""
+    head = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": metadata}
+    return _struct(schema, head, name)
+
+
+def load_all(of: Type) -> Type:
+    """Make the fields of a kind's type now, and of all types in it, without the lock of the property."""
+    left = [of]
+    while left:
+        one = left.pop()
+        if isinstance(one.load, partial) and one.load.func is _fields:
+            fields = vars(one)["fields"] = one.load()
+            left += (field.type for field in fields.values())
+        if one.element is not None:
+            left.append(one.element)
+    return of
+
+
+def type_of(schema: Schema) -> Type:
+    if is_int_or_string(schema):
+        return _ANY
+    if is_object(schema):
+        return _object(schema)
+    if schema.get("type") == "array":
+        return Type(
+            shape=Shape.LIST,
+            element=type_of(items(schema)),
+            list_type=schema.get(LIST_TYPE) or "atomic",
+            map_keys=tuple(schema.get(MAP_KEYS) or ()),
+        )
+    if schema.get("type") == "string" and schema.get("format", "") not in ("", "byte"):
+        return _ANY_SCALAR
+    return Type(shape=_SCALARS.get(schema.get("type", ""), Shape.ANY))
+
+
+def _object(schema: Schema) -> Type:
+    rest = values(schema)
+    if properties(schema) or rest is None:
+        head = dict.fromkeys(("apiVersion", "kind", "metadata"), _ANY) if is_embedded(schema) else {}
+        return _struct(schema, head)
+    return Type(shape=Shape.MAP, element=type_of(rest), map_type=_map_type(schema))
+
+
+def _struct(schema: Schema, head: dict[str, Type], name: str = "") -> Type:
+    rest = values(schema)
+    return Type(
+        shape=Shape.STRUCT,
+        name=name,
+        load=partial(_fields, schema, head),
+        element=None if rest is None else type_of(rest),
+        map_type=_map_type(schema),
+    )
+
+
+def _fields(schema: Schema, head: dict[str, Type]) -> Any:
+    required = frozenset(schema.get("required") or ())
+    given = {name: type_of(inner) for name, inner in properties(schema).items() if name not in head}
+    return MappingProxyType(
+        {
+            name: Field(
+                name=name,
+                type=of,
+                required=name in required,
+                default=(properties(schema).get(name) or {}).get("default"),
+            )
+            for name, of in (head | given).items()
+        }
+    )
+
+
+def _map_type(schema: Schema) -> str:
+    return schema.get(MAP_TYPE) or "granular"

@@ -1,0 +1,49 @@
+"""Read the body of a request, and answer the header Expect as Go does: 100 when the body is read, else 417."""
+
+from typing import Final
+
+from aiohttp import hdrs, web
+from aiohttp.http import HttpVersion11
+
+from mockube.apimachinery import status
+from mockube.apiserver.http.response import Answer
+
+
+async def read(request: web.BaseRequest, limit: int) -> bytes:
+    """The body, as long as it is not too long."""
+    if (request.content_length or 0) > limit:
+        raise status.request_entity_too_large(f"limit is {limit}")
+    data = bytearray()
+    try:
+        await send_continue(request)
+        async for chunk in request.content.iter_any():
+            data += chunk
+            if len(data) > limit:
+                raise status.request_entity_too_large(f"limit is {limit}")
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise status.BadRequest(f"the body ends too early: {error}") from error
+    return bytes(data)
+
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def is_continue(expected: str) -> bool:
+    return any(token.strip().lower() == "100-continue" for token in expected.split(","))
+
+
+async def send_continue(request: web.BaseRequest) -> None:
+    """Let a client send its body that waits to be allowed to."""
+    expected = request.headers.get(hdrs.EXPECT)
+    if not expected or request.version < HttpVersion11 or not is_continue(expected):
+        return
+    if request.content.is_eof() or request.content.total_bytes:
+        return  # it did not wait
+    await request.writer.write(CONTINUE)
+    request.writer.output_size = 0  # the answer has not begun
+
+
+def expectation_failed() -> Answer:
+    answer = Answer(417, "text/plain; charset=utf-8", [])
+    answer.force_close()
+    return answer

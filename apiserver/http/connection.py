@@ -1,0 +1,291 @@
+"""One connection: aiohttp's protocol, with bounds on what a client may send before a request of it is served.
+
+Requests are served in the task of the connection. aiohttp starts a task for each, which before Python 3.12 costs two turns
+of the event loop, as much as the parser takes.
+
+aiohttp bounds each header by itself, which lets one request be as long as all of them together, and parses pipelined
+requests long before their turn. Go's net/http bounds the head as a whole and reads one request after the other; so
+does this. The parser stays aiohttp's: bytes are only counted, and given to it in fewer and larger pieces.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import hdrs, web
+from aiohttp.http import StreamWriter
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
+
+from mockube.apiserver.http import refusals
+from mockube.apiserver.http.response import Answer
+
+if TYPE_CHECKING:
+    from aiohttp.streams import StreamReader
+
+    from mockube.apiserver.http.server import Server
+
+HEAD_BYTES: Final = (1 << 20) + 4096
+"""Of a request line and all headers together, as Go: a mebibyte, and some slack."""
+SMALL_HEAD: Final = 16 * 1024
+"""Bytes of a head that no other connection is asked about."""
+HEADERS: Final = HEAD_BYTES // 4
+"""More than fit into a head: their number is bounded by their size alone."""
+NO_DATA: Final = 64 * 1024
+"""Bytes of chunk sizes, their extensions and trailers that may come without any data."""
+PER_BYTE: Final = 16
+"""How many of them each byte of data makes up for: more than enough for chunks of one byte."""
+UNWANTED_BODY_SECONDS: Final = 2.0
+"""How long a body is read that nobody wants, so that its sender reads the answer."""
+LINGER_SECONDS: Final = 0.5
+"""How long a refused client may go on to send, so that it reads the refusal and not a reset connection."""
+
+_parse: Final = web.RequestHandler.data_received
+_NOT_READ: Final = PayloadAccessError()
+_END: Final = b"\r\n\r\n"
+_NO_REQUEST: Final = b"\0"
+"""What makes the parser refuse a head, in whatever part of it."""
+
+
+class Connection(web.RequestHandler):
+    """A connection of `Server`, which is asked for the memory that a long head takes."""
+
+    __slots__ = (
+        "_ahead",
+        "_excess",
+        "_fed",
+        "_head",
+        "_last",
+        "_payload",
+        "_refusal",
+        "drains",
+        "head_since",
+        "is_cut",
+        "is_known",
+        "server",
+    )
+
+    def __init__(self, server: "Server", **settings: Any) -> None:
+        super().__init__(server, **settings)
+        self.server = server
+        self.is_known = False
+        """Whether a request of it has been authenticated as somebody."""
+        self.head_since: float | None = None
+        """When the client began to owe the end of a head, if it does."""
+        self.drains = 0
+        """How many times the client has read what had been too much to go on writing."""
+        self.is_cut = False
+        """Whether the server gave up its client, who did not read."""
+        self._payload: StreamReader | None = None
+        """The body of the request that was parsed last."""
+        self._head = bytearray()
+        """What the parser has not been given yet of a head without an end."""
+        self._fed = 0
+        """How much of that head it has been given."""
+        self._last = b""
+        """What the parser was given last: the end of a head may come in two pieces."""
+        self._ahead = bytearray()
+        """What came before its turn."""
+        self._excess = 0
+        """Bytes of the body's encoding, less what its data make up for."""
+        self._refusal = ""
+
+    def resume_writing(self) -> None:
+        self.drains += 1
+        super().resume_writing()
+
+    async def start(self) -> None:
+        """Serve the client's requests one after another, until it or the server closes the connection."""
+        try:
+            while not self._force_close:
+                if not self._messages:
+                    await self._wait_for_request()
+                if not await self._serve_next():
+                    break
+        except asyncio.CancelledError:
+            self.force_close()
+            raise
+        except Exception as error:  # noqa: BLE001 - of aiohttp, for the server makes an answer of each of its own
+            self.log_exception("a connection is closed for an unexpected error", exc_info=error)
+            self.force_close()
+        if not self._force_close:
+            self._task_handler = None
+            if self.transport is not None:
+                self.transport.close()
+
+    async def _wait_for_request(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    async def _serve_next(self) -> bool:
+        """Serve the request that was parsed first; answer with whether another may follow."""
+        message, payload = self._messages.popleft()
+        self._make_room()
+        handler = self.server.request_handler
+        if isinstance(message, _ErrInfo):
+            handler = self._make_error_handler(message)
+            message = ERROR
+        if not self.is_known:
+            self.server.strangers.discard(self)
+        task = self._task_handler or asyncio.current_task()
+        assert task is not None
+        request = web.BaseRequest(message, payload, self, Writer(self, self._loop), task, self._loop)
+        try:
+            response, is_lost = await self._handle_request(request, None, handler)
+        except ConnectionError:
+            return False
+        if is_lost:
+            return False
+        if not self.is_known:
+            self.server.meet(self)
+        self._keepalive = bool(response.keep_alive)
+        if not payload.is_eof():
+            await self._linger(payload)
+        return self._keepalive and self._stay_open()
+
+    def _make_room(self) -> None:
+        """A request is being served: parse what was sent behind it."""
+        if self._parser is not None:
+            self._parser.message_consumed()
+        if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
+            self._resume_reading_if_drained()
+        if self._ahead and not self._messages:
+            data, self._ahead = bytes(self._ahead), bytearray()
+            if self.transport is not None and not self._reading_paused:
+                self.transport.resume_reading()
+            self.data_received(data)
+
+    def _stay_open(self) -> bool:
+        """Wait for the next request, but not for ever; False if the connection is being closed."""
+        if self._close or self._force_close:
+            return False
+        self._next_keepalive_close_time = closes = self._loop.time() + self._keepalive_timeout
+        if self._keepalive_handle is None:
+            self._keepalive_handle = self._loop.call_at(closes, self._process_keepalive)
+        return True
+
+    async def _linger(self, payload: "StreamReader") -> None:
+        """Read for a while what is left of a body that nobody wants, so that its sender reads the answer."""
+        over = self.server.clock.call_later(UNWANTED_BODY_SECONDS, lambda: payload.set_exception(_NOT_READ))
+        try:
+            while not (self._force_close or payload.is_eof()):
+                await payload.readany()
+        except PayloadAccessError:
+            self.close()
+        finally:
+            over.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self._refusal:
+            return
+        payload = self._payload
+        if payload is not None and not payload.is_eof():
+            self._feed_body(payload, data)
+        elif not data or self._upgraded:
+            self._feed(data)
+        elif self._messages:
+            self._hold(data)
+        elif _END in data and not self._head and not self._fed:
+            self._feed(data)
+        else:
+            self._collect(data)
+
+    def release_head(self) -> None:
+        """Give back what was taken for a head."""
+        self.server.head_bytes -= max(len(self._head) + self._fed - SMALL_HEAD, 0)
+        self._head.clear()
+        self._fed = 0
+        self.head_since = None
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if not isinstance(exc, HttpProcessingError):
+            return super().handle_error(request, status, exc, message)
+        return self.refuse(self._refusal or refusals.BAD_REQUEST)
+
+    def refuse(self, refusal: str) -> web.StreamResponse:
+        """Return the answer with this status line, after which nothing is read any more."""
+        self._refusal = refusal
+        return _Refusal(refusal, self.server.pause)
+
+    def _feed(self, data: bytes) -> None:
+        _parse(self, data)
+        self._last = data[-3:]
+        if self._messages:
+            message, payload = self._messages[-1]
+            self._payload = None if payload is EMPTY_PAYLOAD else payload
+            self.head_since = None
+            if isinstance(message, _ErrInfo) and not self._refusal:
+                self._refusal = refusals.of_head(data)
+
+    def _feed_body(self, payload: "StreamReader", data: bytes) -> None:
+        before = payload.total_bytes
+        self._feed(data)
+        excess = self._excess + len(data) - PER_BYTE * (payload.total_bytes - before)
+        self._excess = excess = 0 if excess < 0 or payload.is_eof() or self._reading_paused else excess
+        if excess > NO_DATA:
+            self._refusal = refusals.BAD_REQUEST
+            payload.set_exception(web.RequestPayloadError("chunked encoding contains too much non-data"))
+
+    def _hold(self, data: bytes) -> None:
+        """One request is parsed ahead, no more."""
+        self._ahead += data
+        if self.transport is not None:
+            self.transport.pause_reading()
+
+    def _collect(self, data: bytes) -> None:
+        """Give the parser the rest of a head; before its end only as much again as it has had, which stays linear."""
+        before = max(len(self._head) + self._fed - SMALL_HEAD, 0)
+        seam = bytes(self._head[-3:]) if self._head else self._last
+        self._head += data
+        size = len(self._head) + self._fed
+        self.server.head_bytes += max(size - SMALL_HEAD, 0) - before
+        if _END in seam + data:
+            whole = bytes(self._head)
+            self.release_head()
+            self._feed(whole)
+        elif size > HEAD_BYTES or (size > SMALL_HEAD and not self.server.has_room_for_heads()):
+            self.release_head()
+            super().data_received(_NO_REQUEST)
+            self._refusal = refusals.TOO_LARGE
+        elif len(self._head) >= self._fed:
+            if self.head_since is None:
+                self.head_since = self.server.clock.monotonic()
+            part, self._head = bytes(self._head), bytearray()
+            self._fed += len(part)
+            self._feed(part)
+
+
+class _Refusal(Answer):
+    """What is said to a client that speaks no HTTP, or too much of it: Go's words, and the end of the connection."""
+
+    def __init__(self, status: str, pause: Callable[[float], Any]) -> None:
+        body = refusals.text(status).encode()
+        super().__init__(int(status[:3]), "text/plain; charset=utf-8", [body], [b"Connection: close\r\n"])
+        _, _, headers = self._lines.partition(b"\r\n")
+        self._lines = b"HTTP/1.1 %b\r\n%b" % (status.encode(), headers)
+        self._pause = pause
+        self.force_close()
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        await super().write_eof(data)
+        await self._pause(LINGER_SECONDS)
+
+
+if TYPE_CHECKING:
+    from multidict import CIMultiDict
+
+
+class Writer(StreamWriter):
+    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
+        headers.pop(hdrs.SERVER, None)
+        await super().write_headers(status_line, headers)

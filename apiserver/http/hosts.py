@@ -1,0 +1,88 @@
+"""The names that a server answers to, so that no page in a browser can reach it under a name of its own.
+
+With DNS rebinding a page of http://evil.example has its name resolve to 127.0.0.1 after it was loaded: its requests then
+reach this server, and for the browser they are of the page's own site. They still carry the page's name as their Host,
+which is none of the server's. An address as Host is safe, since no name had to be resolved. A name without a dot, of a
+machine or a service in the local network, is no site's; with a bearer token, which no page knows, it is taken too.
+
+A page that is not of this server can also send what changes something without being able to read the answer; the
+browser names the page's site as the Origin.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import hdrs, web
+from aiohttp.http import HttpVersion10
+
+from mockube.apimachinery import names
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.hosts import LOCAL, host_name, is_address, is_loopback
+from mockube.apimachinery.status import ApiError, BadRequest, Details, Forbidden
+
+ANY: Final = "*"
+"""As an allowed host: every name, so that nothing is checked."""
+_LONGEST: Final = 300
+"""Characters of a header that may hold a name of 253 and a port."""
+_BEARER: Final = "bearer "
+_READ_ONLY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_HINT: Final = "If it is, name it with --allowed-hosts."
+
+
+class Hosts:
+    """`own` are the server's: names, addresses, and patterns such as *.example.com, which stand for one label."""
+
+    def __init__(self, own: Iterable[str] = ()) -> None:
+        given = {name.lower().rstrip(".") for name in own}
+        self._names = frozenset({LOCAL, *given})
+        self._checks = ANY not in given
+        # A few texts come again and again; what is refused is not worth remembering.
+        self._known = lru_cache(maxsize=256)(self._check)
+
+    def check(self, request: web.BaseRequest) -> None:
+        """Raise an ApiError, unless the request is for this server and no foreign page sends it."""
+        headers = request.headers
+        host = headers.get(hdrs.HOST)
+        if host is None:
+            if request.version > HttpVersion10:
+                raise BadRequest("missing required Host header", Details())
+        elif self._checks and host and not (self._is_allowed(host) or _is_of_the_network(host, headers)):
+            raise ApiError(
+                f"the host {quote(host[:_LONGEST])} is none of the names of this server. {_HINT}",
+                Details(),
+                code=HTTPStatus.MISDIRECTED_REQUEST,
+            )
+        if hdrs.ORIGIN in headers and self._checks:
+            self._check_origin(request, headers[hdrs.ORIGIN], host or "")
+
+    def _check_origin(self, request: web.BaseRequest, origin: str, host: str) -> None:
+        is_read = request.method in _READ_ONLY and hdrs.UPGRADE not in request.headers
+        if is_read or (host and origin.lower().partition("://")[2] == host.lower()):
+            return
+        name = host_name(origin.partition("://")[2]) if len(origin) <= _LONGEST else None
+        if name is None or not (self._has(name) or is_loopback(name)):
+            raise Forbidden(
+                f"a page of {quote(origin[:_LONGEST])} may only read: it is none of the sites of this server. {_HINT}",
+                Details(),
+            )
+
+    def _is_allowed(self, host: str) -> bool:
+        return len(host) <= _LONGEST and self._known(host)
+
+    def _check(self, host: str) -> bool:
+        name = host_name(host)
+        return name is not None and (is_address(name) or self._has(name))
+
+    def _has(self, name: str) -> bool:
+        label, dot, rest = name.partition(".")
+        return name in self._names or bool(label and dot and f"*.{rest}" in self._names)
+
+
+def _is_of_the_network(host: str, headers: Mapping[str, str]) -> bool:
+    """Whether a host is a name without a dot, and the request shows more than what a browser adds by itself."""
+    if headers.get(hdrs.AUTHORIZATION, "")[: len(_BEARER)].lower() != _BEARER or len(host) > _LONGEST:
+        return False
+    name = host_name(host)
+    return name is not None and not names.check_dns1123_label(name)

@@ -1,0 +1,41 @@
+"""What the wiring of a server is told, besides its store and whom it trusts."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apiserver.http.hosts import Hosts
+from mockube.apiserver.http.request import Middleware
+from mockube.apiserver.kinds.common.addresses import Network
+from mockube.apiserver.request.in_flight import Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    prefix: str = "/registry"
+    """What all keys begin with."""
+    address: str = "127.0.0.1:6443"
+    """Where clients find the server."""
+    hosts: Hosts = field(default_factory=Hosts)
+    """The names that it answers to."""
+    service_cluster_ip_ranges: Sequence[Network] = (IPv4Network("10.0.0.0/16"),)
+    service_node_ports: range = range(30000, 32768)
+    budget: Budget = field(default_factory=Budget)
+    event_ttl: float = 3600.0
+    """Seconds for which events are kept."""
+    disabled_plugins: Collection[str] = ()
+    """Of admission, by name."""
+    allow_privileged: bool = True
+    """Whether containers may be privileged."""
+    watch_list: bool = True
+    """Whether watches may begin with what there is."""
+    packs: Sequence[str] = ()
+    """Whose kinds are served besides Kubernetes' own."""
+    audit_log: Path | None = None
+    audit_policy: Path | None = None
+    connection_clock: Clock = field(default_factory=RealClock)
+    """What clients are timed by who do not send, or do not read: the time that passes for them, whatever the server's is."""
+    around: Middleware | None = None
+    """What every request is put through whose sender is known; it costs nothing where there is none."""

@@ -1,0 +1,203 @@
+"""A watch over HTTP: a stream of frames, each encoded once for everybody who wants it so."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+from aiohttp import web
+
+from mockube.apimachinery import chance as chances
+from mockube.apimachinery.status import Expired
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.http import streams
+from mockube.apiserver.http.response import PIECE
+from mockube.apiserver.http.server import Server
+from mockube.apiserver.http.streams import Sink
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.options import ListOptions
+from mockube.apiserver.registry.watch_stream import Event, Stream, watch
+from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.storage.resource_cache import Encode
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import turn, yield_between_batches
+from mockube.apiserver.wire.frames import FRAMES, json_text
+from mockube.apiserver.wire.negotiation import Format, View, Wanted
+
+LOG = logging.getLogger(__name__)
+
+INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
+BOOKMARK_SECONDS = 60.0
+LAST_BOOKMARK_SECONDS = 2.0
+"""Before the end of a watch, so that the client can go on from there."""
+LEAST_SECONDS = 1800
+"""How long a watch lasts, if the client does not say: so long, or by chance up to twice that."""
+
+
+class Watching:
+    """Serves watches."""
+
+    def __init__(
+        self, backend: Backend, renderer: Renderer, on_terminated: Callable[[Resource], None]
+    ) -> None:
+        """`on_terminated` hears of each watch whose client was cut off, for it did not read."""
+        self._backend = backend
+        self._renderer = renderer
+        self._on_terminated = on_terminated
+        self._encoder = lru_cache(maxsize=256)(self._make_encoder)
+        self._streams: set[Stream] = set()
+
+    def end_all(self) -> None:
+        """Let every client have what is due to it, and then the end of its watch."""
+        for stream in self._streams:
+            stream.end(None)
+
+    def expire_all(self) -> None:
+        """Have every client list anew: it may have missed what happened."""
+        for stream in self._streams:
+            stream.end(Expired("The resourceVersion for the provided watch is too old."))
+
+    async def serve(
+        self, server: Server, request: web.BaseRequest, call: Call, wanted: Wanted
+    ) -> web.StreamResponse:
+        stream, options = await watch(self._backend, call)
+        self._streams.add(stream)
+        seconds = self._seconds(options)
+        reminder = _Reminder(self._backend, stream, seconds) if options.bookmarks else None
+        deadline = self._backend.clock.call_later(seconds, lambda: stream.end(None))
+        server.on_lost(request, lambda: stream.end(None))
+        sink = streams.sink(request, wanted, on_closed=lambda: stream.end(None))
+        try:
+            await sink.begin()
+            await self._send(sink, call, wanted, stream)
+            await sink.end()
+        except ConnectionError:
+            LOG.debug("the client of a watch is gone")
+        finally:
+            sink.release()
+            server.forget(request)
+            if stream.overflowed or server.was_cut(request):
+                self._on_terminated(call.resource)
+            self._streams.discard(stream)
+            stream.close()
+            deadline.cancel()
+            if reminder is not None:
+                reminder.cancel()
+        return sink.response
+
+    async def _send(self, sink: Sink, call: Call, wanted: Wanted, stream: Stream) -> None:
+        first = True
+
+        def frame(event: Event) -> bytes:
+            nonlocal first
+            try:
+                shown = stream.shown(event)
+                made = b"" if shown is None else self._frame(call, wanted, shown, first=first)
+            except Exception as error:
+                if event.stored is None:
+                    raise
+                self._backend.watch_cache.report_malformed(event.stored, error)
+                return b""
+            first = first and not made
+            return made
+
+        is_plain = wanted.view is View.OBJECT and wanted.format is Format.JSON
+
+        def size(event: Event) -> int:
+            return 0 if is_plain or event.stored is None else len(event.stored.value)
+
+        while events := await stream.take():
+            for piece in _pieces(events):
+                # An object that somebody else has stored with fields of wrong types has no frame.
+                made = await yield_between_batches(frame, piece, size=size, worker=self._backend.worker)
+                if frames := [*filter(None, made)]:
+                    await sink.write(frames)
+                if piece is not events:
+                    await turn()
+        if stream.error is not None:
+            await sink.write([FRAMES[wanted.format]("ERROR", stream.error.status())])
+
+    def _frame(self, call: Call, wanted: Wanted, event: Event, *, first: bool) -> bytes:
+        if event.stored is None:
+            return FRAMES[wanted.format](event.kind, self._bookmark(call, event, wanted))
+        header = first and wanted.view is View.TABLE
+        encode = self._encoder(call.resource, call.parameter("includeObject"), wanted, header=header)
+        if event.change is None:
+            return encode(event.kind, event.stored)
+        return event.change.frame(encode, event.kind, event.stored)
+
+    def _make_encoder(self, resource: Resource, include: str, wanted: Wanted, *, header: bool) -> Encode:
+        if wanted.view is View.OBJECT and wanted.format is Format.JSON:
+            return _encode_json
+        frame, render = FRAMES[wanted.format], self._renderer.event_object
+
+        def encode(kind: str, stored: Stored) -> bytes:
+            return frame(kind, render(resource, include, stored, wanted, header=header))
+
+        return encode
+
+    def _bookmark(self, call: Call, event: Event, wanted: Wanted) -> Tree:
+        """An object of the kind that has nothing but a version."""
+        metadata: Tree = {"resourceVersion": str(event.version)}
+        if event.ends_initial:
+            metadata["annotations"] = INITIAL_EVENTS_END
+        if wanted.view is View.PARTIAL:
+            return {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": f"meta.k8s.io/{wanted.version}",
+                "metadata": metadata,
+            }
+        if wanted.view is View.TABLE:
+            kind = {"kind": "Table", "apiVersion": f"meta.k8s.io/{wanted.version}"}
+            return kind | {"metadata": {}, "columnDefinitions": [], "rows": []}
+        bare = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, "metadata": metadata}
+        decoded: Tree = decode_as(self._backend, bare).tree
+        return {"kind": bare["kind"], "apiVersion": bare["apiVersion"]} | decoded
+
+    def _seconds(self, options: ListOptions) -> float:
+        if options.timeout_seconds:
+            return float(options.timeout_seconds)
+        return LEAST_SECONDS * (1 + chances.fraction(self._backend.chance))
+
+
+def _pieces(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    """The same events, about `PIECE` bytes of them at a time: a client that does not read is owed no more than that."""
+    if len(events) == 1:
+        yield events
+        return
+    start = weight = 0
+    for end, event in enumerate(events, start=1):
+        weight += 0 if event.stored is None else len(event.stored.value)
+        if weight >= PIECE:
+            yield events[start:end]
+            start, weight = end, 0
+    if start < len(events):
+        yield events[start:]
+
+
+class _Reminder:
+    """Bookmarks now and then, and one shortly before the end."""
+
+    def __init__(self, backend: Backend, stream: Stream, seconds: float) -> None:
+        self._backend = backend
+        self._stream = stream
+        clock = backend.clock
+        self._every = clock.call_later(BOOKMARK_SECONDS, self._again)
+        self._last = clock.call_later(max(seconds - LAST_BOOKMARK_SECONDS, 0.0), self._remind)
+
+    def cancel(self) -> None:
+        self._every.cancel()
+        self._last.cancel()
+
+    def _again(self) -> None:
+        self._remind()
+        self._every = self._backend.clock.call_later(BOOKMARK_SECONDS, self._again)
+
+    def _remind(self) -> None:
+        self._stream.bookmark(self._backend.watch_cache.revision)
+
+
+def _encode_json(kind: str, stored: Stored) -> bytes:
+    return json_text(kind, stored.text)

@@ -1,0 +1,179 @@
+"""What webhooks and admission policies share: names, and which requests they match."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    one_of,
+    pointer,
+    required,
+    unique,
+    valid,
+)
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
+from mockube.apiserver.kinds.common.selectors import check_label_name, check_selector
+from mockube.apiserver.kinds.common.warnings import always
+
+check_failure_policy: Final = one_of("Fail", "Ignore")
+check_match_policy: Final = one_of("Equivalent", "Exact")
+
+_ALL: Final = "*"
+
+
+# --- names
+
+NAMES: Final = with_any_finalizers(SUBDOMAIN)
+
+_STATIC: Final = ".static.k8s.io"
+
+
+def _warn_static_name(configuration: ReadOnlyTree) -> Iterator[str]:
+    if meta.name(configuration).endswith(_STATIC):
+        yield (
+            f"metadata.name: names ending with {quote(_STATIC)} are reserved for static manifest-based configurations "
+            "and cannot be managed via the API"
+        )
+
+
+NAME_WARNINGS: Final = always(_warn_static_name)
+
+
+# --- defaults
+
+MATCH_DEFAULTS: Final = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+DEFAULTS: Final = of(
+    "io.k8s.api.admissionregistration.v1",
+    {
+        "ServiceReference": {"port": 443},
+        "RuleWithOperations": {"scope": "*"},
+        "MatchResources": MATCH_DEFAULTS,
+        "NamedRuleWithOperations": {"scope": "*"},
+    },
+)
+"""Of structs that several kinds have."""
+
+
+# --- rules
+
+
+def _alone(others: str) -> Callable[[Sequence[str], Path], Iterable[FieldError]]:
+    def check(values: Sequence[str], path: Path) -> Iterable[FieldError]:
+        if _ALL not in values or len(values) == 1:
+            return ()
+        return (errors.invalid(path, values, f"if '*' is present, must not specify other {others}"),)
+
+    return check
+
+
+def _check_not_empty(value: str, path: Path) -> Iterable[FieldError]:
+    return () if value else (errors.required(path),)
+
+
+def _check_not_covered(resources: Sequence[str], path: Path) -> Iterator[FieldError]:
+    """Refuse a resource that an earlier `resource/*` or `*/subresource` covers."""
+    all_of, everywhere = set(), set()
+    for index, name in enumerate(resources):
+        resource, slash, subresource = name.partition("/")
+        if not name:
+            yield errors.required(path.index(index))
+        if not slash:
+            continue
+        if resource in all_of:
+            problem = f"if '{resource}/*' is present, must not specify {name}"
+            yield errors.invalid(path.index(index), name, problem)
+        if subresource in everywhere:
+            problem = f"if '*/{subresource}' is present, must not specify {name}"
+            yield errors.invalid(path.index(index), name, problem)
+        if subresource == _ALL:
+            all_of.add(resource)
+        if resource == _ALL:
+            everywhere.add(subresource)
+
+
+def _check_resources(resources: Sequence[str], path: Path) -> Iterator[FieldError]:
+    yield from _check_not_covered(resources, path)
+    if len(resources) > 1 and "*/*" in resources:
+        problem = "if '*/*' is present, must not specify other resources"
+        yield errors.invalid(path, resources, problem)
+    plain = [name for name in resources if name and "/" not in name]
+    if _ALL in plain and plain[-1] != _ALL:
+        problem = "if '*' is present, must not specify other resources without subresources"
+        yield errors.invalid(path, resources, problem)
+
+
+check_rule: Final = every(
+    required(
+        "operations",
+        _alone("operations"),
+        each(one_of(_ALL, "CONNECT", "CREATE", "DELETE", "UPDATE")),
+    ),
+    required("apiGroups", _alone("API groups")),
+    required("apiVersions", _alone("API versions"), each(_check_not_empty)),
+    required("resources", _check_resources),
+    pointer("scope", one_of(_ALL, "Cluster", "Namespaced")),
+)
+
+
+def _check_resource_names(values: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for index, name in enumerate(values or ()):
+        yield from valid(names.check_path_segment_name)(name, path.index(index))
+        if name in seen:
+            yield errors.duplicate(path.index(index), name)
+        seen.add(name)
+
+
+_NAMED_RULE: Final = every(field("resourceNames", _check_resource_names), check_rule)
+
+
+def _present(name: str, check: Check) -> Check:
+    """Require a field, which may be empty."""
+
+    def check_field(tree: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        value = tree.get(name)
+        return (errors.required(path.child(name)),) if value is None else check(value, path.child(name))
+
+    return check_field
+
+
+check_match_resources: Final = every(
+    _present("matchPolicy", check_match_policy),
+    _present("namespaceSelector", check_selector),
+    _present("objectSelector", check_selector),
+    field("resourceRules", each(_NAMED_RULE)),
+    field("excludeResourceRules", each(_NAMED_RULE)),
+)
+
+
+# --- conditions
+
+
+def expression(detail: str = "") -> Check:
+    """Require the field of an expression. Its text is not compiled."""
+
+    def check(tree: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        blank = not tree.get("expression", "").strip()
+        return (errors.required(path.child("expression"), detail),) if blank else ()
+
+    return check
+
+
+_CONDITION: Final = every(expression(), required("name", check_label_name))
+_MAX_CONDITIONS: Final = 64
+
+
+def check_match_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    if len(conditions or ()) > _MAX_CONDITIONS:
+        yield errors.too_many(path, len(conditions or ()), _MAX_CONDITIONS)
+    yield from each(_CONDITION)(conditions, path)
+    yield from unique("name")([condition for condition in conditions or () if condition.get("name")], path)

@@ -1,0 +1,101 @@
+"""What ValidatingAdmissionPolicy and MutatingAdmissionPolicy share: parameters, constraints, variables, and columns."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.admissionregistration.matching import (
+    NAMES,
+    check_failure_policy,
+    check_match_conditions,
+    check_match_resources,
+    expression,
+)
+from mockube.apiserver.kinds.common.ages import age
+from mockube.apiserver.kinds.common.cells import count, part
+from mockube.apiserver.kinds.common.checks import each, every, field, pointer, required
+from mockube.apiserver.kinds.common.objects import as_created
+from mockube.apiserver.kinds.common.validation import Create, Update, Validation
+
+# --- parameters
+
+
+def _check_version(version: str, path: Path) -> Iterator[FieldError]:
+    if version.count("/") > 1:
+        yield errors.invalid(path, version, f"unexpected GroupVersion string: {version}")
+        return
+    group, _, name = version.rpartition("/")
+    problems = names.check_dns1123_subdomain(group) if group else []
+    if problems:
+        yield errors.invalid(path, group, ",".join(problems))
+    if not name:
+        yield errors.invalid(path, version, "version must be specified")
+        return
+    problems = names.check_dns1035_label(name)
+    if problems:
+        yield errors.invalid(path, name, ",".join(problems))
+
+
+def _check_kind(kind: str, path: Path) -> Iterable[FieldError]:
+    problems = names.check_dns1035_label(kind.lower())
+    if not problems:
+        return ()
+    problem = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+    return (errors.invalid(path, kind, problem),)
+
+
+_PARAM_KIND: Final = every(required("apiVersion", _check_version), required("kind", _check_kind))
+
+
+# --- the spec
+
+
+def _check_some_rules(constraints: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Rules are required, for the expressions are typed by the kinds that they match."""
+    yield from check_match_resources(constraints, path)
+    yield from required("resourceRules")(constraints, path)
+
+
+def _check_constraints(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    constraints, path = spec.get("matchConstraints"), path.child("matchConstraints")
+    return (errors.required(path),) if constraints is None else _check_some_rules(constraints, path)
+
+
+def _check_variable_name(variable: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if variable.get("name", "").strip():
+        return ()
+    return (errors.required(path.child("name"), "name is not specified"),)
+
+
+NO_EXPRESSION: Final = "expression is not specified"
+_VARIABLE: Final = every(_check_variable_name, expression(NO_EXPRESSION))
+
+check_policy_spec: Final = every(
+    required("failurePolicy", check_failure_policy),
+    pointer("paramKind", _PARAM_KIND),
+    _check_constraints,
+    field("matchConditions", check_match_conditions),
+    field("variables", each(_VARIABLE)),
+)
+
+
+def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:
+    update = as_created(create, NAMES, namespaced=False)
+    return Validation(name=NAMES, create=create, update=update, subresources=subresources or {})
+
+
+# --- columns
+
+
+def policy_cells(rules: str, policy: Tree, now: datetime) -> list[Any]:
+    """Return the cells of a policy; `rules` is the field of the spec of which the items are counted."""
+    return [meta.name(policy), count(policy, "spec", rules), _param_kind(policy), age(policy, now)]
+
+
+def _param_kind(policy: Tree) -> str:
+    kind = part(policy, "spec", "paramKind")
+    return "<unset>" if kind is None else f"{meta.api_version(kind)}/{meta.kind(kind)}"

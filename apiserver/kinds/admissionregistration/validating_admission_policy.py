@@ -1,0 +1,118 @@
+"""ValidatingAdmissionPolicy. Its expressions are not compiled."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.admissionregistration.matching import NAME_WARNINGS, expression
+from mockube.apiserver.kinds.admissionregistration.policy_specs import (
+    NO_EXPRESSION,
+    check_policy_spec,
+    policy_cells,
+    policy_validation,
+)
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common.checks import Check, each, every, one_of, optional, pointer
+from mockube.apiserver.kinds.common.conditions import check_conditions
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objects import part, within
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_NOTHING: Final = "validations or auditAnnotations must contain at least one item"
+_MAX_ANNOTATIONS: Final = 20
+_MAX_VALUE_LENGTH: Final = 5 * 1024
+
+
+def _not_blank(name: str, problem: str) -> Check:
+    def check(tree: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        text = tree.get(name)
+        return (errors.invalid(path.child(name), text, problem),) if text and not text.strip() else ()
+
+    return check
+
+
+def _check_one_line(validation: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    message = validation.get("message", "")
+    if not {"\n", "\r"} & {*message.strip()}:
+        return ()
+    return (errors.invalid(path.child("message"), message, "message must not contain line breaks"),)
+
+
+_VALIDATION: Final = every(
+    expression(NO_EXPRESSION),
+    _not_blank("messageExpression", "must be non-empty if specified"),
+    _not_blank("message", "message must be non-empty if specified"),
+    _check_one_line,
+    pointer("reason", one_of("Forbidden", "Invalid", "RequestEntityTooLarge")),
+)
+
+
+def _check_value(annotation: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    value, path = annotation.get("valueExpression", "").strip(), path.child("valueExpression")
+    if not value:
+        return (errors.required(path, "valueExpression is not specified"),)
+    if len(value.encode()) > _MAX_VALUE_LENGTH:
+        return (errors.required(path, f"must not exceed {_MAX_VALUE_LENGTH} bytes in length"),)
+    return ()
+
+
+def _check_annotations(annotations: Sequence[ReadOnlyTree], policy: str, path: Path) -> Iterator[FieldError]:
+    """The policy's name prefixes each key in audit events."""
+    if len(annotations) > _MAX_ANNOTATIONS:
+        problem = f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"
+        yield errors.invalid(path, annotations, problem)
+    seen = set()
+    for index, annotation in enumerate(annotations):
+        key, at = annotation.get("key", ""), path.index(index)
+        if policy:
+            yield from check_label_name(f"{policy}/{key}", at.child("key"))
+        else:
+            yield errors.invalid(at.child("key"), key, "requires metadata.name be non-empty")
+        yield from _check_value(annotation, at)
+        if key in seen:
+            yield errors.duplicate(at.child("key"), key)
+        seen.add(key)
+
+
+def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    spec, path = within(tree, "spec"), ROOT.child("spec")
+    yield from check_policy_spec(spec, path)
+    validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
+    if not validations and not annotations:
+        yield errors.required(path.child("validations"), _NOTHING)
+        yield errors.required(path.child("auditAnnotations"), _NOTHING)
+    yield from each(_VALIDATION)(validations, path.child("validations"))
+    yield from _check_annotations(annotations, meta.name(tree), path.child("auditAnnotations"))
+
+
+_update_status: Final = part(optional("conditions", check_conditions), "status")
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        name="validatingadmissionpolicies",
+        kind="ValidatingAdmissionPolicy",
+        namespaced=False,
+        categories=("api-extensions",),
+        subresources=(STATUS,),
+    ),
+    strategy=COUNTED_CONDITIONAL,
+    defaults=of(
+        "io.k8s.api.admissionregistration.v1", {"ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"}}
+    ),
+    validation=policy_validation(_create, {"status": _update_status}),
+    warnings=NAME_WARNINGS,
+    printer=Printer(
+        columns=(NAME, Column(name="Validations", type="integer"), Column(name="ParamKind"), AGE),
+        cells=partial(policy_cells, "validations"),
+    ),
+)

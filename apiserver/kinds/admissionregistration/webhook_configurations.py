@@ -1,0 +1,186 @@
+"""ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.admissionregistration.matching import (
+    MATCH_DEFAULTS,
+    NAME_WARNINGS,
+    NAMES,
+    check_failure_policy,
+    check_match_conditions,
+    check_match_policy,
+    check_rule,
+)
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.ages import age
+from mockube.apiserver.kinds.common.cells import count
+from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, one_of, pointer, required
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.webhook_clients import (
+    ONE_OF_REVIEWS,
+    accepts,
+    check_review_versions,
+    client,
+)
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_WEBHOOKS: Final = ROOT.child("webhooks")
+_HARMLESS: Final = ("None", "NoneOnDryRun")
+_EFFECTS: Final = (*_HARMLESS, "Some", "Unknown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Exemptions:
+    """Faults that an update may keep because an old webhook has them: the rules came later."""
+
+    side_effects: bool = False
+    review_versions: bool = False
+    repeated_names: bool = False
+    label_values: bool = False
+
+
+_STRICT: Final = _Exemptions()
+
+
+def _exemptions(old: Sequence[ReadOnlyTree]) -> _Exemptions:
+    selectors = [hook.get(name) or {} for hook in old for name in ("namespaceSelector", "objectSelector")]
+    return _Exemptions(
+        side_effects=any(hook.get("sideEffects") not in _HARMLESS for hook in old),
+        review_versions=any(not accepts(hook.get("admissionReviewVersions") or ("v1",)) for hook in old),
+        repeated_names=len({hook.get("name") for hook in old}) < len(old),
+        label_values=any(any(check_selector(selector, ROOT)) for selector in selectors),
+    )
+
+
+# --- one webhook
+
+
+def _check_name(name: str, path: Path) -> Iterable[FieldError]:
+    problems = names.check_dns1123_subdomain(name)
+    if problems:
+        return (errors.invalid(path, name, ",".join(problems)),)
+    if name.count(".") > 1:
+        return ()
+    problem = "should be a domain with at least three segments separated by dots"
+    return (errors.invalid(path, name, problem),)
+
+
+def _side_effects(supported: Sequence[str]) -> Check:
+    def check(hook: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        effects, path = hook.get("sideEffects"), path.child("sideEffects")
+        if effects is None:
+            return (errors.required(path, f"must specify one of {', '.join(supported)}"),)
+        return one_of(*supported)(effects, path)
+
+    return check
+
+
+_TIMEOUT: Final = must(
+    lambda seconds: 1 <= seconds <= 30, "the timeout value must be between 1 and 30 seconds"
+)
+
+
+def _webhook(exemptions: _Exemptions) -> Check:
+    selector = check_selector_leniently if exemptions.label_values else check_selector
+
+    def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
+        return check_review_versions(versions, path, any_accepted=exemptions.review_versions)
+
+    return every(
+        required("name", _check_name),
+        field("rules", each(check_rule)),
+        pointer("failurePolicy", check_failure_policy),
+        pointer("matchPolicy", check_match_policy),
+        _side_effects(_EFFECTS if exemptions.side_effects else _HARMLESS),
+        pointer("timeoutSeconds", _TIMEOUT),
+        pointer("namespaceSelector", selector),
+        pointer("objectSelector", selector),
+        pointer("reinvocationPolicy", one_of("IfNeeded", "Never")),
+        client("clientConfig"),
+        field("matchConditions", check_match_conditions),
+        required("admissionReviewVersions", check_versions, detail=ONE_OF_REVIEWS),
+    )
+
+
+# --- the configuration
+
+
+def _check(webhooks: Sequence[ReadOnlyTree], exemptions: _Exemptions) -> Iterator[FieldError]:
+    check, seen = _webhook(exemptions), set()
+    for index, hook in enumerate(webhooks):
+        yield from check(hook, _WEBHOOKS.index(index))
+        name = hook.get("name")
+        if name and name in seen and not exemptions.repeated_names:
+            yield errors.duplicate(_WEBHOOKS.index(index).child("name"), name)
+        seen.add(name)
+
+
+def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return _check(tree.get("webhooks") or (), _STRICT)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from objectmeta.check(new, NAMES, namespaced=False)
+    yield from _check(new.get("webhooks") or (), _exemptions(old.get("webhooks") or ()))
+
+
+_VALIDATION: Final = Validation(name=NAMES, create=_create, update=_update)
+
+_STRATEGY: Final = Strategy(generation=(("webhooks",),), first_generation=1, unconditional_update=False)
+
+_DEFAULTS: Final = {"failurePolicy": "Fail", **MATCH_DEFAULTS, "timeoutSeconds": 10}
+
+
+def _cells(configuration: Tree, now: datetime) -> list[Any]:
+    return [meta.name(configuration), count(configuration, "webhooks"), age(configuration, now)]
+
+
+_PRINTER: Final = Printer(columns=(NAME, Column(name="Webhooks", type="integer"), AGE), cells=_cells)
+
+
+MUTATING_WEBHOOK_CONFIGURATION: Final = Kind(
+    resource=Resource(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        name="mutatingwebhookconfigurations",
+        kind="MutatingWebhookConfiguration",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    strategy=_STRATEGY,
+    defaults=of(
+        "io.k8s.api.admissionregistration.v1",
+        {"MutatingWebhook": {**_DEFAULTS, "reinvocationPolicy": "Never"}},
+    ),
+    validation=_VALIDATION,
+    warnings=NAME_WARNINGS,
+    printer=_PRINTER,
+)
+
+VALIDATING_WEBHOOK_CONFIGURATION: Final = Kind(
+    resource=Resource(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        name="validatingwebhookconfigurations",
+        kind="ValidatingWebhookConfiguration",
+        namespaced=False,
+        categories=("api-extensions",),
+    ),
+    strategy=_STRATEGY,
+    defaults=of("io.k8s.api.admissionregistration.v1", {"ValidatingWebhook": _DEFAULTS}),
+    validation=_VALIDATION,
+    warnings=NAME_WARNINGS,
+    printer=_PRINTER,
+)

@@ -1,0 +1,104 @@
+"""A resource as a row of data: everything that discovery, routing, storage and printing need to know of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mockube.apimachinery.groups import GroupKind, GroupResource
+
+GroupVersion: TypeAlias = tuple[str, str]
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+READ_WRITE = ("get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subresource:
+    """`pods/status` and its like. `kind` and `group_version` are those of what it takes and answers, if not the resource's."""
+
+    name: str
+    verbs: tuple[str, ...] = READ_WRITE
+    kind: str = ""
+    group_version: GroupVersion | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicas:
+    """Where /scale finds in an object what it shows."""
+
+    wanted: tuple[str, ...] = ("spec", "replicas")
+    present: tuple[str, ...] = ("status", "replicas")
+    selector: tuple[str, ...] = ("spec", "selector")
+    selector_is_text: bool = False
+    """The selector stands there as /scale shows it."""
+
+
+STATUS = Subresource(name="status")
+SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Resource:
+    """One resource in one version. Compared by identity, for much is kept by resource."""
+
+    group: str
+    version: str
+    name: str
+    kind: str
+    singular: str = ""
+    listed_as: str = ""
+    """The kind of its lists, where that is not its own with `List` behind."""
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    stored_at: str = ""
+    """Its folder under /registry, where that is not its name."""
+    storage_version: GroupVersion | None = None
+    """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
+    deprecated: str = ""
+    """What every client of it is warned of."""
+    selectable: tuple[str, ...] = ()
+    """What field selectors may ask for besides metadata.name and metadata.namespace, as JSON paths."""
+    replicas: Replicas = field(default_factory=Replicas)
+    relabelled: tuple[str, ...] = ()
+    """Other API versions of it, from which its objects differ in nothing but what they are called."""
+    custom: bool = False
+    """A definition brought it: to upstream its objects are trees, not structs, and some messages tell."""
+    work: int = 1
+    """How many times as long as usual a byte of its objects may take to check: `apiserver/customresources/cost.py` estimates it."""
+
+    group_resource: GroupResource = field(init=False)
+    group_kind: GroupKind = field(init=False)
+    folder: bytes = field(init=False)
+    """Where all its objects lie, as `pods/` or `services/specs/`, below the store's prefix."""
+
+    def __post_init__(self) -> None:
+        # Every request asks for these, often.
+        object.__setattr__(self, "group_resource", GroupResource(self.group, self.name))
+        object.__setattr__(self, "group_kind", GroupKind(self.group, self.kind))
+        object.__setattr__(self, "folder", f"{self.stored_at or self.name}/".encode())
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return self.group, self.version
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def list_kind(self) -> str:
+        return self.listed_as or f"{self.kind}List"
+
+    @property
+    def singular_name(self) -> str:
+        return self.singular or self.kind.lower()
+
+    def subresource(self, name: str) -> Subresource | None:
+        return next((subresource for subresource in self.subresources if subresource.name == name), None)
+
+
+Lookup: TypeAlias = Mapping[tuple[str, str, str], Resource]
+"""By group, version and name."""

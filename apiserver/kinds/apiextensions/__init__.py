@@ -1,0 +1,10 @@
+"""The kind of apiextensions.k8s.io: CustomResourceDefinition.
+
+A module belongs here if it describes a part of a definition. What a definition then requires of its objects is in
+`apiserver/customresources/`.
+
+custom_resource_definition    row, strategy, defaults, warnings
+validation                    names, versions together, conversion
+versions                      one version: columns, scale, deprecation
+schemas, structural           the schema of a version
+"""

@@ -1,0 +1,141 @@
+"""CustomResourceDefinition."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.apiextensions.validation import VALIDATION
+from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.jsonschema.schema import has_rules
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
+
+# --- strategy
+
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that a definition has until its objects are deleted."""
+
+_TERMINATING: Final = {
+    "type": "Terminating",
+    "status": "True",
+    "reason": "InstanceDeletionPending",
+    "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+}
+
+
+def _storage_versions(definition: Tree) -> list[str]:
+    """Return the name of the storage version; of several, which validation refuses, the first."""
+    versions = definition.get("spec", {}).get("versions") or ()
+    return [version.get("name", "") for version in versions if version.get("storage")][:1]
+
+
+def _prepare_create(definition: Tree, _request: Request) -> None:
+    stored = _storage_versions(definition) or None
+    definition["status"] = definition["status"] | {"storedVersions": stored}
+
+
+def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
+    """Add the storage version to those that objects may still be stored in."""
+    status = new.get("status", {})
+    known = status.get("storedVersions") or []
+    already = {*known}
+    stored = [name for name in _storage_versions(new) if name not in already]
+    new["status"] = status | {"storedVersions": [*known, *stored] or None}
+
+
+def _is_pending(definition: Tree) -> bool:
+    """Report that a definition is never deleted at once: its objects are deleted first."""
+    return not meta.is_deleting(definition) or bool(meta.finalizers(definition))
+
+
+def _prepare_delete(definition: Tree) -> None:
+    if not meta.finalizers(definition) or not conditions.is_true(definition, "Terminating"):
+        metadata = definition["metadata"]
+        finalizers = metadata.get("finalizers", [])
+        metadata["finalizers"] = finalizers if CLEANUP in finalizers else [*finalizers, CLEANUP]
+        now = parse_time(metadata["deletionTimestamp"])
+        listed = conditions.updated(conditions.of(definition), _TERMINATING, now)
+        definition["status"] = (definition.get("status") or {}) | {"conditions": listed}
+
+
+_STRATEGY: Final = Strategy(
+    resets={MAIN: STATUS_PATH, "status": SPEC},
+    generation=SPEC,
+    first_generation=1,
+    unconditional_update=False,
+    prepare_create=_prepare_create,
+    prepare_update={MAIN: _prepare_update},
+    pending=_is_pending,
+    prepare_delete=_prepare_delete,
+)
+
+
+# --- defaults
+
+
+def _default_stored_versions(definition: Tree) -> None:
+    """Without stored versions, the storage version is the only one that objects can be stored in."""
+    if definition["status"]["storedVersions"]:
+        return
+    stored = [version["name"] for version in definition["spec"]["versions"] or () if version["storage"]]
+    if stored:
+        definition["status"]["storedVersions"] = stored[:1]
+
+
+def _default_names(spec: Tree) -> None:
+    names = spec["names"]
+    if names["kind"]:
+        names.setdefault("singular", names["kind"].lower())
+        names.setdefault("listKind", f"{names['kind']}List")
+
+
+_DEFAULTS: Final = of(
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1",
+    {
+        "CustomResourceDefinition": _default_stored_versions,
+        "CustomResourceDefinitionSpec": (_default_names, {"conversion": {"strategy": "None"}}),
+        "CustomResourceDefinitionNames": FILLED_BY_OWNER,
+        "ServiceReference": {"port": 443},
+    },
+)
+
+
+# --- warnings
+
+
+def _warn(definition: Mapping[str, Any]) -> Iterator[str]:
+    spec = definition.get("spec") or {}
+    versions = spec.get("versions") or ()
+    for index, version in enumerate(versions):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        if has_rules(schema):
+            path = f"spec.versions[{index}].schema.openAPIV3Schema"
+            yield f"{path}: x-kubernetes-validations are not evaluated by mockube: objects are taken that break them"
+    if needs_webhook(spec) and len(versions) > 1:
+        yield "spec.conversion.strategy: mockube calls no webhooks to convert: only the version that is stored is served"
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="apiextensions.k8s.io",
+        version="v1",
+        name="customresourcedefinitions",
+        stored_at="apiextensions.k8s.io/customresourcedefinitions",
+        work=64,  # patterns are compiled, and defaults are checked by them
+        kind="CustomResourceDefinition",
+        namespaced=False,
+        short_names=("crd", "crds"),
+        categories=("api-extensions",),
+        subresources=(STATUS,),
+    ),
+    strategy=_STRATEGY,
+    defaults=_DEFAULTS,
+    validation=VALIDATION,
+    warnings=always(_warn),
+)

@@ -1,0 +1,221 @@
+"""The schemas of a CustomResourceDefinition and the defaults in them. CEL rules are not compiled."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.regexp import matcher as regexp
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.apiextensions.structural import PRESERVE, check_structural
+from mockube.apiserver.kinds.common.checks import every, one_of, optional
+from mockube.apiserver.kinds.jsonschema.validate import checker
+
+_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_LIST_TYPE, _MAP_TYPE = "x-kubernetes-list-type", "x-kubernetes-map-type"
+_MAP_KEYS: Final = "x-kubernetes-list-map-keys"
+
+_NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+
+
+def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    schema, path = validation.get("openAPIV3Schema"), path.child("openAPIV3Schema")
+    if schema is None:
+        return
+    if schema.get("nullable"):
+        yield errors.forbidden(path.child("nullable"), "nullable cannot be true at the root")
+    found = [*check_structural(schema, path), *_check(schema, path)] or [*_check_patterns(schema, path)]
+    yield from found or _check_defaults(schema, path)
+
+
+def _check(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check a schema and every schema inside it."""
+    yield from _CHECK(schema, path)
+    for inner, at in _inner(schema, path):
+        yield from _check(inner, at)
+    yield from _CHECK_EXTENSIONS(schema, path)
+
+
+def _inner(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
+    additional, items = schema.get("additionalProperties"), schema.get("items")
+    if isinstance(additional, dict):
+        yield additional, path.child("additionalProperties")
+    for name, of_field in (schema.get("properties") or {}).items():
+        yield of_field, path.child("properties").key(name)
+    if schema.get("not") is not None:
+        yield schema["not"], path.child("not")
+    for name in ("allOf", "oneOf", "anyOf"):
+        for index, one in enumerate(schema.get(name) or ()):
+            yield one, path.child(name).index(index)
+    if isinstance(items, dict):
+        yield items, path.child("items")
+
+
+def _check_patterns(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Refuse a schema of which the patterns together cost more than a single pattern may."""
+    cost, left = 0, [(schema, path)]
+    while left:
+        one, at = left.pop()
+        cost += regexp.check(one["pattern"]) if one.get("pattern") else 0
+        left += _inner(one, at)
+    if cost <= regexp.MAX_COST:
+        return ()
+    detail = f"the patterns must have at most {regexp.MAX_COST} instructions together, but have {cost}"
+    return (errors.forbidden(path, detail),)
+
+
+# --- keywords
+
+
+def _check_supported(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    for name in _NOT_SUPPORTED:
+        if schema.get(name):
+            yield errors.forbidden(path.child(name), f"{name} is not supported")
+    if schema.get("type") == "null":
+        detail = "type cannot be set to null, use nullable as an alternative"
+        yield errors.forbidden(path.child("type"), detail)
+    if isinstance(schema.get("items"), list):
+        yield errors.forbidden(path.child("items"), "items must be a schema object and not an array")
+    if schema.get("uniqueItems"):
+        reason = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield errors.forbidden(path.child("uniqueItems"), reason)
+
+
+def _check_struct_or_map(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    additional = schema.get("additionalProperties")
+    if not schema.get("properties") or additional is None or additional is True:
+        return ()
+    detail = "additionalProperties and properties are mutual exclusive"
+    return (errors.forbidden(path.child("additionalProperties"), detail),)
+
+
+_CHECK: Final = every(optional("type", one_of(*_TYPES)), _check_supported, _check_struct_or_map)
+
+
+# --- extensions
+
+
+def _check_preserves(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if schema.get(PRESERVE) is not False:
+        return ()
+    return (errors.invalid(path.child(PRESERVE), value=False, detail="must be true or undefined"),)
+
+
+def _needs_type(extension: str, kind: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
+    def check(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        given, path = schema.get("type", ""), path.child("type")
+        if schema.get(extension) is None or given == kind:
+            return ()
+        problem = f"must be {kind} if {extension} is specified"
+        return (errors.invalid(path, given, problem) if given else errors.required(path, problem),)
+
+    return check
+
+
+def _items(schema: ReadOnlyTree) -> dict[str, Any]:
+    items = schema.get("items")
+    return items if isinstance(items, dict) else {}
+
+
+def _check_set_items(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Refuse items of a set that are not atomic: they are compared as a whole."""
+    items, path = _items(schema), path.child("items")
+    if schema.get(_LIST_TYPE) != "set" or schema.get("type") != "array":
+        return ()
+    problem = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    if items.get("type") == "array" and items.get(_LIST_TYPE) not in (None, "atomic"):
+        return (errors.invalid(path.child(_LIST_TYPE), items.get(_LIST_TYPE), problem),)
+    if items.get("type") == "object" and items.get(_MAP_TYPE) != "atomic":
+        return (errors.invalid(path.child(_MAP_TYPE), items.get(_LIST_TYPE), problem),)
+    return ()
+
+
+def _check_keys_need_map(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    kind, path = schema.get(_LIST_TYPE), path.child(_LIST_TYPE)
+    if not schema.get(_MAP_KEYS) or kind == "map":
+        return ()
+    problem = f"must be map if {_MAP_KEYS} is non-empty"
+    return (errors.required(path, problem) if kind is None else errors.invalid(path, kind, problem),)
+
+
+def _check_map_list(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    if schema.get(_LIST_TYPE) != "map":
+        return
+    items, keys = schema.get("items"), schema.get(_MAP_KEYS) or []
+    if not keys:
+        detail = f"must not be empty if {_LIST_TYPE} is map"
+        yield errors.required(path.child(_MAP_KEYS), detail)
+    if items is None:
+        yield errors.required(path.child("items"), f"must have a schema if {_LIST_TYPE} is map")
+    kind = _items(schema).get("type", "")
+    if isinstance(items, dict) and kind != "object":
+        problem = f"must be object if parent array's {_LIST_TYPE} is map"
+        yield errors.invalid(path.child("items", "type"), kind, problem)
+    if kind == "object":
+        yield from _check_keys(keys, _items(schema), path)
+
+
+def _check_keys(keys: list[str], items: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    properties, seen = items.get("properties") or {}, set[str]()
+    for key in keys:
+        if key not in properties:
+            problem = "entries must all be names of item properties"
+            yield errors.invalid(path.child(_MAP_KEYS), keys, problem)
+        elif properties[key].get("type") in ("array", "object"):
+            at = path.child("items", "properties").key(key).child("type")
+            problem = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
+            yield errors.invalid(at, items.get("type", ""), problem)
+        if key in seen:
+            yield errors.invalid(path.child(_MAP_KEYS), keys, "must not contain duplicate entries")
+        seen.add(key)
+
+
+def _check_found_by_key(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Refuse items of a set or map that could be null or lack a key."""
+    kind, items = schema.get(_LIST_TYPE), _items(schema)
+    if kind not in ("set", "map"):
+        return
+    path = path.child("items")
+    if items.get("nullable"):
+        yield errors.forbidden(path.child("nullable"), f"cannot be nullable when {_LIST_TYPE} is {kind}")
+    required_keys = frozenset(items.get("required") or ())
+    for key in (schema.get(_MAP_KEYS) or ()) if kind == "map" else ():
+        of_key = (items.get("properties") or {}).get(key)
+        if of_key is None:
+            continue
+        at, reason = path.child("properties").key(key), f"this property is in {_MAP_KEYS}"
+        if key not in required_keys and of_key.get("default") is None:
+            detail = f"{reason}, so it must have a default or be a required property"
+            yield errors.required(at.child("default"), detail)
+        if of_key.get("nullable"):
+            yield errors.forbidden(at.child("nullable"), f"{reason}, so it cannot be nullable")
+
+
+_CHECK_EXTENSIONS: Final = every(
+    _check_preserves,
+    _needs_type(_MAP_TYPE, "object"),
+    optional(_MAP_TYPE, one_of("atomic", "granular")),
+    _needs_type(_LIST_TYPE, "array"),
+    _check_set_items,
+    optional(_LIST_TYPE, one_of("atomic", "set", "map")),
+    _check_keys_need_map,
+    _check_map_list,
+    _check_found_by_key,
+)
+
+
+# --- defaults
+
+
+def _check_defaults(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Refuse defaults that break the structural schema they are in. Messages have paths from the default's root."""
+    if schema.get("default") is not None:
+        at = str(path.child("default"))
+        for error in checker(schema)(schema["default"], ROOT):
+            yield FieldError(type=error.type, field=at, value=error.value, detail=error.detail)
+    for name, inner in (schema.get("properties") or {}).items():
+        yield from _check_defaults(inner, path.child("properties").key(name))
+    for name in ("additionalProperties", "items"):
+        if isinstance(schema.get(name), dict):
+            yield from _check_defaults(schema[name], path.child(name))

@@ -1,0 +1,269 @@
+"""Validation of CustomResourceDefinitions: names, versions together, conversion, approval."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.apiextensions.versions import check_common, check_version, to_internal
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    one_of,
+    optional,
+    pointer,
+    refused,
+    required,
+)
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
+from mockube.apiserver.kinds.common.objects import unchanged, within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.webhook_clients import accepts, check_review_versions, client
+
+_SPEC, _STATUS = ROOT.child("spec"), ROOT.child("status")
+
+
+# --- names
+
+
+def _joined(problems: Callable[[str], list[str]], before: str = "") -> Check:
+    """Return a check that reports all faults of a value as one error."""
+
+    def check(value: str, path: Path) -> Iterable[FieldError]:
+        found = problems(value)
+        return (errors.invalid(path, value, before + ",".join(found)),) if found else ()
+
+    return check
+
+
+_LABEL: Final = _joined(names.check_dns1035_label)
+_KIND: Final = _joined(
+    lambda kind: names.check_dns1035_label(kind.lower()),
+    "may have mixed case, but should otherwise match: ",
+)
+
+
+def _check_kinds_apart(of: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    kind = of.get("kind")
+    if not kind or kind != of.get("listKind"):
+        return ()
+    return (errors.invalid(path.child("listKind"), kind, "kind and listKind may not be the same"),)
+
+
+_NAMES: Final = every(
+    optional("plural", _LABEL),
+    optional("singular", _LABEL),
+    optional("kind", _KIND),
+    optional("listKind", _KIND),
+    field("shortNames", each(_LABEL)),
+    _check_kinds_apart,
+    field("categories", each(_LABEL)),
+)
+_REQUIRED_NAMES: Final = every(*map(required, ("plural", "singular", "kind", "listKind")))
+
+
+def _check_group(group: str, path: Path) -> Iterable[FieldError]:
+    wrong = [*_joined(names.check_dns1123_subdomain)(group, path)]
+    if wrong or "." in group:
+        return wrong
+    return (errors.invalid(path, group, "should be a domain with at least one dot"),)
+
+
+# --- versions
+
+
+def _check_schemas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    if within(spec, "validation").get("openAPIV3Schema") is not None:
+        return
+    for index, version in enumerate(spec["versions"]):
+        if within(version, "schema").get("openAPIV3Schema") is None:
+            yield errors.required(path.index(index).child("schema", "openAPIV3Schema"))
+
+
+def _check_versions(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    versions, path = spec["versions"], path.child("versions")
+    yield from _check_schemas(spec, path)
+    for index, version in enumerate(versions):
+        yield from field("name", _LABEL, absent="")(version, path.index(index))
+        yield from check_version(version, path.index(index))
+    shown = [internal("apiextensions.CustomResourceDefinitionVersion", version) for version in versions]
+    if len({version.get("name") for version in versions}) < len(versions):
+        yield errors.invalid(path, shown, "must contain unique version names")
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        yield errors.invalid(path, shown, "must have exactly one version marked as storage version")
+
+
+def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    """Refuse to drop a version in which objects may still be stored."""
+    stored, path = within(tree, "status").get("storedVersions"), _STATUS.child("storedVersions")
+    versions = within(tree, "spec").get("versions") or []
+    if not stored:
+        yield errors.invalid(path, stored, "must have at least one stored version")
+        return
+    known = {version.get("name", "") for version in versions}
+    for version in versions:
+        if version.get("storage") and version.get("name") not in stored:
+            yield errors.invalid(path, stored, f"must have the storage version {version.get('name', '')}")
+    for index, name in enumerate(stored):
+        if name not in known:
+            problem = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            yield errors.invalid(path.index(index), name, problem)
+
+
+# --- conversion
+
+
+def _conversion(*, any_accepted: bool) -> Check:
+    """Return the check of the conversion. Messages have the paths of upstream's internal type."""
+
+    def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
+        return check_review_versions(versions, path, any_accepted=any_accepted)
+
+    webhook = every(
+        pointer("webhookClientConfig", every()),
+        required("conversionReviewVersions", check_versions),
+    )
+    none = every(
+        pointer("webhookClientConfig", refused("should not be set when strategy is not set to Webhook")),
+        optional(
+            "conversionReviewVersions", refused("should not be set when strategy is not set to Webhook")
+        ),
+    )
+
+    def check(conversion: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        yield from required("strategy", one_of("None", "Webhook"))(conversion, path)
+        hook = conversion.get("webhook") or {}
+        inner = {
+            "webhookClientConfig": hook.get("clientConfig"),
+            "conversionReviewVersions": hook.get("conversionReviewVersions"),
+        }
+        if conversion.get("strategy") != "Webhook":
+            yield from none(inner, path)
+        elif inner["webhookClientConfig"] is None:
+            detail = "required when strategy is set to Webhook"
+            yield errors.required(path.child("webhookClientConfig"), detail)
+            yield from webhook(inner, path)
+        else:
+            yield from client("webhookClientConfig")(inner, path)
+            yield from webhook(inner, path)
+
+    return pointer("conversion", check)
+
+
+# --- the definition
+
+
+def _spec(*, any_accepted: bool = False) -> Check:
+    return every(
+        required("group", _check_group),
+        required("scope", one_of("Cluster", "Namespaced")),
+        _check_versions,
+        field("names", _REQUIRED_NAMES, _NAMES, absent={}),
+        check_common,
+        _conversion(any_accepted=any_accepted),
+    )
+
+
+_APPROVAL: Final = "api-approved.kubernetes.io"
+_PROTECTED: Final = ("k8s.io", "kubernetes.io")
+
+
+def _approval_problem(annotation: str) -> str:
+    """Return why the annotation does not approve an API in a protected group, or an empty string."""
+    if annotation.startswith("unapproved") or re.match("[A-Za-z][A-Za-z0-9+.-]*://[^/?#]", annotation):
+        return ""
+    needed = f'protected groups must have approval annotation "{_APPROVAL}"'
+    instead = ' with either a URL or a reason starting with "unapproved"' if annotation else ""
+    return f"{needed}{instead}, see https://github.com/kubernetes/enhancements/pull/1111"
+
+
+def _check_approval(new: ReadOnlyTree, old: ReadOnlyTree | None = None) -> Iterable[FieldError]:
+    """A fault that the old definition has may stay."""
+    group = within(new, "spec").get("group", "")
+    if not any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
+        return ()
+    annotation = meta.annotations(new).get(_APPROVAL, "")
+    problem = _approval_problem(annotation)
+    if not problem or (
+        old is not None and problem == _approval_problem(meta.annotations(old).get(_APPROVAL, ""))
+    ):
+        return ()
+    path = ROOT.child("metadata", "annotations").key(_APPROVAL)
+    return (errors.invalid(path, annotation, problem) if annotation else errors.required(path, problem),)
+
+
+def _check_unknown_fields(tree: ReadOnlyTree) -> Iterable[FieldError]:
+    if not within(tree, "spec").get("preserveUnknownFields"):
+        return ()
+    instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+    path = _SPEC.child("preserveUnknownFields")
+    return (errors.invalid(path, value=True, detail=f"cannot set to true, {instead}"),)
+
+
+_ACCEPTED_NAMES: Final = field("acceptedNames", _NAMES, absent={})
+_STRICT: Final = _spec()
+
+
+def _check_rest(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from _ACCEPTED_NAMES(within(tree, "status"), _STATUS)
+    yield from _check_stored(tree)
+
+
+def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    spec = within(tree, "spec")
+    wanted = f"{within(spec, 'names').get('plural', '')}.{spec.get('group', '')}"
+
+    def check_name(name: str) -> list[str]:
+        problems = names.check_dns1123_subdomain(name)
+        return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
+
+    yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
+    yield from _STRICT(to_internal(spec), _SPEC)
+    yield from _check_rest(tree)
+    yield from _check_approval(tree)
+    yield from _check_unknown_fields(tree)
+
+
+_ALWAYS_FIXED: Final = (("spec", "group"), ("spec", "names", "plural"))
+_FIXED_ONCE_ESTABLISHED: Final = (("spec", "scope"), ("spec", "names", "kind"))
+
+
+def _any_accepted(old: ReadOnlyTree) -> bool:
+    versions: Any = within(old, "spec", "conversion", "webhook").get("conversionReviewVersions")
+    return bool(versions) and not accepts(versions)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from objectmeta.check_update(new, old)
+    yield from _spec(any_accepted=_any_accepted(old))(to_internal(within(new, "spec")), _SPEC)
+    established = conditions.is_true(old, "Established")
+    for way in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
+        yield from unchanged(*way)(new, old)
+    yield from _check_rest(new)
+    yield from _check_approval(new, old)
+    if not within(old, "spec").get("preserveUnknownFields"):
+        yield from _check_unknown_fields(new)
+
+
+def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from objectmeta.check_update(new, old)
+    yield from _ACCEPTED_NAMES(within(new, "status"), _STATUS)
+
+
+VALIDATION: Final = Validation(
+    metadata_first=False,
+    create=_create,
+    update=_update,
+    subresources={"status": _update_status},
+)

@@ -1,0 +1,141 @@
+"""Validation of the versions of a CustomResourceDefinition.
+
+Upstream's internal type holds what all versions have in common once, beside the versions; messages have that path.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.apiextensions.schemas import check_schema
+from mockube.apiserver.kinds.common.checks import Check, each, every, optional, pointer, required
+
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+
+
+# --- deprecation
+
+
+def _warning_problems(warning: str) -> Iterator[str]:
+    if len(warning.encode()) > 256:
+        yield "must be <= 256 characters long"
+    if not warning:
+        yield "must not be an empty string"
+    at = 0
+    for character in warning:
+        if not character.isprintable():
+            found = f"non-printable character found at index {at}"
+            yield f"must only contain printable UTF-8 characters; {found}"
+            return
+        at += len(character.encode())
+
+
+def _check_warning(version: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return ()
+    problems = (
+        _warning_problems(warning)
+        if version.get("deprecated")
+        else ["can only be set for deprecated versions"]
+    )
+    return [errors.invalid(path.child("deprecationWarning"), warning, problem) for problem in problems]
+
+
+# --- JSON paths of the scale subresource
+
+
+def _check_simple_path(text: str, path: Path) -> Iterable[FieldError]:
+    return (
+        ()
+        if text.startswith(".")
+        else (errors.invalid(path, text, "must be a simple json path starting with ."),)
+    )
+
+
+def _under(places: str, *prefixes: str) -> Callable[[str, Path], Iterable[FieldError]]:
+    def check(text: str, path: Path) -> Iterable[FieldError]:
+        wrong = [*_check_simple_path(text, path)]
+        if wrong or text.startswith(prefixes):
+            return wrong
+        return (errors.invalid(path, text, f"should be a json path under {places}"),)
+
+    return check
+
+
+_IN_SCALE: Final[Mapping[str, Callable[[str, Path], Iterable[FieldError]]]] = {
+    "specReplicasPath": _under(".spec", ".spec."),
+    "statusReplicasPath": _under(".status", ".status."),
+}
+_IN_SELECTOR: Final = _under("either .spec or .status", ".spec.", ".status.")
+
+
+def _check_scale(scale: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    for name, check in _IN_SCALE.items():
+        text = scale.get(name, "")
+        yield from check(text, path.child(name)) if text else (errors.required(path.child(name)),)
+    selector = scale.get("labelSelectorPath")
+    if selector:
+        yield from _IN_SELECTOR(selector, path.child("labelSelectorPath"))
+
+
+# --- columns
+
+
+def _check_column_type(column: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    kind, path = column.get("type", ""), path.child("type")
+    detail = f"must be one of {','.join(_COLUMN_TYPES)}"
+    if not kind:
+        return (errors.required(path, detail),)
+    return () if kind in _COLUMN_TYPES else (errors.invalid(path, kind, detail),)
+
+
+def _check_column_format(column: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    form = column.get("format", "")
+    if not form or form in _COLUMN_FORMATS:
+        return ()
+    return (errors.invalid(path.child("format"), form, f"must be one of {','.join(_COLUMN_FORMATS)}"),)
+
+
+def _check_column_path(column: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Upstream spells the field as in Go."""
+    text, path = column.get("jsonPath", ""), path.child("JSONPath")
+    return _check_simple_path(text, path) if text else (errors.required(path),)
+
+
+_COLUMN: Final = every(required("name"), _check_column_type, _check_column_format, _check_column_path)
+
+_COMMON: Final[Mapping[str, tuple[str, Check]]] = {
+    "schema": ("validation", check_schema),
+    "subresources": ("subresources", pointer("scale", _check_scale)),
+    "additionalPrinterColumns": ("additionalPrinterColumns", each(_COLUMN)),
+    "selectableFields": ("selectableFields", every()),
+}
+"""The fields of a version: the name of each where all versions have the same value, and its check."""
+
+_FIELDS: Final = every(*(optional(name, check) for name, (_, check) in _COMMON.items()))
+
+check_version: Final = every(_check_warning, _FIELDS)
+check_common: Final = every(*(optional(name, check) for name, check in _COMMON.values()))
+
+
+def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:
+    """Return a spec in the form of upstream's internal type."""
+    versions = [dict(version) for version in spec.get("versions") or ()]
+    common: dict[str, Any] = {}
+    for name, (common_name, _) in _COMMON.items():
+        values = [version.get(name) or None for version in versions]
+        if values and all(value == values[0] for value in values):
+            common[common_name] = values[0]
+            for version in versions:
+                version.pop(name, None)
+    return {**spec, **common, "versions": versions}
+
+
+def needs_webhook(spec: Mapping[str, Any]) -> bool:
+    """Report whether versions are converted by a webhook. None is called: only the stored version can be served."""
+    return (spec.get("conversion") or {}).get("strategy") == "Webhook"

@@ -1,0 +1,184 @@
+"""Deployment."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, labels, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
+from mockube.apiserver.kinds.apps.replica_set import check_selected_replicas
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, names_and_images, number, part
+from mockube.apiserver.kinds.common.checks import every, field, non_negative
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import together, unchanged
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.workloads import (
+    check_amount,
+    check_collisions,
+    check_not_over_all,
+    counts,
+    default_rolling_update,
+    no_more_than_field,
+    ready_replicas,
+    status_update,
+    value_of,
+)
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy
+from mockube.apiserver.kinds.strategy import STATUS as STATUS_FIELDS
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+# --- validation
+
+_RECREATE, _ROLLING_UPDATE = "Recreate", "RollingUpdate"
+
+
+def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    missing, surplus = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
+    yield from check_amount(missing, path.child("maxUnavailable"))
+    yield from check_amount(surplus, path.child("maxSurge"))
+    if not value_of(missing) and not value_of(surplus):
+        problem = "may not be 0 when `maxSurge` is 0"
+        yield errors.invalid(path.child("maxUnavailable"), missing, problem)
+    yield from check_not_over_all(missing, path.child("maxUnavailable"))
+
+
+def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    of_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
+    at = path.child("rollingUpdate")
+    if of_type not in (_RECREATE, _ROLLING_UPDATE):
+        shown = internal("apps.DeploymentStrategy", strategy)
+        return (errors.not_supported(path, shown, (_RECREATE, _ROLLING_UPDATE)),)
+    if of_type == _ROLLING_UPDATE:
+        if update is None:
+            return (errors.required(at, "this should be defaulted and never be nil"),)
+        return _check_rolling_update(update, at)
+    detail = f"may not be specified when strategy `type` is '{_RECREATE}'"
+    return () if update is None else (errors.forbidden(at, detail),)
+
+
+def _check_deadline(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check that pods can become ready before the progress deadline."""
+    seconds, path = spec.get("progressDeadlineSeconds"), path.child("progressDeadlineSeconds")
+    if seconds is None:
+        return
+    yield from non_negative(seconds, path)
+    if seconds <= spec.get("minReadySeconds", 0):
+        yield errors.invalid(path, seconds, "must be greater than minReadySeconds")
+
+
+_REPLICAS: Final = field("replicas", non_negative)
+_REST: Final = every(
+    field("strategy", _check_strategy, absent={}),
+    field("minReadySeconds", non_negative),
+    field("revisionHistoryLimit", non_negative),
+    _check_deadline,
+)
+
+
+def _check_spec(spec: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
+    path = ROOT.child("spec")
+    yield from _REPLICAS(spec, path)
+    yield from check_selected_replicas(spec, path, options)
+    yield from _REST(spec, path)
+
+
+def _create(deployment: ReadOnlyTree) -> Iterator[FieldError]:
+    return _check_spec(deployment.get("spec") or {}, STRICT)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    was = (old.get("spec") or {}).get("template") or {}
+    return _check_spec(new.get("spec") or {}, options_from_old_template(was))
+
+
+_STATUS: Final = every(
+    counts(
+        "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+        "unavailableReplicas", "terminatingReplicas", "collisionCount",
+    ),
+    no_more_than_field(
+        "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", shown="status.replicas"
+    ),
+    no_more_than_field("readyReplicas", "availableReplicas", shown="readyReplicas"),
+)  # fmt: skip
+
+
+# --- columns
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(tree),
+        ready_replicas(tree),
+        number(tree, "status", "updatedReplicas"),
+        number(tree, "status", "availableReplicas"),
+        ages.age(tree, now),
+        *names_and_images(part(tree, "spec", "template")),
+        _selector(tree),
+    ]
+
+
+def _selector(tree: Tree) -> str:
+    """Return an empty text for an empty selector, and `<invalid>` for an invalid one, unlike other kinds."""
+    try:
+        return str(labels.from_label_selector(part(tree, "spec", "selector")))
+    except labels.SelectorError:
+        return "<invalid>"
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="apps",
+        version="v1",
+        name="deployments",
+        kind="Deployment",
+        categories=("all",),
+        short_names=("deploy",),
+        subresources=(
+            SCALE,
+            STATUS,
+        ),
+    ),
+    strategy=Strategy(
+        resets={MAIN: STATUS_FIELDS, "status": (*SPEC, ("metadata", "labels"))},
+        generation=(*SPEC, ("metadata", "annotations")),
+        first_generation=1,
+    ),
+    validation=Validation(
+        create=_create,
+        update=together(_update, unchanged("spec", "selector")),
+        subresources={"status": together(status_update(_STATUS), check_collisions)},
+    ),
+    warnings=warnings_of_kind("apps", "Deployment", named=True),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Ready"),
+            Column(name="Up-to-date"),
+            Column(name="Available"),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            SELECTOR,
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.apps.v1",
+        {
+            "DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
+            "DeploymentStrategy": (
+                {"type": _ROLLING_UPDATE},
+                default_rolling_update(maxUnavailable="25%", maxSurge="25%"),
+            ),
+        },
+    ),
+)

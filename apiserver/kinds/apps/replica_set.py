@@ -1,0 +1,130 @@
+"""ReplicaSet, and the check of selector and template that a Deployment shares."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import (
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+    names_and_images,
+    number,
+    part,
+    selector_text,
+)
+from mockube.apiserver.kinds.common.checks import every, field, non_negative
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objects import together, unchanged
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.workloads import (
+    check_required_selector,
+    check_selected_template,
+    counts,
+    no_more_than_field,
+    selector_of,
+    status_update,
+)
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import COUNTED
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_NUMBERS: Final = every(field("replicas", non_negative), field("minReadySeconds", non_negative))
+
+
+def check_selected_replicas(
+    spec: ReadOnlyTree, path: Path, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    """Check the selector and the template of a ReplicaSet or a Deployment."""
+    yield from check_required_selector(spec, path, "deployment")
+    selector, template = selector_of(spec), spec.get("template") or {}
+    if selector is None:
+        yield errors.invalid(path.child("selector"), spec.get("selector"), "invalid label selector")
+    else:
+        at = path.child("template")
+        yield from check_selected_template(template, selector, at, kind="ReplicaSet", options=options)
+
+
+def _check_spec(spec: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
+    path = ROOT.child("spec")
+    yield from _NUMBERS(spec, path)
+    yield from check_selected_replicas(spec, path, options)
+
+
+def _create(replica_set: ReadOnlyTree) -> Iterator[FieldError]:
+    return _check_spec(replica_set.get("spec") or {}, STRICT)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    was = (old.get("spec") or {}).get("template") or {}
+    return _check_spec(new.get("spec") or {}, options_from_old_template(was))
+
+
+_STATUS: Final = every(
+    counts(
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
+        "terminatingReplicas",
+    ),
+    no_more_than_field(
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", shown="status.replicas"
+    ),
+    no_more_than_field("readyReplicas", "availableReplicas", shown="readyReplicas"),
+)  # fmt: skip
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(tree),
+        number(tree, "spec", "replicas"),
+        number(tree, "status", "replicas"),
+        number(tree, "status", "readyReplicas"),
+        ages.age(tree, now),
+        *names_and_images(part(tree, "spec", "template")),
+        selector_text(part(tree, "spec", "selector")),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="apps",
+        version="v1",
+        name="replicasets",
+        kind="ReplicaSet",
+        selectable=("status.replicas",),
+        categories=("all",),
+        short_names=("rs",),
+        subresources=(
+            SCALE,
+            STATUS,
+        ),
+    ),
+    strategy=COUNTED,
+    validation=Validation(
+        create=_create,
+        update=together(_update, unchanged("spec", "selector")),
+        subresources={"status": status_update(_STATUS)},
+    ),
+    warnings=warnings_of_kind("apps", "ReplicaSet", named=True),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Desired", type="integer"),
+            Column(name="Current", type="integer"),
+            Column(name="Ready", type="integer"),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            SELECTOR,
+        ),
+        cells=_cells,
+    ),
+    defaults=of("io.k8s.api.apps.v1", {"ReplicaSetSpec": {"replicas": 1}}),
+)

@@ -1,0 +1,328 @@
+"""StatefulSet, which has templates of claims for its pods."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, names_and_images, part
+from mockube.apiserver.kinds.common.checks import (
+    each,
+    every,
+    field,
+    non_negative,
+    one_of,
+    optional,
+    pointer,
+    valid,
+)
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import LABEL
+from mockube.apiserver.kinds.common.objects import together
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.common.workloads import (
+    check_amount,
+    check_collisions,
+    check_matches,
+    check_not_over_all,
+    check_required_selector,
+    check_restarts,
+    counts,
+    no_more_than_field,
+    ready_replicas,
+    selector_of,
+    status_update,
+    value_of,
+)
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.pod_template import (
+    check_pod_template,
+    check_template_metadata,
+    is_new_generation,
+    options_from_old_template,
+    pod_warnings_of,
+)
+from mockube.apiserver.kinds.core.volumes.claims import check_claim_spec
+from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
+_ORDERED, _PARALLEL = "OrderedReady", "Parallel"
+_SPEC: Final = ROOT.child("spec")
+
+
+# --- fields
+
+
+def _check_management(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    policy, path = spec.get("podManagementPolicy", ""), path.child("podManagementPolicy")
+    if not policy:
+        return (errors.required(path),)
+    if policy in (_ORDERED, _PARALLEL):
+        return ()
+    return (errors.invalid(path, policy, f"must be '{_ORDERED}' or '{_PARALLEL}'"),)
+
+
+def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from non_negative(update.get("partition"), path.child("partition"))
+    missing, path = update.get("maxUnavailable"), path.child("maxUnavailable")
+    if missing is None:
+        return
+    yield from check_amount(missing, path)
+    if not value_of(missing):
+        yield errors.invalid(path, missing, "cannot be 0")
+    yield from check_not_over_all(missing, path)
+
+
+def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    of_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
+    if not of_type:
+        return (errors.required(path),)
+    if of_type not in (_ON_DELETE, _ROLLING_UPDATE):
+        shown = internal("apps.StatefulSetUpdateStrategy", strategy)
+        return (errors.invalid(path, shown, f"must be '{_ROLLING_UPDATE}' or '{_ON_DELETE}'"),)
+    if update is None:
+        return ()
+    if of_type == _ROLLING_UPDATE:
+        return _check_rolling_update(update, path.child("rollingUpdate"))
+    shown = internal("apps.RollingUpdateStatefulSetStrategy", update)
+    problem = f"only allowed for updateStrategy '{_ROLLING_UPDATE}'"
+    return (errors.invalid(path.child("rollingUpdate"), shown, problem),)
+
+
+_RETENTION: Final = one_of("Retain", "Delete")
+
+_POLICIES: Final = every(
+    _check_management,
+    field("updateStrategy", _check_strategy, absent={}),
+    pointer(
+        "persistentVolumeClaimRetentionPolicy",
+        field("whenDeleted", _RETENTION, absent=""),
+        field("whenScaled", _RETENTION, absent=""),
+    ),
+)
+_CLAIMS: Final = field("volumeClaimTemplates", each(field("spec", check_claim_spec, absent={})))
+
+
+def _check_ordinals(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    return non_negative((spec.get("ordinals") or {}).get("start"), path.child("ordinals.start"))
+
+
+_NUMBERS: Final = every(
+    field("replicas", non_negative), field("minReadySeconds", non_negative), _check_ordinals
+)
+_SERVICE_NAME: Final = optional("serviceName", valid(names.check_dns1123_label))
+
+
+# --- the template
+
+_SET_BY_CONTROLLER: Final = ("subdomain", "hostname")
+
+
+def _as_made(spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the template as pods are made of it: with a volume for each claim, without `hostname` and `subdomain`."""
+    template = spec.get("template") or {}
+    of_pod = {
+        key: value for key, value in (template.get("spec") or {}).items() if key not in _SET_BY_CONTROLLER
+    }
+    claims = dict.fromkeys(
+        (claim.get("metadata") or {}).get("name", "") for claim in spec.get("volumeClaimTemplates", ())
+    )
+    if claims:
+        claimed = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        others = [volume for volume in of_pod.get("volumes", ()) if volume.get("name", "") not in claims]
+        of_pod["volumes"] = [*claimed, *others]
+    return {**template, "spec": of_pod}
+
+
+def _check_template(
+    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, was_wrong: bool
+) -> Iterator[FieldError]:
+    """Check the template. Upstream checks labels and annotations twice, and only these if the old template was invalid."""
+    yield from check_required_selector(spec, path, "statefulset")
+    template, selector, at = _as_made(spec), selector_of(spec), path.child("template")
+    if selector is None:
+        yield errors.invalid(path.child("selector"), spec.get("selector"), "")
+    else:
+        if not selector.empty:
+            yield from check_matches(template, selector, at)
+        if not was_wrong:
+            yield from check_pod_template(template, at, options)
+        yield from check_template_metadata(template, at, options)
+    yield from check_restarts(template, at, "StatefulSet")
+
+
+# --- the whole object
+
+
+def _check_changeable(
+    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, was_wrong: bool
+) -> Iterator[FieldError]:
+    """Check the fields that an update can change."""
+    yield from _POLICIES(spec, path)
+    yield from _NUMBERS(spec, path)
+    yield from _check_template(spec, path, options, was_wrong=was_wrong)
+
+
+def _create(stateful_set: ReadOnlyTree) -> Iterator[FieldError]:
+    spec = stateful_set.get("spec") or {}
+    yield from _POLICIES(spec, _SPEC)
+    yield from _CLAIMS(spec, _SPEC)
+    yield from _NUMBERS(spec, _SPEC)
+    yield from _SERVICE_NAME(spec, _SPEC)
+    yield from _check_template(spec, _SPEC, STRICT, was_wrong=False)
+
+
+_CHANGEABLE: Final = frozenset(
+    {
+        "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+    }
+)  # fmt: skip
+
+
+def _check_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    fields = {*new, *old} - _CHANGEABLE
+    if any((new.get(name) or None) != (old.get(name) or None) for name in fields):
+        detail = (
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+            "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+            "'minReadySeconds' are forbidden"
+        )
+        yield errors.forbidden(_SPEC, detail)
+
+
+def _update(new_set: ReadOnlyTree, old_set: ReadOnlyTree) -> Iterator[FieldError]:
+    new, old = new_set.get("spec") or {}, old_set.get("spec") or {}
+    options = options_from_old_template(old.get("template") or {})
+    was_wrong = any(_check_changeable(old, ROOT, options, was_wrong=False))
+    yield from _check_changeable(new, _SPEC, options, was_wrong=was_wrong)
+    yield from _check_unchanged(new, old)
+
+
+_STATUS: Final = every(
+    counts(
+        "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
+        "collisionCount",
+    ),
+    no_more_than_field(
+        "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
+        shown="status.replicas",
+    ),
+    no_more_than_field("readyReplicas", "availableReplicas", shown="status.readyReplicas"),
+)  # fmt: skip
+
+
+# --- strategy and defaults
+
+
+def _drop_max_unavailable(stateful_set: Tree, _request: Request) -> None:
+    """Drop `maxUnavailable`, whose feature gate is off."""
+    spec = stateful_set.get("spec") or {}
+    strategy = spec.get("updateStrategy") or {}
+    update = strategy.get("rollingUpdate") or {}
+    if "maxUnavailable" in update:
+        kept = {name: value for name, value in update.items() if name != "maxUnavailable"}
+        stateful_set["spec"] = spec | {"updateStrategy": strategy | {"rollingUpdate": kept}}
+
+
+_STRATEGY = Strategy(
+    generation=SPEC,
+    first_generation=1,
+    prepare_create=_drop_max_unavailable,
+    prepare_update={MAIN: lambda new, _old, request: _drop_max_unavailable(new, request)},
+)
+
+
+def _default_update_strategy(strategy: Tree) -> None:
+    """Fill in the strategy; the partition only if there is `rollingUpdate` or no type."""
+    if "type" not in strategy:
+        strategy["type"] = _ROLLING_UPDATE
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == _ROLLING_UPDATE and "rollingUpdate" in strategy:
+        strategy["rollingUpdate"] = {"partition": 0} | strategy["rollingUpdate"]
+
+
+# --- warnings and columns
+
+_pod_warnings: Final = pod_warnings_of(GroupKind("apps", "StatefulSet"))
+
+
+def _spec_warnings(tree: ReadOnlyTree, *within_claim: str) -> Iterator[str]:
+    spec = tree.get("spec") or {}
+    claims = ROOT.child("spec", "volumeClaimTemplates")
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        yield from claim_warnings(claim.get("spec"), claims.index(index).child(*within_claim))
+    if (spec.get("revisionHistoryLimit") or 0) < 0:
+        yield "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+
+
+def _warn_create(tree: ReadOnlyTree) -> Iterator[str]:
+    yield from _pod_warnings(tree)
+    yield from _spec_warnings(tree)
+
+
+def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
+    if is_new_generation(new, old):
+        yield from _pod_warnings(new)
+    yield from _spec_warnings(new, "Spec")
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(tree),
+        ready_replicas(tree),
+        ages.age(tree, now),
+        *names_and_images(part(tree, "spec", "template")),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="apps",
+        version="v1",
+        name="statefulsets",
+        kind="StatefulSet",
+        categories=("all",),
+        short_names=("sts",),
+        subresources=(
+            SCALE,
+            STATUS,
+        ),
+    ),
+    strategy=_STRATEGY,
+    validation=Validation(
+        name=LABEL,
+        create=_create,
+        update=_update,
+        subresources={"status": together(status_update(_STATUS), check_collisions)},
+    ),
+    warnings=Warnings(create=_warn_create, update=_warn_update),
+    printer=Printer(columns=(NAME, Column(name="Ready"), AGE, CONTAINERS, IMAGES), cells=_cells),
+    defaults=of(
+        "io.k8s.api.apps.v1",
+        {
+            "StatefulSetSpec": {
+                "replicas": 1,
+                "podManagementPolicy": "OrderedReady",
+                "revisionHistoryLimit": 10,
+                "persistentVolumeClaimRetentionPolicy": {},
+            },
+            "StatefulSetUpdateStrategy": _default_update_strategy,
+            "StatefulSetPersistentVolumeClaimRetentionPolicy": {
+                "whenDeleted": "Retain",
+                "whenScaled": "Retain",
+            },
+        },
+    ),
+)

@@ -1,0 +1,8 @@
+"""HorizontalPodAutoscaler: `horizontal_pod_autoscaler.py` has its records, one for each version.
+
+A module belongs here if it describes HorizontalPodAutoscalers.
+
+    validation                    objects of v2, the stored version
+    conversion, metric_conversion between v1 and v2
+    metric_targets                a column of `kubectl get`
+"""

@@ -1,0 +1,148 @@
+"""Convert the metrics of HorizontalPodAutoscalers between v1 and v2, by a table of field names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import Tree
+
+Places: TypeAlias = Sequence[tuple[str, tuple[str, ...]]]
+"""For a metric source: each field of v1, and its path in v2."""
+
+_NAMED: Final[Places] = (("metricName", ("metric", "name")), ("selector", ("metric", "selector")))
+
+_SPECS: Final[Mapping[str, Places]] = {
+    "resource": (
+        ("name", ("name",)),
+        ("targetAverageUtilization", ("target", "averageUtilization")),
+        ("targetAverageValue", ("target", "averageValue")),
+    ),
+    "containerResource": (
+        ("name", ("name",)),
+        ("targetAverageUtilization", ("target", "averageUtilization")),
+        ("targetAverageValue", ("target", "averageValue")),
+        ("container", ("container",)),
+    ),
+    "pods": (*_NAMED, ("targetAverageValue", ("target", "averageValue"))),
+    "object": (
+        ("target", ("describedObject",)),
+        *_NAMED,
+        ("targetValue", ("target", "value")),
+        ("averageValue", ("target", "averageValue")),
+    ),
+    "external": (
+        ("metricName", ("metric", "name")),
+        ("metricSelector", ("metric", "selector")),
+        ("targetValue", ("target", "value")),
+        ("targetAverageValue", ("target", "averageValue")),
+    ),
+}
+_STATUSES: Final[Mapping[str, Places]] = {
+    "resource": (
+        ("name", ("name",)),
+        ("currentAverageUtilization", ("current", "averageUtilization")),
+        ("currentAverageValue", ("current", "averageValue")),
+    ),
+    "containerResource": (
+        ("name", ("name",)),
+        ("currentAverageUtilization", ("current", "averageUtilization")),
+        ("currentAverageValue", ("current", "averageValue")),
+        ("container", ("container",)),
+    ),
+    "pods": (*_NAMED, ("currentAverageValue", ("current", "averageValue"))),
+    "object": (
+        ("target", ("describedObject",)),
+        *_NAMED,
+        ("currentValue", ("current", "value")),
+        ("averageValue", ("current", "averageValue")),
+    ),
+    "external": (
+        ("metricName", ("metric", "name")),
+        ("metricSelector", ("metric", "selector")),
+        ("currentValue", ("current", "value")),
+        ("currentAverageValue", ("current", "averageValue")),
+    ),
+}
+_TARGET_TYPES: Final = (
+    ("averageUtilization", "Utilization"),
+    ("averageValue", "AverageValue"),
+    ("value", "Value"),
+)
+"""A target's type by its field; the first that is present decides."""
+
+
+def spec_to_v2(metric: Tree) -> Tree:
+    made = _to_v2(metric, _SPECS)
+    for source in _sources(made, _SPECS):
+        target = made[source].get("target", {})
+        kind = next((name for field, name in _TARGET_TYPES if field in target), "")
+        made[source]["target"] = {"type": kind} | target
+    return made
+
+
+def spec_to_v1(metric: Tree) -> Tree:
+    return _to_v1(metric, _SPECS)
+
+
+def status_to_v2(metric: Tree) -> Tree:
+    return _to_v2(metric, _STATUSES)
+
+
+def status_to_v1(metric: Tree) -> Tree:
+    return _to_v1(metric, _STATUSES)
+
+
+def cpu_spec(percentage: int) -> Tree:
+    target = {"type": "Utilization", "averageUtilization": percentage}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def current_cpu(percentage: int) -> Tree:
+    return {
+        "type": "Resource",
+        "resource": {"name": "cpu", "current": {"averageUtilization": percentage}},
+    }
+
+
+def is_cpu_utilization(metric: Tree) -> bool:
+    """Return whether this is the one metric for which v1 has a field."""
+    return _is_cpu(metric, "target")
+
+
+def is_current_cpu_utilization(metric: Tree) -> bool:
+    return _is_cpu(metric, "current")
+
+
+def _is_cpu(metric: Tree, part: str) -> bool:
+    resource = metric.get("resource") or {}
+    measured = resource.get(part) or {}
+    return resource.get("name") == "cpu" and measured.get("averageUtilization") is not None
+
+
+def _sources(metric: Tree, table: Mapping[str, Places]) -> list[str]:
+    return [source for source in table if metric.get(source)]
+
+
+def _to_v2(metric: Tree, table: Mapping[str, Places]) -> Tree:
+    made: dict[str, Any] = dict(metric)
+    for source in _sources(metric, table):
+        moved: dict[str, Any] = {}
+        for field, path in table[source]:
+            if field in metric[source]:
+                moved = meta.with_value(moved, path, metric[source][field])
+        made[source] = moved
+    return made
+
+
+def _to_v1(metric: Tree, table: Mapping[str, Places]) -> Tree:
+    made: dict[str, Any] = dict(metric)
+    for source in _sources(metric, table):
+        found = {field: _get(metric[source], path) for field, path in table[source]}
+        made[source] = {field: value for field, value in found.items() if value is not None}
+    return made
+
+
+def _get(tree: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree

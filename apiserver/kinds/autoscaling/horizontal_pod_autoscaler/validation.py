@@ -1,0 +1,252 @@
+"""The validation of HorizontalPodAutoscalers in v2. Errors of v1 objects name the fields of v2, too."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery import errors, names, quantity
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    must,
+    non_negative,
+    one_of,
+    optional,
+    pointer,
+    positive,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.objects import part, within
+from mockube.apiserver.kinds.common.resource_names import check_not_negative
+from mockube.apiserver.kinds.common.validation import Validation
+
+_SEGMENT: Final = valid(names.check_path_segment_name)
+
+
+_SCALABLE_IN_CORE: Final = frozenset({"ReplicationController"})
+"""The kinds that need no group because they are in the core group."""
+
+
+def _version_problem(reference: ReadOnlyTree, *, core_allowed: bool) -> str:
+    version = reference.get("apiVersion", "")
+    if version.count("/") > 1:
+        return f"unexpected GroupVersion string: {version}"
+    has_group = bool(version.partition("/")[0]) if "/" in version else False
+    if has_group or core_allowed or reference.get("kind") in _SCALABLE_IN_CORE:
+        return ""
+    return "apiVersion must specify API group"
+
+
+def _reference(*, core_allowed: bool) -> Check:
+    def check_version(reference: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        problem = _version_problem(reference, core_allowed=core_allowed)
+        if not problem:
+            return ()
+        return (errors.invalid(path.child("apiVersion"), reference.get("apiVersion", ""), problem),)
+
+    return every(required("kind", _SEGMENT), required("name", _SEGMENT), check_version)
+
+
+# --- metrics
+
+_METRIC: Final = field("metric", required("name", _SEGMENT, detail="must specify a metric name"), absent={})
+
+_POSITIVE: Final = must(lambda amount: quantity.parse(amount) > quantity.ZERO, "must be positive")
+
+
+def _check_target_type(target: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    type_ = target.get("type", "")
+    if not type_:
+        yield errors.required(path.child("type"), "must specify a metric target type")
+    if type_ not in ("Utilization", "Value", "AverageValue"):
+        problem = "must be either Utilization, Value, or AverageValue"
+        yield errors.invalid(path.child("type"), type_, problem)
+
+
+_TARGET: Final = field(
+    "target",
+    _check_target_type,
+    pointer("value", _POSITIVE),
+    pointer("averageValue", _POSITIVE),
+    pointer("averageUtilization", must(lambda percent: percent > 0, "must be greater than 0")),
+    absent={},
+)
+
+
+def _one_target(first: str, second: str, *, missing: str, surplus: str = "") -> Check:
+    """Return the check that a target has one of two fields. Without both, the first is required; with both, the second may be forbidden."""
+
+    def check(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        target, path = within(source, "target"), path.child("target")
+        present = [name for name in (first, second) if target.get(name) is not None]
+        if not present:
+            yield errors.required(path.child(first), missing)
+        if surplus and len(present) > 1:
+            yield errors.forbidden(path.child(second), surplus)
+
+    return check
+
+
+def _check_average(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    average = within(source, "target").get("averageValue")
+    if average is not None and quantity.parse(average) > quantity.ZERO:
+        return ()
+    return (
+        errors.required(path.child("target", "averageValue"), "must specify a positive target averageValue"),
+    )
+
+
+_NAME: Final = required("name", detail="must specify a resource name")
+_RAW_OR_UTILIZATION: Final = _one_target(
+    "averageUtilization",
+    "averageValue",
+    missing="must set either a target raw value or a target utilization",
+    surplus="may not set both a target raw value and a target utilization",
+)
+
+_SOURCES: Final[Mapping[str, Check]] = {
+    "object": every(
+        field("describedObject", _reference(core_allowed=True), absent={}),
+        _METRIC,
+        _TARGET,
+        _one_target("averageValue", "value", missing="must set either a target value or averageValue"),
+    ),
+    "external": every(
+        _METRIC,
+        _TARGET,
+        _one_target(
+            "averageValue",
+            "value",
+            missing="must set either a target value for metric or a per-pod target",
+            surplus="may not set both a target value for metric and a per-pod target",
+        ),
+    ),
+    "pods": every(_METRIC, _TARGET, _check_average),
+    "resource": every(_NAME, _TARGET, _RAW_OR_UTILIZATION),
+    "containerResource": every(
+        _NAME, required("container", detail="must specify a container"), _TARGET, _RAW_OR_UTILIZATION
+    ),
+}
+
+_TYPES: Final[Mapping[str, str]] = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
+
+
+def _check_metric(metric: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check a metric source. Upstream returns the error of an unknown type twice."""
+    kind, present = metric.get("type", ""), [name for name in _SOURCES if metric.get(name) is not None]
+    known, expected = one_of(*_TYPES), _TYPES.get(kind, "")
+    if not kind:
+        yield errors.required(path.child("type"), "must specify a metric source type")
+    yield from known(kind, path.child("type"))
+    if present:
+        yield from _SOURCES[present[0]](metric[present[0]], path.child(present[0]))
+    yield from known(kind, path.child("type"))
+    if expected and expected not in present:
+        detail = "must populate information for the given metric source"
+        yield errors.required(path.child(expected), detail)
+    if len(present) != 1:
+        for name in present:
+            if name != expected:
+                yield errors.forbidden(path.child(name), "must populate the given metric source only")
+
+
+def _metrics(spec: ReadOnlyTree) -> Any:
+    utilization = spec.get("targetCPUUtilizationPercentage")
+    if utilization is None:
+        return spec.get("metrics")
+    target = {"type": "Utilization", "averageUtilization": utilization}
+    return [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+def _check_metrics(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    metrics, path = _metrics(spec), path.child("metrics")
+    yield from each(_check_metric)(metrics, path)
+    if spec.get("minReplicas") == 0 and not any(
+        metric.get("type") in ("Object", "External") for metric in metrics or ()
+    ):
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield errors.forbidden(path, detail)
+
+
+# --- behaviour
+
+
+def _at_most(limit: int) -> Check:
+    return must(lambda value: value <= limit, f"must be less than or equal to {limit}")
+
+
+_POLICY: Final = every(
+    field("type", one_of("Percent", "Pods"), absent=""),
+    field("value", positive, absent=0),
+    field("periodSeconds", positive, _at_most(1800), absent=0),
+)
+
+_RULES: Final = every(
+    pointer(
+        "stabilizationWindowSeconds",
+        must(lambda seconds: seconds >= 0, "must be greater than or equal to zero"),
+        _at_most(3600),
+    ),
+    pointer("selectPolicy", one_of("Disabled", "Max", "Min")),
+    required("policies", each(_POLICY), detail="must specify at least one Policy"),
+    pointer("tolerance", check_not_negative),
+)
+
+_BEHAVIOUR: Final = every(pointer("scaleUp", _RULES), pointer("scaleDown", _RULES))
+
+
+# --- specs
+
+
+def _check_most(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    most, least, path = spec.get("maxReplicas", 0), spec.get("minReplicas"), path.child("maxReplicas")
+    if most == 0:
+        yield errors.required(path, "must be set and greater than 0")
+    elif most < 1:
+        yield errors.invalid(path, most, "must be greater than or equal to 1")
+    if least is not None and most < least:
+        yield errors.invalid(path, most, "must be greater than or equal to `minReplicas`")
+
+
+def _spec(least: int) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
+    return every(
+        pointer(
+            "minReplicas", must(lambda value: value >= least, f"must be greater than or equal to {least}")
+        ),
+        _check_most,
+        field("scaleTargetRef", _reference(core_allowed=False), absent={}),
+        _check_metrics,
+        optional("behavior", _BEHAVIOUR),
+    )
+
+
+_FROM_ONE, _FROM_ZERO = _spec(1), _spec(0)
+_SPEC: Final = ROOT.child("spec")
+
+
+def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return _FROM_ONE(within(tree, "spec"), _SPEC)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Allow `minReplicas` 0 only if the old object has it."""
+    check = _FROM_ZERO if within(old, "spec").get("minReplicas") == 0 else _FROM_ONE
+    return check(within(new, "spec"), _SPEC)
+
+
+_STATUS: Final = every(field("currentReplicas", non_negative), field("desiredReplicas", non_negative))
+
+VALIDATION: Final = Validation(
+    create=_create, update=_update, subresources={"status": part(_STATUS, "status")}
+)

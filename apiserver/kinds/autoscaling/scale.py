@@ -1,0 +1,33 @@
+"""Scale: the kind of the subresource `scale` of other kinds. It is not stored, and has columns only."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import number
+from mockube.apiserver.wire.table import AGE, Column, Printer
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(tree),
+        number(tree, "spec", "replicas"),
+        number(tree, "status", "replicas"),
+        ages.age(tree, now),
+    ]
+
+
+GROUP_KIND: Final = GroupKind("autoscaling", "Scale")
+
+PRINTER: Final = Printer(
+    columns=(
+        Column(name="Name"),
+        Column(name="Desired", type="integer"),
+        Column(name="Available", type="integer"),
+        AGE,
+    ),
+    cells=_cells,
+)

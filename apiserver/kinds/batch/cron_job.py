@@ -1,0 +1,187 @@
+"""CronJob."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.batch.job.job import completions_warnings
+from mockube.apiserver.kinds.batch.job.validation import check_job_spec
+from mockube.apiserver.kinds.batch.schedule_validation import check_schedule, check_time_zone
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import (
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+    count,
+    names_and_images,
+    part,
+    selector_text,
+    text,
+    time,
+)
+from mockube.apiserver.kinds.common.checks import every, field, non_negative, one_of, required
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objectmeta import METADATA
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.pod_template import (
+    IN_POD_NAMES,
+    is_new_generation,
+    name_warnings,
+    options_from_old_template,
+    pod_warnings_of,
+)
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import COUNTED
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+# --- validation
+
+_MAX_NAME_LENGTH: Final = 52
+"""A Job's name has the time appended, and must be valid as a pod's."""
+
+_POLICY: Final = required("concurrencyPolicy", one_of("Allow", "Forbid", "Replace"))
+_LIMITS: Final = every(
+    field("successfulJobsHistoryLimit", non_negative), field("failedJobsHistoryLimit", non_negative)
+)
+
+
+def _check_times(spec: ReadOnlyTree, old: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
+    schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
+    if schedule:
+        had_zone = old is not None and "TZ" in old.get("schedule", "")
+        yield from check_schedule(schedule, zone, path.child("schedule"), had_zone=had_zone)
+    else:
+        yield errors.required(path.child("schedule"))
+    yield from field("startingDeadlineSeconds", non_negative)(spec, path)
+    if zone is not None and (old is None or old.get("timeZone") != zone):
+        yield from check_time_zone(zone, path.child("timeZone"))
+
+
+def _check_job_template(
+    template: ReadOnlyTree, path: Path, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    """Check the template of Jobs, which has no selector: each Job gets its own."""
+    spec, path = template.get("spec") or {}, path.child("spec")
+    yield from check_job_spec(spec, path, options)
+    if spec.get("selector") is not None:
+        problem = "`selector` will be auto-generated"
+        yield errors.invalid(path.child("selector"), spec["selector"], problem)
+    if spec.get("manualSelector"):
+        yield errors.not_supported(path.child("manualSelector"), spec["manualSelector"], ("nil", "false"))
+
+
+def _check_spec(
+    spec: ReadOnlyTree, old: ReadOnlyTree | None, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    path = ROOT.child("spec")
+    yield from _check_times(spec, old, path)
+    yield from _POLICY(spec, path)
+    yield from _check_job_template(spec.get("jobTemplate") or {}, path.child("jobTemplate"), options)
+    yield from _LIMITS(spec, path)
+
+
+def _create(cron_job: ReadOnlyTree) -> Iterator[FieldError]:
+    name = meta.name(cron_job)
+    yield from _check_spec(cron_job.get("spec") or {}, None, STRICT)
+    if len(name.encode()) > _MAX_NAME_LENGTH:
+        problem = f"must be no more than {_MAX_NAME_LENGTH} characters"
+        yield errors.invalid(METADATA.child("name"), name, problem)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    was = old.get("spec") or {}
+    template = ((was.get("jobTemplate") or {}).get("spec") or {}).get("template") or {}
+    yield from _check_spec(new.get("spec") or {}, was, options_from_old_template(template))
+
+
+# --- warnings and columns
+
+_pod_warnings: Final = pod_warnings_of(GroupKind("batch", "CronJob"))
+
+
+def _warnings(tree: ReadOnlyTree) -> Iterator[str]:
+    yield from completions_warnings(
+        (tree.get("spec") or {}).get("jobTemplate") or {}, "spec.jobTemplate.spec"
+    )
+    yield from _pod_warnings(tree)
+
+
+def _warn_create(tree: ReadOnlyTree) -> Iterator[str]:
+    yield from name_warnings(tree, IN_POD_NAMES)
+    yield from _warnings(tree)
+
+
+def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
+    if is_new_generation(new, old):
+        yield from _warnings(new)
+    if "TZ" in (new.get("spec") or {}).get("schedule", ""):
+        yield (
+            "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+            "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+        )
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    last = time(tree, "status", "lastScheduleTime")
+    job = part(tree, "spec", "jobTemplate", "spec")
+    return [
+        meta.name(tree),
+        text(tree, "spec", "schedule"),
+        text(tree, "spec", "timeZone", default="<none>"),
+        text(tree, "spec", "suspend", default="<unset>"),
+        count(tree, "status", "active"),
+        ages.since(last, now) if last else "<none>",
+        ages.age(tree, now),
+        *names_and_images(part(job, "template")),
+        selector_text(part(job, "selector")),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="batch",
+        version="v1",
+        name="cronjobs",
+        kind="CronJob",
+        categories=("all",),
+        short_names=("cj",),
+        subresources=(STATUS,),
+    ),
+    strategy=COUNTED,
+    validation=Validation(create=_create, update=_update),
+    warnings=Warnings(create=_warn_create, update=_warn_update),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Schedule"),
+            Column(name="Timezone"),
+            Column(name="Suspend", type="boolean"),
+            Column(name="Active", type="integer"),
+            Column(name="Last Schedule"),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            SELECTOR,
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.batch.v1",
+        {
+            "CronJobSpec": {
+                "concurrencyPolicy": "Allow",
+                "suspend": False,
+                "successfulJobsHistoryLimit": 3,
+                "failedJobsHistoryLimit": 1,
+            }
+        },
+    ),
+)

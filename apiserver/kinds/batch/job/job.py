@@ -1,0 +1,225 @@
+"""Job. Its validation is in the other modules of this folder."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import (
+    LABEL_JOB_CONTROLLER_UID,
+    LABEL_JOB_CONTROLLER_UID_LEGACY,
+    LABEL_JOB_NAME,
+    LABEL_JOB_NAME_LEGACY,
+)
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.batch.job.status_validation import check_status_change
+from mockube.apiserver.kinds.batch.job.update_validation import check_job_change
+from mockube.apiserver.kinds.batch.job.validation import check_new_job
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import (
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+    condition,
+    names_and_images,
+    number,
+    part,
+    selector_text,
+    time,
+)
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of, set_labels
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod.pod_template import (
+    IN_POD_NAMES,
+    is_new_generation,
+    name_warnings,
+    pod_warnings_of,
+)
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Request, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+# --- strategy
+
+_TEMPLATE_LABELS = ("template", "metadata", "labels")
+
+_ORPHANED_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
+    "or set propagationPolicy=Orphan to suppress this warning"
+)
+
+
+def _select_own_pods(job: Tree, _request: Request) -> None:
+    """Label the pod template with the Job's uid and select by that, unless the Job has a manual selector."""
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
+        return
+    given, name, uid = meta.labels(spec.get("template", {})), meta.name(job), metadata["uid"]
+    # Labels that the client wrote stay: validation refuses wrong ones.
+    made = {
+        LABEL_JOB_CONTROLLER_UID: uid,
+        LABEL_JOB_NAME: name,
+        LABEL_JOB_CONTROLLER_UID_LEGACY: uid,
+        LABEL_JOB_NAME_LEGACY: name,
+    }
+    labels = dict(sorted({**made, **given}.items()))
+    # A Job that has no labels, or only those that it had from its template by default, has its template's.
+    if metadata.get("labels", given) == given:
+        metadata["labels"] = labels
+    selector = spec.get("selector") or {}
+    match = {LABEL_JOB_CONTROLLER_UID: uid, **selector.get("matchLabels", {})}
+    job["spec"] = meta.with_value(spec, _TEMPLATE_LABELS, labels) | {
+        "selector": {"matchLabels": {}} | selector | {"matchLabels": match}
+    }
+
+
+_STRATEGY = Strategy(
+    generation=SPEC,
+    first_generation=1,
+    prepare_create=_select_own_pods,
+    dependents=ORPHAN,
+    dependents_warning=_ORPHANED_PODS,
+)
+
+
+# --- defaults
+
+_BACKOFF_LIMIT: Final = 6
+_NO_BACKOFF_LIMIT: Final = 2**31 - 1
+
+
+def _default_job(job: Tree) -> None:
+    """Fill in a Job. A template of Jobs in a CronJob is not filled in."""
+    spec = job["spec"]
+    if "parallelism" not in spec:
+        spec["parallelism"] = 1
+        spec.setdefault("completions", 1)
+    # Where each index has its own limit, all of them together have none.
+    spec.setdefault("backoffLimit", _NO_BACKOFF_LIMIT if "backoffLimitPerIndex" in spec else _BACKOFF_LIMIT)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("manualSelector", False)
+    spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+    labels = spec["template"]["metadata"].get("labels")
+    if labels and "labels" not in job["metadata"]:
+        set_labels(job["metadata"], labels)
+
+
+# --- warnings
+
+_MANY_COMPLETIONS, _MANY_IN_PARALLEL = 100_000, 10_000
+_TOO_MANY_INDEXES: Final = (
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes "
+    "might not be able to track completedIndexes when a big number of indexes fail"
+)
+
+_pod_warnings: Final = pod_warnings_of(GroupKind("batch", "Job"))
+
+
+def completions_warnings(job: ReadOnlyTree, path: str) -> Iterator[str]:
+    spec = job.get("spec") or {}
+    if (
+        spec.get("completionMode") == "Indexed"
+        and (spec.get("completions") or 0) > _MANY_COMPLETIONS
+        and (spec.get("parallelism") or 0) > _MANY_IN_PARALLEL
+    ):
+        yield f"{path}: {_TOO_MANY_INDEXES}"
+
+
+def _warnings(tree: ReadOnlyTree) -> Iterator[str]:
+    yield from completions_warnings(tree, "spec")
+    yield from _pod_warnings(tree)
+
+
+def _warn_create(tree: ReadOnlyTree) -> Iterator[str]:
+    yield from name_warnings(tree, IN_POD_NAMES)
+    yield from _warnings(tree)
+
+
+def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
+    if is_new_generation(new, old):
+        yield from _warnings(new)
+
+
+# --- columns
+
+_FINISHED: Final = ("Complete", "Failed")
+_UNFINISHED: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+"""The conditions that name a Job's status, by priority."""
+
+
+def _cells(job: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(job),
+        _status(job),
+        _completions(job),
+        _duration(job, now),
+        ages.age(job, now),
+        *names_and_images(part(job, "spec", "template")),
+        selector_text(part(job, "spec", "selector")),
+    ]
+
+
+def _status(job: Tree) -> str:
+    deleting = ("Terminating",) if meta.is_deleting(job) else ()
+    finished = (each for each in _FINISHED if condition(job, each) == "True")
+    unfinished = (each for each in _UNFINISHED if condition(job, each) == "True")
+    return next(iter((*finished, *deleting, *unfinished)), "Running")
+
+
+def _completions(job: Tree) -> str:
+    succeeded, completions = number(job, "status", "succeeded"), part(job, "spec", "completions")
+    if completions is not None:
+        return f"{succeeded}/{completions}"
+    parallelism = number(job, "spec", "parallelism")
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+def _duration(job: Tree, now: datetime) -> str:
+    start = time(job, "status", "startTime")
+    return ages.human((time(job, "status", "completionTime") or now) - start) if start else ""
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="batch",
+        version="v1",
+        name="jobs",
+        kind="Job",
+        selectable=("status.successful",),
+        categories=("all",),
+        subresources=(STATUS,),
+    ),
+    strategy=_STRATEGY,
+    validation=Validation(
+        metadata_first=False,
+        create=check_new_job,
+        update=check_job_change,
+        subresources={"status": check_status_change},
+    ),
+    warnings=Warnings(create=_warn_create, update=_warn_update),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Status"),
+            Column(name="Completions"),
+            Column(name="Duration"),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            SELECTOR,
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.batch.v1",
+        {
+            "Job": _default_job,
+            "JobSpec": FILLED_BY_OWNER,
+            "PodFailurePolicyOnPodConditionsPattern": {"status": "True"},
+        },
+    ),
+)

@@ -1,0 +1,168 @@
+"""The validation of a Job's pod failure policy, pod replacement policy and success policy."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.errors import OMITTED, FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.batch.job import indexes
+from mockube.apiserver.kinds.batch.job.indexes import IndexesError
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    no_longer_than,
+    no_more_than,
+    non_negative,
+)
+from mockube.apiserver.kinds.common.selectors import check_label_name
+
+_MOST_RULES, _MOST_VALUES, _MOST_PATTERNS = 20, 255, 20
+_LONGEST_INDEXES: Final = 64 * 1024
+
+_ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
+_FAIL_INDEX: Final = "FailIndex"
+_FAILED: Final = "Failed"
+
+
+def _choice(*values: str) -> Check:
+    """Return the check that a value is one of these. Messages of a missing value list them."""
+
+    def check(value: str, path: Path) -> Iterable[FieldError]:
+        if not value:
+            known = " ".join(map(gotext.quote, values))
+            return (errors.required(path, f"valid values: [{known}]"),)
+        return () if value in values else (errors.not_supported(path, value, values),)
+
+    return check
+
+
+# --- failing
+
+_PATTERN: Final = every(
+    field("type", check_label_name, absent=""),
+    field("status", _choice("False", "True", "Unknown"), absent=""),
+)
+_PATTERNS: Final = field("onPodConditions", no_more_than(_MOST_PATTERNS), each(_PATTERN), absent=())
+_OPERATOR: Final = field("operator", _choice("In", "NotIn"), absent="")
+
+
+def _check_action(spec: ReadOnlyTree, rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    action, path = rule.get("action", ""), path.child("action")
+    if action == _FAIL_INDEX and spec.get("backoffLimitPerIndex") is None:
+        return (errors.invalid(path, action, "requires the backoffLimitPerIndex to be set"),)
+    return _choice(*_ACTIONS)(action, path)
+
+
+def _check_values(codes: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    values, path = codes.get("values") or (), path.child("values")
+    if not values:
+        yield errors.invalid(path, codes.get("values"), "at least one value is required")
+    yield from no_more_than(_MOST_VALUES)(values, path)
+    seen: set[int] = set()
+    for index, value in enumerate(values):
+        if codes.get("operator") == "In" and value == 0:
+            yield errors.invalid(path.index(index), value, "must not be 0 for the In operator")
+        if value in seen:
+            yield errors.duplicate(path.index(index), value)
+        seen.add(value)
+    if any(before > after for before, after in pairwise(values)):
+        yield errors.invalid(path, values, "must be ordered")
+
+
+def _check_exit_codes(codes: ReadOnlyTree, path: Path, containers: frozenset[str]) -> Iterator[FieldError]:
+    name = codes.get("containerName")
+    yield from _OPERATOR(codes, path)
+    if name is not None and name not in containers:
+        problem = "must be one of the container or initContainer names in the pod template"
+        yield errors.invalid(path.child("containerName"), name, problem)
+    yield from _check_values(codes, path)
+
+
+def _check_failure_rule(
+    spec: ReadOnlyTree, rule: ReadOnlyTree, path: Path, containers: frozenset[str]
+) -> Iterator[FieldError]:
+    codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
+    yield from _check_action(spec, rule, path)
+    if codes is not None:
+        yield from _check_exit_codes(codes, path.child("onExitCodes"), containers)
+    yield from _PATTERNS(rule, path)
+    if codes is not None and conditions:
+        problem = "specifying both OnExitCodes and OnPodConditions is not supported"
+        yield errors.invalid(path, OMITTED, problem)
+    if codes is None and not conditions:
+        problem = "specifying one of OnExitCodes and OnPodConditions is required"
+        yield errors.invalid(path, OMITTED, problem)
+
+
+def check_pod_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    policy = spec.get("podFailurePolicy")
+    if policy is None:
+        return
+    rules, path = policy.get("rules") or (), path.child("podFailurePolicy", "rules")
+    of_pod = (spec.get("template") or {}).get("spec") or {}
+    containers = frozenset(
+        container.get("name", "")
+        for kind in ("containers", "initContainers")
+        for container in of_pod.get(kind) or ()
+    )
+    yield from no_more_than(_MOST_RULES)(rules, path)
+    for index, rule in enumerate(rules):
+        yield from _check_failure_rule(spec, rule, path.index(index), containers)
+
+
+def check_pod_replacement_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Check that pods are replaced only after they failed, if there is a pod failure policy."""
+    policy = spec.get("podReplacementPolicy")
+    supported = (_FAILED,) if spec.get("podFailurePolicy") is not None else (_FAILED, "TerminatingOrFailed")
+    if policy is None or policy in supported:
+        return ()
+    return (errors.not_supported(path.child("podReplacementPolicy"), policy, supported),)
+
+
+# --- succeeding
+
+
+def check_success_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check the success policy of an indexed Job."""
+    rules: Sequence[ReadOnlyTree] = spec["successPolicy"].get("rules") or ()
+    path = path.child("successPolicy", "rules")
+    if not rules:
+        detail = "at least one rules must be specified when the successPolicy is specified"
+        yield errors.required(path, detail)
+    yield from no_more_than(_MOST_RULES)(rules, path)
+    for index, rule in enumerate(rules):
+        yield from _check_success_rule(rule, spec.get("completions") or 0, path.index(index))
+
+
+def _check_success_rule(rule: ReadOnlyTree, completions: int, path: Path) -> Iterator[FieldError]:
+    text, least = rule.get("succeededIndexes"), rule.get("succeededCount")
+    named = 0
+    if text is None and least is None:
+        detail = "at least one of succeededCount or succeededIndexes must be specified"
+        yield errors.required(path, detail)
+    if text is not None:
+        at = path.child("succeededIndexes")
+        yield from no_longer_than(_LONGEST_INDEXES)(text, at)
+        try:
+            named = indexes.count(indexes.parse(text, completions))
+        except IndexesError as problem:
+            yield errors.invalid(at, text, f"error parsing succeededIndexes: {problem}")
+    if least is not None:
+        yield from _check_count(
+            least, completions, None if text is None else named, path.child("succeededCount")
+        )
+
+
+def _check_count(least: int, completions: int, named: int | None, path: Path) -> Iterator[FieldError]:
+    yield from non_negative(least, path)
+    if least > completions:
+        problem = f"must be less than or equal to {completions} (the number of specified completions)"
+        yield errors.invalid(path, least, problem)
+    if named is not None and least > named:
+        what = "the number of indexes in the specified succeededIndexes field"
+        yield errors.invalid(path, least, f"must be less than or equal to {named} ({what})")

@@ -1,0 +1,306 @@
+"""The validation of a Job's status, which other controllers than Kubernetes' own can write.
+
+A rule bears on a status only if what it is about has changed, so that what was wrong before stops nobody.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, errors
+from mockube.apimachinery.errors import OMITTED, FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.batch.job import indexes
+from mockube.apiserver.kinds.batch.job.indexes import IndexesError
+from mockube.apiserver.kinds.batch.job.validation import is_indexed
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
+from mockube.apiserver.kinds.common.workloads import counts
+
+COMPLETE, FAILED = "Complete", "Failed"
+FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED = "FailureTarget", "SuccessCriteriaMet", "Suspended"
+
+_STATUS: Final = ROOT.child("status")
+_CONDITIONS: Final = _STATUS.child("conditions")
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A Job's new and old object."""
+
+    new: ReadOnlyTree
+    old: ReadOnlyTree
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return (self.new.get("status") or {}).get(name, default)
+
+    def was(self, name: str, default: Any = None) -> Any:
+        return (self.old.get("status") or {}).get(name, default)
+
+    def changed(self, *names: str) -> bool:
+        return any(self.get(name) != self.was(name) for name in names)
+
+    def turned(self, *types: str) -> bool:
+        """Return whether one of these conditions has changed."""
+        return any(conditions.is_true(self.new, one) != conditions.is_true(self.old, one) for one in types)
+
+    def has(self, *types: str) -> bool:
+        return all(conditions.is_true(self.new, one) for one in types)
+
+    def had(self, *types: str) -> bool:
+        return all(conditions.is_true(self.old, one) for one in types)
+
+    @property
+    def finished(self) -> bool:
+        return self.has(COMPLETE) or self.has(FAILED)
+
+    @property
+    def finishes(self) -> bool:
+        """Or is no longer finished."""
+        return self.finished != (self.had(COMPLETE) or self.had(FAILED))
+
+    @property
+    def spec(self) -> ReadOnlyTree:
+        return self.new.get("spec") or {}
+
+
+_Rule = Callable[[_Change], Iterable[FieldError]]
+
+
+def check_status_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from objectmeta.check_change(new, old, SUBDOMAIN)
+    change = _Change(new, old)
+    for rule in _RULES:
+        yield from rule(change)
+
+
+# --- numbers
+
+
+def _check_counts(change: _Change) -> Iterable[FieldError]:
+    return counts("active", "succeeded", "failed", "ready", "terminating")(
+        change.new.get("status") or {}, _STATUS
+    )
+
+
+def _check_uncounted(change: _Change) -> Iterator[FieldError]:
+    """Check that no pod is listed twice among those that are not counted yet."""
+    seen: set[str] = set()
+    for how in ("succeeded", "failed"):
+        path = _STATUS.child("uncountedTerminatedPods", how)
+        for index, uid in enumerate((change.get("uncountedTerminatedPods") or {}).get(how, ())):
+            if not uid:
+                yield errors.invalid(path.index(index), uid, "must not be empty")
+            elif uid in seen:
+                yield errors.duplicate(path.index(index), uid)
+            seen.add(uid)
+
+
+# --- conditions that exclude or need each other
+
+
+def _excluding(one: str, other: str, problem: str, *turning: str) -> _Rule:
+    """Refuse two conditions at once; with `turning`, only if one of those changes."""
+
+    def check(change: _Change) -> Iterator[FieldError]:
+        if change.has(one, other) and (not turning or change.turned(*turning)):
+            yield errors.invalid(_CONDITIONS, OMITTED, problem)
+
+    return check
+
+
+def _check_failure_target(change: _Change) -> Iterator[FieldError]:
+    bears = change.turned(FAILED) or change.changed("failedIndexes")
+    if bears and change.has(FAILED) and not change.has(FAILURE_TARGET):
+        problem = "cannot set Failed=True condition without the FailureTarget=true condition"
+        yield errors.invalid(_CONDITIONS, OMITTED, problem)
+
+
+def _check_success_criteria(change: _Change) -> Iterator[FieldError]:
+    bears = change.turned(COMPLETE, SUCCESS_CRITERIA_MET)
+    if bears and change.has(COMPLETE) and not change.has(SUCCESS_CRITERIA_MET):
+        problem = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+        yield errors.invalid(_CONDITIONS, OMITTED, problem)
+
+
+def _check_success_policy(change: _Change) -> Iterator[FieldError]:
+    has_policy = change.spec.get("successPolicy") is not None
+    if has_policy and change.has(COMPLETE) and not change.has(SUCCESS_CRITERIA_MET):
+        problem = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
+        yield errors.invalid(_CONDITIONS, OMITTED, problem)
+
+
+# --- times
+
+
+def _check_completion_time(change: _Change) -> Iterator[FieldError]:
+    time, path = change.get("completionTime"), _STATUS.child("completionTime")
+    if change.turned(COMPLETE) or change.changed("completionTime"):
+        if time and not change.has(COMPLETE):
+            problem = "cannot set completionTime when there is no Complete=True condition"
+            yield errors.invalid(path, time, problem)
+        if not time and change.has(COMPLETE):
+            yield errors.required(path, "completionTime is required for Complete jobs")
+    start = change.get("startTime")
+    if (
+        change.changed("startTime", "completionTime")
+        and start
+        and time
+        and parse_time(time) < parse_time(start)
+    ):
+        yield errors.invalid(path, time, "must be equal to or after `startTime`")
+
+
+def _check_start_time(change: _Change) -> Iterator[FieldError]:
+    spec = change.spec
+    is_empty = spec.get("suspend") is True and spec.get("completions") == 0
+    bears = (change.finishes or change.changed("startTime")) and not is_empty
+    if bears and change.finished and not change.get("startTime"):
+        yield errors.required(_STATUS.child("startTime"), "startTime is required for finished job")
+
+
+# --- what a finished Job has no more of
+
+
+def _check_active(change: _Change) -> Iterator[FieldError]:
+    active = change.get("active", 0)
+    if (change.finishes or change.changed("active")) and active > 0 and change.finished:
+        yield errors.invalid(_STATUS.child("active"), active, "active>0 is invalid for finished job")
+
+
+def _check_nothing_uncounted(change: _Change) -> Iterator[FieldError]:
+    uncounted = change.get("uncountedTerminatedPods") or {}
+    bears = change.finishes or change.changed("uncountedTerminatedPods")
+    if bears and change.finished and (uncounted.get("failed") or uncounted.get("succeeded")):
+        path = _STATUS.child("uncountedTerminatedPods")
+        shown = internal("batch.UncountedTerminatedPods", uncounted)
+        yield errors.invalid(path, shown, "must be empty for finished job")
+
+
+def _check_terminating(change: _Change) -> Iterator[FieldError]:
+    terminating = change.get("terminating") or 0
+    if (change.finishes or change.changed("terminating")) and terminating > 0 and change.finished:
+        problem = "terminating>0 is invalid for finished job"
+        yield errors.invalid(_STATUS.child("terminating"), terminating, problem)
+
+
+def _check_ready(change: _Change) -> Iterator[FieldError]:
+    ready = change.get("ready")
+    if ready is not None and change.changed("ready", "active") and ready > change.get("active", 0):
+        yield errors.invalid(_STATUS.child("ready"), ready, "cannot set more ready pods than active")
+
+
+# --- indexes
+
+
+def _check_format(change: _Change, name: str) -> Iterator[FieldError]:
+    text, completions = change.get(name), change.spec.get("completions")
+    if text is None or completions is None or not change.changed(name):
+        return
+    try:
+        indexes.parse(text, completions)
+    except IndexesError as problem:
+        yield errors.invalid(_STATUS.child(name), text, f"error parsing {name}: {problem}")
+
+
+def _check_indexes(change: _Change) -> Iterator[FieldError]:
+    completed, failed = change.get("completedIndexes", ""), change.get("failedIndexes")
+    has_limit = change.spec.get("backoffLimitPerIndex") is not None
+    yield from _check_format(change, "completedIndexes")
+    if has_limit:
+        yield from _check_format(change, "failedIndexes")
+    if change.changed("completedIndexes") and completed and not is_indexed(change.spec):
+        problem = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        yield errors.invalid(_STATUS.child("completedIndexes"), completed, problem)
+    path = _STATUS.child("failedIndexes")
+    if change.changed("failedIndexes") and failed is not None and not has_limit:
+        problem = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        yield errors.invalid(path, failed, problem)
+    yield from _check_overlap(change, completed, failed, path)
+
+
+def _check_overlap(change: _Change, completed: str, failed: str | None, path: Path) -> Iterator[FieldError]:
+    completions = change.spec.get("completions")
+    if failed is None or completions is None or not change.changed("completedIndexes", "failedIndexes"):
+        return
+    index = indexes.overlap(completed, failed, completions)
+    if index is not None:
+        yield errors.invalid(path, failed, f"failedIndexes and completedIndexes overlap at index: {index}")
+
+
+# --- what is not undone
+
+
+def _check_terminal(change: _Change) -> Iterator[FieldError]:
+    for condition in (FAILED, COMPLETE, FAILURE_TARGET):
+        if change.had(condition) and not change.has(condition):
+            problem = f"cannot disable the terminal {condition}=True condition"
+            yield errors.invalid(_CONDITIONS, OMITTED, problem)
+
+
+def _check_counted(change: _Change) -> Iterator[FieldError]:
+    """Check that the counts do not decrease, except of a Job with indexes, which can shrink."""
+    spec = change.spec
+    is_elastic = is_indexed(spec) and spec.get("completions") == spec.get("parallelism")
+    for name in ("failed",) if is_elastic else ("failed", "succeeded"):
+        if change.get(name, 0) < change.was(name, 0):
+            problem = f"cannot decrease the {name} counter"
+            yield errors.invalid(_STATUS.child(name), change.get(name, 0), problem)
+
+
+def _check_times_kept(change: _Change) -> Iterator[FieldError]:
+    time, start = change.get("completionTime"), change.get("startTime")
+    if time and change.was("completionTime") and change.changed("completionTime"):
+        yield errors.invalid(_STATUS.child("completionTime"), time, "field is immutable")
+    resumes = change.had(SUSPENDED) and conditions.is_false(change.new, SUSPENDED)
+    bears = change.changed("startTime") and not resumes and not change.spec.get("suspend")
+    if bears and change.was("startTime"):
+        problem = "field is immutable for unsuspended job once set"
+        yield errors.invalid(_STATUS.child("startTime"), start, problem)
+
+
+def _check_success_kept(change: _Change) -> Iterator[FieldError]:
+    if change.had(SUCCESS_CRITERIA_MET) and not change.has(SUCCESS_CRITERIA_MET):
+        problem = "cannot disable the SuccessCriteriaMet=True condition"
+        yield errors.invalid(_CONDITIONS, OMITTED, problem)
+    if change.had(COMPLETE) and change.has(SUCCESS_CRITERIA_MET) and not change.had(SUCCESS_CRITERIA_MET):
+        problem = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
+        yield errors.invalid(_CONDITIONS, OMITTED, problem)
+
+
+_RULES: Final[tuple[_Rule, ...]] = (
+    _check_counts,
+    _check_uncounted,
+    _excluding(COMPLETE, FAILED, "cannot set Complete=True and Failed=true conditions", COMPLETE, FAILED),
+    _excluding(
+        COMPLETE,
+        FAILURE_TARGET,
+        "cannot set Complete=True and FailureTarget=true conditions",
+        COMPLETE,
+        FAILURE_TARGET,
+    ),
+    _check_completion_time,
+    _check_failure_target,
+    _check_success_criteria,
+    _check_active,
+    _check_start_time,
+    _check_nothing_uncounted,
+    _check_indexes,
+    _check_terminating,
+    _check_ready,
+    _excluding(SUCCESS_CRITERIA_MET, FAILED, "cannot set SuccessCriteriaMet=True and Failed=true conditions"),
+    _excluding(
+        SUCCESS_CRITERIA_MET,
+        FAILURE_TARGET,
+        "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
+    ),
+    _check_success_policy,
+    _check_terminal,
+    _check_counted,
+    _check_times_kept,
+    _check_success_kept,
+)
+"""In upstream's order: the rules of the new status alone, then those of the change."""

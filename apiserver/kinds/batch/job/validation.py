@@ -1,0 +1,247 @@
+"""The validation of new Jobs, and of the templates of Jobs in CronJobs."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.batch.job.policies import (
+    check_pod_failure_policy,
+    check_pod_replacement_policy,
+    check_success_policy,
+)
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.checks import Check, every, field, no_longer_than, non_negative, pointer
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
+from mockube.apiserver.kinds.common.selectors import check_selector
+from mockube.apiserver.kinds.common.workloads import check_matches, selector_of
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template
+
+INDEXED, NON_INDEXED = "Indexed", "NonIndexed"
+_ALWAYS, _ON_FAILURE, _NEVER = "Always", "OnFailure", "Never"
+
+_MOST_OF_INDEXED: Final = 100_000
+_MANY, _MOST_OF_MANY = 100_000, 10_000
+_LONGEST_MANAGER: Final = 63
+
+_SPEC: Final = ROOT.child("spec")
+
+
+def is_indexed(spec: ReadOnlyTree) -> bool:
+    return spec.get("completionMode") == INDEXED
+
+
+# --- numbers
+
+_HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+
+
+def _check_manager(manager: str, path: Path) -> Iterator[FieldError]:
+    """Check that the manager is a path that begins with a domain."""
+    domain, _, rest = manager.partition("/")
+    if not manager:
+        yield errors.required(path)
+    elif not domain or not rest:
+        yield errors.invalid(path, manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        for problem in names.check_dns1123_subdomain(domain):
+            yield errors.invalid(path, domain, problem)
+        if not _HTTP_PATH.fullmatch(rest):
+            problem = f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
+            yield errors.invalid(path, rest, problem)
+    yield from no_longer_than(_LONGEST_MANAGER)(manager, path)
+
+
+def _check_failed_indexes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    if spec.get("maxFailedIndexes") is None:
+        return
+    yield from non_negative(spec["maxFailedIndexes"], path.child("maxFailedIndexes"))
+    if spec.get("backoffLimitPerIndex") is None:
+        yield errors.required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
+
+
+_NUMBERS: Final = every(
+    *(
+        field(name, non_negative)
+        for name in (
+            "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
+            "backoffLimitPerIndex",
+        )
+    ),
+    _check_failed_indexes,
+    pointer("managedBy", _check_manager),
+)  # fmt: skip
+
+
+# --- indexes
+
+
+def _at_most(spec: ReadOnlyTree, name: str, most: int, condition: str, path: Path) -> Iterable[FieldError]:
+    value = spec.get(name)
+    if value is None or value <= most:
+        return ()
+    return (errors.invalid(path.child(name), value, f"must be less than or equal to {most}{condition}"),)
+
+
+def _check_indexed(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    completions, failed = spec.get("completions"), spec.get("maxFailedIndexes")
+    if completions is None:
+        yield errors.required(path.child("completions"), f"when completion mode is {INDEXED}")
+    condition = f" when completion mode is {INDEXED}"
+    yield from _at_most(spec, "parallelism", _MOST_OF_INDEXED, condition, path)
+    if completions is not None and failed is not None and failed > completions:
+        problem = "must be less than or equal to completions"
+        yield errors.invalid(path.child("maxFailedIndexes"), failed, problem)
+    yield from _at_most(spec, "maxFailedIndexes", _MOST_OF_INDEXED, "", path)
+    if completions is not None and completions > _MANY and spec.get("backoffLimitPerIndex") is not None:
+        yield from _check_many(spec, path)
+
+
+def _check_many(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check the limits that hold for a Job with very many indexes."""
+    condition = f" when completions are above {_MANY} and used with backoff limit per index"
+    if spec.get("maxFailedIndexes") is None:
+        detail = f"must be specified when completions is above {_MANY}"
+        yield errors.required(path.child("maxFailedIndexes"), detail)
+    yield from _at_most(spec, "parallelism", _MOST_OF_MANY, condition, path)
+    yield from _at_most(spec, "maxFailedIndexes", _MOST_OF_MANY, condition, path)
+
+
+def _check_mode(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    mode = spec.get("completionMode")
+    if mode is not None and mode not in (NON_INDEXED, INDEXED):
+        yield errors.not_supported(path.child("completionMode"), mode, (NON_INDEXED, INDEXED))
+    if mode == INDEXED:
+        yield from _check_indexed(spec, path)
+    if mode in (None, NON_INDEXED):
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(name) is not None:
+                yield errors.invalid(path.child(name), spec[name], "requires indexed completion mode")
+
+
+def _check_success(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if spec.get("successPolicy") is None:
+        return ()
+    if is_indexed(spec):
+        return check_success_policy(spec, path)
+    shown = internal("batch.SuccessPolicy", spec["successPolicy"])
+    return (errors.invalid(path.child("successPolicy"), shown, "requires indexed completion mode"),)
+
+
+# --- specs
+
+
+def _check_restarts(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check the restart policy: pods of a Job end."""
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
+    path = path.child("template", "spec", "restartPolicy")
+    if policy in ("", _ALWAYS):
+        yield errors.required(path, f'valid values: "{_ON_FAILURE}", "{_NEVER}"')
+    elif policy not in (_ON_FAILURE, _NEVER):
+        yield errors.not_supported(path, policy, (_ON_FAILURE, _NEVER))
+    elif spec.get("podFailurePolicy") is not None and policy != _NEVER:
+        problem = f'only "{_NEVER}" is supported when podFailurePolicy is specified'
+        yield errors.invalid(path, policy, problem)
+
+
+_WITHOUT_TEMPLATE: Final = every(
+    _NUMBERS, _check_mode, check_pod_failure_policy, _check_success, check_pod_replacement_policy
+)
+
+
+def check_job_spec(spec: ReadOnlyTree, path: Path, options: PodValidationOptions) -> Iterator[FieldError]:
+    """Check a Job's spec without its selector."""
+    yield from _WITHOUT_TEMPLATE(spec, path)
+    yield from check_pod_template(spec.get("template") or {}, path.child("template"), options)
+    yield from _check_restarts(spec, path)
+
+
+def check_selected_job_spec(
+    spec: ReadOnlyTree, options: PodValidationOptions, selector: Check = check_selector
+) -> Iterator[FieldError]:
+    yield from check_job_spec(spec, _SPEC, options)
+    given, readable = spec.get("selector"), selector_of(spec)
+    if given is None:
+        yield errors.required(_SPEC.child("selector"))
+    else:
+        yield from selector(given, _SPEC.child("selector"))
+    if readable is not None:
+        yield from check_matches(spec.get("template") or {}, readable, _SPEC.child("template"))
+
+
+# --- selectors that the server makes
+
+UID_LABEL, NAME_LABEL = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
+_OLD_UID_LABEL, _OLD_NAME_LABEL = "controller-uid", "job-name"
+
+
+def _check_label(labels: ReadOnlyTree, key: str, value: str) -> Iterable[FieldError]:
+    path = _SPEC.child("template", "metadata", "labels").key(key)
+    if key not in labels:
+        return (errors.required(path, f"must be '{value}'"),)
+    return () if labels[key] == value else (errors.invalid(path, labels, f"must be '{value}'"),)
+
+
+def _check_generated_selector(job: ReadOnlyTree, *, with_domain: bool) -> Iterator[FieldError]:
+    """Check that the generated labels were not replaced. Jobs of older versions have them without a domain only."""
+    spec = job.get("spec") or {}
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return
+    if not meta.uid(job):
+        yield errors.required(METADATA.child("uid"))
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    expected = {_OLD_UID_LABEL: meta.uid(job), _OLD_NAME_LABEL: meta.name(job)}
+    if with_domain:
+        expected |= {UID_LABEL: meta.uid(job), NAME_LABEL: meta.name(job)}
+    for key, value in expected.items():
+        yield from _check_label(labels, key, value)
+    selector = selector_of(spec)
+    if selector is not None and not selector.matches(expected):
+        yield errors.invalid(_SPEC.child("selector"), spec["selector"], "`selector` not auto-generated")
+
+
+# --- Jobs
+
+
+def _check_last_hostname(job: ReadOnlyTree) -> Iterator[FieldError]:
+    """Check that the pod with the highest index can have its name as hostname."""
+    spec, name = job.get("spec") or {}, meta.name(job)
+    if not (is_indexed(spec) and spec.get("completions")):
+        return
+    hostname = f"{name}-{spec['completions'] - 1}"
+    if names.check_dns1123_label(hostname):
+        problem = f"will not able to create pod with invalid DNS label: {hostname}"
+        yield errors.invalid(METADATA.child("name"), name, problem)
+
+
+def check_job(
+    job: ReadOnlyTree,
+    options: PodValidationOptions = STRICT,
+    selector: Check = check_selector,
+    *,
+    with_domain: bool = True,
+) -> Iterator[FieldError]:
+    """Check a Job without its metadata."""
+    yield from _check_generated_selector(job, with_domain=with_domain)
+    yield from check_selected_job_spec(job.get("spec") or {}, options, selector)
+    yield from _check_last_hostname(job)
+
+
+_GENERATED: Final = frozenset({UID_LABEL, NAME_LABEL, _OLD_UID_LABEL, _OLD_NAME_LABEL})
+
+
+def check_new_job(job: ReadOnlyTree) -> Iterator[FieldError]:
+    """Check a new Job. Labels that it got from its template are checked in the template only."""
+    labels = meta.labels((job.get("spec") or {}).get("template") or {})
+    given = (
+        job
+        if labels.keys() - _GENERATED or meta.labels(job) != labels
+        else meta.with_metadata(job, labels=None)
+    )
+    yield from objectmeta.check(given, SUBDOMAIN, namespaced=True)
+    yield from check_job(job)

@@ -1,0 +1,142 @@
+"""CertificateSigningRequest: approved and signed through subresources of its own."""
+
+from collections import deque
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
+from mockube.apiserver.kinds.certificates.validation import VALIDATION
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import part, text
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_DECISIONS: Final = ("Approved", "Denied")
+_REQUESTOR_FIELDS: Final = frozenset({"username", "uid", "groups", "extra"})
+
+
+def _prepare_create(csr: Tree, request: Request) -> None:
+    """Write the user of the request over what the client sent: nobody can request a certificate as another user."""
+    user = request.user
+    requestor = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": {key: list(values) for key, values in user.extra.items()},
+    }
+    given = {field: value for field, value in csr["spec"].items() if field not in _REQUESTOR_FIELDS}
+    csr["spec"] = given | {field: value for field, value in requestor.items() if value}
+
+
+def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
+    status, before = new.get("status") or {}, (old.get("status") or {}).get("conditions", [])
+    listed = status.get("conditions", [])
+    for decision in _DECISIONS:
+        listed = _with_decisions(listed, before, decision)
+    new["status"] = _with_times(status | {"conditions": listed}, before, request)
+
+
+def _with_decisions(listed: list[Tree], before: list[Tree], decision: str) -> list[Tree]:
+    """Return the conditions with each decision as it was. Validation refuses one more or one less."""
+    kept = deque(condition for condition in before if condition.get("type") == decision)
+    if len(kept) != sum(condition.get("type") == decision for condition in listed):
+        return listed
+    return [kept.popleft() if condition.get("type") == decision else condition for condition in listed]
+
+
+def _prepare_approval(new: Tree, old: Tree, request: Request) -> None:
+    """Only the conditions change."""
+    before = old.get("status") or {}
+    listed = (new.get("status") or {}).get("conditions", [])
+    new["status"] = _with_times(before | {"conditions": listed}, before.get("conditions", []), request)
+
+
+def _with_times(status: Tree, before: list[Tree], request: Request) -> Tree:
+    """Return the status with the times that its conditions leave out."""
+    now = format_time(request.now)
+    since = {
+        (condition.get("type"), condition.get("status")): condition.get("lastTransitionTime") or now
+        for condition in reversed(before)
+    }
+    listed = [
+        condition
+        | {
+            "lastUpdateTime": condition.get("lastUpdateTime") or now,
+            "lastTransitionTime": condition.get("lastTransitionTime")
+            or since.get((condition.get("type"), condition.get("status")), now),
+        }
+        for condition in status["conditions"]
+    ]
+    timed = status | {"conditions": listed}
+    return timed if listed else {field: value for field, value in timed.items() if field != "conditions"}
+
+
+_STRATEGY: Final = Strategy(
+    resets={
+        MAIN: (*SPEC, *STATUS_PATH),
+        "status": SPEC,
+        "approval": (*SPEC, ("status", "certificate")),
+    },
+    prepare_create=_prepare_create,
+    prepare_update={"status": _prepare_status, "approval": _prepare_approval},
+)
+
+
+# --- columns
+
+
+def _cells(csr: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(csr),
+        ages.age(csr, now),
+        text(csr, "spec", "signerName") or "<none>",
+        text(csr, "spec", "username"),
+        _requested_duration(csr),
+        _condition(csr),
+    ]
+
+
+def _requested_duration(csr: Tree) -> str:
+    seconds = part(csr, "spec", "expirationSeconds")
+    return "<none>" if seconds is None else ages.human(timedelta(seconds=seconds))
+
+
+def _condition(csr: Tree) -> str:
+    """Return the decision and what followed. A condition that is present counts: these are never false."""
+    types = {text(condition, "type") for condition in conditions.of(csr)}
+    decision = next((decision for decision in ("Denied", "Approved") if decision in types), "Pending")
+    failed = ("Failed",) if "Failed" in types else ()
+    issued = ("Issued",) if text(csr, "status", "certificate") else ()
+    return ",".join((decision, *failed, *issued))
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="certificates.k8s.io",
+        version="v1",
+        name="certificatesigningrequests",
+        kind="CertificateSigningRequest",
+        namespaced=False,
+        short_names=("csr",),
+        selectable=("spec.signerName",),
+        subresources=(Subresource(name="approval"), STATUS),
+    ),
+    strategy=_STRATEGY,
+    validation=VALIDATION,
+    printer=Printer(
+        columns=(
+            NAME,
+            AGE,
+            Column(name="SignerName"),
+            Column(name="Requestor"),
+            Column(name="RequestedDuration"),
+            Column(name="Condition"),
+        ),
+        cells=_cells,
+    ),
+)

@@ -1,0 +1,257 @@
+"""Validation of CertificateSigningRequests: what is requested, and who may decide and issue."""
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import objectmeta, pem
+from mockube.apiserver.kinds.common.checks import must, pointer, unique
+from mockube.apiserver.kinds.common.objectmeta import NameRule
+from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.validation import Update, Validation
+
+_LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
+_APPROVED, _DENIED, _FAILED = "Approved", "Denied", "Failed"
+_ONLY_TRUE: Final = (_APPROVED, _DENIED, _FAILED)
+_STATUSES: Final = ("False", "True", "Unknown")
+
+_USAGES: Final = (
+    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
+    "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
+    "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
+    "server auth", "signing", "timestamping",
+)  # fmt: skip
+
+_CONDITIONS: Final = ROOT.child("status", "conditions")
+_CERTIFICATE: Final = ROOT.child("status", "certificate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Exemptions:
+    """Faults that an update may keep because the old object has them."""
+
+    both_decisions: bool = False
+    legacy_signer: bool = False
+    repeated_conditions: bool = False
+    untyped_conditions: bool = False
+    any_certificate: bool = False
+    repeated_usages: bool = False
+    unknown_usages: bool = False
+
+
+_STRICT: Final = _Exemptions()
+
+
+def _repeats(values: Sequence[Any]) -> bool:
+    return len({*values}) < len(values)
+
+
+def _exemptions(new: ReadOnlyTree, old: ReadOnlyTree) -> _Exemptions:
+    spec, status = within(old, "spec"), within(old, "status")
+    types = [condition.get("type", "") for condition in status.get("conditions") or ()]
+    usages = spec.get("usages") or ()
+    certificate = status.get("certificate") or ""
+    kept = certificate == (within(new, "status").get("certificate") or "")
+    return _Exemptions(
+        both_decisions={_APPROVED, _DENIED} <= {*types},
+        legacy_signer=spec.get("signerName") == _LEGACY_SIGNER,
+        repeated_conditions=_repeats(types),
+        untyped_conditions="" in types,
+        any_certificate=kept or bool(_certificate_problem(certificate)),
+        repeated_usages=_repeats(usages),
+        unknown_usages=not {*usages} <= {*_USAGES},
+    )
+
+
+# --- the request
+
+
+def _request_problem(request: str) -> str:
+    """Return why this is not a signed certificate request, or an empty string."""
+    block = pem.decode(base64.b64decode(request))
+    if block is None or block.type != "CERTIFICATE REQUEST":
+        return "PEM block type must be CERTIFICATE REQUEST"
+    try:
+        signed = x509.load_der_x509_csr(block.data).is_signature_valid
+    except (ValueError, UnsupportedAlgorithm) as problem:
+        return f"asn1: structure error: {problem}"
+    return "" if signed else "x509: signature does not match the request"
+
+
+def _check_usages(usages: Sequence[str], path: Path, exemptions: _Exemptions) -> Iterator[FieldError]:
+    if not usages:
+        yield errors.required(path)
+    for index, usage in enumerate(usages):
+        if usage not in _USAGES and not exemptions.unknown_usages:
+            yield errors.not_supported(path.index(index), usage, _USAGES)
+    if not exemptions.repeated_usages:
+        yield from unique()(usages, path)
+
+
+# --- signers
+
+_MAX_DOMAIN_LENGTH: Final = names.SUBDOMAIN_MAX_LENGTH
+_MAX_SIGNER_LENGTH: Final = 2 * _MAX_DOMAIN_LENGTH + names.LABEL_MAX_LENGTH + 2
+
+
+def _check_signer(signer: str, path: Path) -> Iterator[FieldError]:
+    domain, _, name = signer.partition("/")
+    if signer.count("/") != 1:
+        problem = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        yield errors.invalid(path, signer, problem)
+        return
+    if len(domain) > _MAX_DOMAIN_LENGTH:
+        yield errors.too_long(path, _MAX_DOMAIN_LENGTH)
+    for part, check in ((domain, names.check_dns1123_label), (name, names.check_dns1123_subdomain)):
+        for label in part.split("."):
+            for problem in check(label):
+                yield errors.invalid(path, part, f'validating label "{label}": {problem}')
+        if part is domain and "." not in domain:
+            problem = "should be a domain with at least two segments separated by dots"
+            yield errors.invalid(path, domain, problem)
+    if len(signer) > _MAX_SIGNER_LENGTH:
+        yield errors.too_long(path, _MAX_SIGNER_LENGTH)
+
+
+def _check_signer_name(signer: str, path: Path, exemptions: _Exemptions) -> Iterable[FieldError]:
+    if not signer:
+        return (errors.required(path),)
+    if signer == _LEGACY_SIGNER and not exemptions.legacy_signer:
+        problem = "the legacy signerName is not allowed via this API version"
+        return (errors.invalid(path, signer, problem),)
+    return _check_signer(signer, path)
+
+
+# --- conditions and certificate
+
+
+def _check_condition(condition: ReadOnlyTree, path: Path, exemptions: _Exemptions) -> Iterator[FieldError]:
+    kind, status = condition.get("type", ""), condition.get("status", "")
+    supported = ("True",) if kind in _ONLY_TRUE else _STATUSES
+    if not kind and not exemptions.untyped_conditions:
+        yield errors.required(path.child("type"))
+    if not status:
+        yield errors.required(path.child("status"))
+    elif status not in supported:
+        yield errors.not_supported(path.child("status"), status, supported)
+
+
+def _check_conditions(conditions: Sequence[ReadOnlyTree], exemptions: _Exemptions) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        path, kind = _CONDITIONS.index(index), condition.get("type", "")
+        yield from _check_condition(condition, path, exemptions)
+        other = {_APPROVED: _DENIED, _DENIED: _APPROVED}.get(kind)
+        if other in seen and not exemptions.both_decisions:
+            problem = "Approved and Denied conditions are mutually exclusive"
+            yield errors.invalid(path.child("type"), kind, problem)
+        if kind in seen and not exemptions.repeated_conditions:
+            yield errors.duplicate(path.child("type"), kind)
+        seen.add(kind)
+
+
+def _certificate_problem(certificate: str) -> str:
+    data = base64.b64decode(certificate)
+    if not data:
+        return ""
+    blocks = pem.blocks(data)
+    if not blocks:
+        return "must contain at least one CERTIFICATE PEM block"
+    return next(filter(None, map(_block_problem, blocks)), "")
+
+
+def _block_problem(block: pem.Block) -> str:
+    if block.type != "CERTIFICATE":
+        return f'only CERTIFICATE PEM blocks are allowed, found "{block.type}"'
+    if block.headers:
+        return "no PEM block headers are permitted"
+    try:
+        x509.load_der_x509_certificate(block.data)
+    except ValueError:
+        return "x509: malformed certificate"
+    return ""
+
+
+# --- the object
+
+_NO_RULE: Final = NameRule(lambda _name: [], lambda _name: [])
+_EXPIRATION: Final = pointer(
+    "expirationSeconds",
+    must(lambda seconds: seconds >= 600, "may not specify a duration less than 600 seconds (10 minutes)"),
+)
+
+
+def _check(tree: ReadOnlyTree, exemptions: _Exemptions) -> Iterator[FieldError]:
+    spec, path, status = within(tree, "spec"), ROOT.child("spec"), within(tree, "status")
+    request = spec.get("request")
+    problem = _request_problem(request or "")
+    if problem:
+        yield errors.invalid(path.child("request"), request, problem)
+    yield from _check_usages(spec.get("usages") or (), path.child("usages"), exemptions)
+    yield from _check_signer_name(spec.get("signerName", ""), path.child("signerName"), exemptions)
+    yield from _EXPIRATION(spec, path)
+    yield from _check_conditions(status.get("conditions") or (), exemptions)
+    problem = "" if exemptions.any_certificate else _certificate_problem(status.get("certificate") or "")
+    if problem:
+        yield errors.invalid(_CERTIFICATE, "<certificate data>", problem)
+
+
+def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return _check(tree, _STRICT)
+
+
+def _conditions(tree: ReadOnlyTree, kind: str) -> list[ReadOnlyTree]:
+    return [one for one in within(tree, "status").get("conditions") or () if one.get("type") == kind]
+
+
+def _check_decisions(new: ReadOnlyTree, old: ReadOnlyTree, *, decides: bool) -> Iterator[FieldError]:
+    """Refuse that a decision is removed, or made other than through /approval."""
+    for kind in _ONLY_TRUE:
+        if len(_conditions(new, kind)) < len(_conditions(old, kind)):
+            yield errors.forbidden(_CONDITIONS, f'updates may not remove a condition of type "{kind}"')
+    for kind in () if decides else (_APPROVED, _DENIED):
+        now, before = _conditions(new, kind), _conditions(old, kind)
+        if len(now) > len(before):
+            yield errors.forbidden(_CONDITIONS, f'updates may not add a condition of type "{kind}"')
+        elif len(now) == len(before) and now != before:
+            # Upstream goes on with the difference of the two; this is the line that clients look for.
+            yield errors.forbidden(_CONDITIONS, f'updates may not modify a condition of type "{kind}"\n')
+
+
+def _check_certificate(new: ReadOnlyTree, old: ReadOnlyTree, *, issues: bool) -> Iterable[FieldError]:
+    now, before = (within(tree, "status").get("certificate") or "" for tree in (new, old))
+    if now == before:
+        return ()
+    if not issues:
+        return (errors.forbidden(_CERTIFICATE, "updates may not set certificate content"),)
+    return (
+        (errors.forbidden(_CERTIFICATE, "updates may not modify existing certificate content"),)
+        if before
+        else ()
+    )
+
+
+def _update(*, decides: bool = False, issues: bool = False) -> Update:
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+        yield from objectmeta.check(new, _NO_RULE, namespaced=False)
+        yield from _check(new, _exemptions(new, old))
+        yield from _check_decisions(new, old, decides=decides)
+        yield from _check_certificate(new, old, issues=issues)
+
+    return update
+
+
+VALIDATION: Final = Validation(
+    name=_NO_RULE,
+    create=_create,
+    update=_update(),
+    subresources={"status": _update(issues=True), "approval": _update(decides=True)},
+)

@@ -1,0 +1,138 @@
+"""IP addresses, networks and ports.
+
+Fields older than today's strictness accept sloppy addresses; a value that the old object had stays valid, for which
+rules are given the old values. Upstream parses more sloppily than it validates, so its errors can say what is wrong.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, TypeAlias
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.intstr import IntOrString
+from mockube.apimachinery.paths import Path
+from mockube.apiserver.kinds.common.checks import one_of, port_number, valid
+
+Network: TypeAlias = IPv4Network | IPv6Network
+
+
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+
+check_protocol: Final = one_of(*PROTOCOLS)
+
+_check_name: Final = valid(names.check_port_name)
+
+
+def check_port(port: IntOrString, path: Path) -> Iterable[FieldError]:
+    """A port's number, or the name that a container gives it."""
+    return port_number(port, path) if isinstance(port, int) else _check_name(port, path)
+
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+_ZERO: Final = re.compile(r"\b0\d")
+_DOTTED: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+){3}$")
+
+_NOTHING_KEPT: Final[AbstractSet[str]] = frozenset()
+
+
+def parse_sloppily(text: str) -> Address | None:
+    """The address that a text means, though the numbers of an IPv4 address may begin with zeros."""
+    return _parse_usual(text) if len(text) <= _USUAL_LENGTH else _parse(text)
+
+
+def _parse(text: str) -> Address | None:
+    try:
+        address = ip_address(_without_leading_zeros(text))
+    except ValueError:
+        return None
+    return None if isinstance(address, IPv6Address) and address.scope_id is not None else address
+
+
+# An address is looked at again and again; a long text is none, and shall not fill the memory.
+_USUAL_LENGTH: Final = 45
+_parse_usual = lru_cache(maxsize=16384)(_parse)
+
+
+def _without_leading_zeros(text: str) -> str:
+    if not _ZERO.search(text):
+        return text
+    return _DOTTED.sub(
+        lambda found: re.sub(r"\d+", lambda digits: digits[0].lstrip("0") or "0", found[0]), text
+    )
+
+
+def _is_mapped(address: Address) -> bool:
+    return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
+
+
+def check_ip(value: str, path: Path, kept: AbstractSet[str] = _NOTHING_KEPT) -> Iterator[FieldError]:
+    if value in kept:
+        return
+    address = parse_sloppily(value)
+    if address is None:
+        yield errors.invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    elif _without_leading_zeros(value) != value:
+        yield errors.invalid(path, value, "must not have leading 0s")
+    elif _is_mapped(address):
+        yield errors.invalid(path, value, "must not be an IPv4-mapped IPv6 address")
+
+
+def check_cidr(value: str, path: Path, kept: AbstractSet[str] = _NOTHING_KEPT) -> Iterator[FieldError]:
+    if value in kept:
+        return
+    problem = _cidr_problem(value)
+    if problem:
+        yield errors.invalid(path, value, problem)
+
+
+def _cidr_problem(value: str) -> str:
+    text, slash, length = value.partition("/")
+    address = parse_sloppily(text)
+    if address is None or not (
+        slash and re.fullmatch("0*[0-9]{1,3}", length) and int(length[-3:]) <= address.max_prefixlen
+    ):
+        return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+    if _without_leading_zeros(text) != text or (length[0] == "0" and length != "0"):
+        return "must not have leading 0s in IP or prefix length"
+    if _is_mapped(address):
+        return "must not have an IPv4-mapped IPv6 address"
+    if ip_network((address, int(length)), strict=False).network_address != address:
+        return "must not have bits set beyond the prefix length"
+    return ""
+
+
+_LINK_LOCAL_MULTICAST: Final = (ip_network("224.0.0.0/24"), IPv6Network("ff02::/16"))
+
+
+def check_endpoint_ip(value: str, path: Path) -> Iterator[FieldError]:
+    """An address that traffic may be sent to."""
+    address = parse_sloppily(value)
+    if address is None:
+        yield errors.invalid(path, value, "must be a valid IP address")
+        return
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    if address.is_unspecified:
+        yield errors.invalid(path, value, f"may not be unspecified ({value})")
+    if address.is_loopback:
+        yield errors.invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        yield errors.invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if any(address in network for network in _LINK_LOCAL_MULTICAST):
+        problem = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        yield errors.invalid(path, value, problem)
+
+
+def is_ipv6(text: str) -> bool:
+    address = parse_sloppily(text)
+    return isinstance(address, IPv6Address) and address.ipv4_mapped is None
+
+
+def is_dual_stack(texts: Iterable[str]) -> bool:
+    """Whether both families are among them."""
+    return len({is_ipv6(text) for text in texts}) > 1

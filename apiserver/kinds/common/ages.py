@@ -1,0 +1,51 @@
+"""How long ago something was, for people: `5m`, `2d3h`. The longer the span, the coarser its units."""
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+
+UNKNOWN: Final = "<unknown>"
+
+
+class _Scale(NamedTuple):
+    """How spans of less than so many seconds are told: in a unit, and what is left over in a finer one if not 0."""
+
+    below: float
+    unit: str
+    finer: str = ""
+
+
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "y": 365 * 24 * 3600}
+_SCALES: Final = (
+    _Scale(2 * _SECONDS["m"], "s"),
+    _Scale(10 * _SECONDS["m"], "m", "s"),
+    _Scale(3 * _SECONDS["h"], "m"),
+    _Scale(8 * _SECONDS["h"], "h", "m"),
+    _Scale(48 * _SECONDS["h"], "h"),
+    _Scale(8 * _SECONDS["d"], "d", "h"),
+    _Scale(2 * _SECONDS["y"], "d"),
+    _Scale(8 * _SECONDS["y"], "y", "d"),
+    _Scale(float("inf"), "y"),
+)
+
+
+def human(span: timedelta) -> str:
+    seconds = int(span.total_seconds())
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)  # clocks of two machines may differ a little
+    scale = next(scale for scale in _SCALES if seconds < scale.below)
+    count, rest = divmod(seconds, _SECONDS[scale.unit])
+    finer = rest // _SECONDS[scale.finer] if scale.finer else 0
+    return f"{count}{scale.unit}{finer}{scale.finer}" if finer else f"{count}{scale.unit}"
+
+
+def since(moment: datetime | None, now: datetime) -> str:
+    return human(now - moment) if moment else UNKNOWN
+
+
+def age(tree: ReadOnlyTree, now: datetime) -> str:
+    """How long the object has existed."""
+    return since(meta.creation_timestamp(tree), now)

@@ -1,0 +1,111 @@
+"""Read values for table cells from an object, and the cells that several kinds print.
+
+Any part of an object may be missing: then a text is empty, a number 0, and a list has no items. `text` takes a default
+because Go tells an absent pointer from an empty string.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, labels, meta, quantity
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.wire.table import Column
+
+
+def part(tree: Any, *path: str) -> Any:
+    """Return the value at a path of fields, or None if the path ends early."""
+    for field in path:
+        if tree is None:
+            return None
+        tree = tree.get(field)
+    return tree
+
+
+def text(tree: Any, *path: str, default: str = "") -> str:
+    value = part(tree, *path)
+    return default if value is None else str(value)
+
+
+def number(tree: Any, *path: str) -> int:
+    return part(tree, *path) or 0
+
+
+def flag(tree: Any, *path: str, default: bool = False) -> bool:
+    value = part(tree, *path)
+    return default if value is None else value
+
+
+def items(tree: Any, *path: str) -> Sequence[Any]:
+    return part(tree, *path) or ()
+
+
+def count(tree: Any, *path: str) -> int:
+    """How many entries a list or a map has."""
+    return len(part(tree, *path) or ())
+
+
+def time(tree: Any, *path: str) -> datetime | None:
+    value = part(tree, *path)
+    return parse_time(value) if value else None
+
+
+def amount(tree: Any, *path: str) -> str:
+    """A quantity as upstream prints it, `0` where there is none."""
+    return str(quantity.from_json(part(tree, *path)))
+
+
+def condition(tree: Any, condition_type: str) -> str:
+    """A condition's status, True, False or Unknown, as texts; empty if there is no such condition."""
+    return text(conditions.get(tree, condition_type), "status")
+
+
+def shortened(texts: Sequence[str], *, most: int = 3, separator: str = ",") -> str:
+    """Join the first texts, and count the others, so that a cell stays narrow."""
+    shown = separator.join(texts[:most])
+    return f"{shown} + {len(texts) - most} more..." if len(texts) > most else shown
+
+
+_NONE: Final = "<none>"
+
+
+def labels_text(chosen: Mapping[str, str] | None) -> str:
+    """Labels, or the kind of selector that is but a map of them."""
+    return ",".join(f"{key}={value}" for key, value in sorted((chosen or {}).items())) or _NONE
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    try:
+        return str(labels.from_label_selector(selector)) or _NONE
+    except labels.SelectorError:
+        return "<error>"
+
+
+CONTAINERS: Final = Column(name="Containers", priority=1)
+IMAGES: Final = Column(name="Images", priority=1)
+SELECTOR: Final = Column(name="Selector", priority=1)
+
+
+def names_and_images(template: Any) -> tuple[str, str]:
+    """Return two cells: the names and the images of a pod template's containers."""
+    containers = items(template, "spec", "containers")
+    return (
+        ",".join(text(container, "name") for container in containers),
+        ",".join(text(container, "image") for container in containers),
+    )
+
+
+def ingress_addresses(tree: Tree) -> list[str]:
+    """Return the addresses, or the host names, at which a load balancer takes in the traffic of a Service or an Ingress.
+
+    Each is returned once, in order.
+    """
+    points = items(tree, "status", "loadBalancer", "ingress")
+    return sorted({text(point, "ip") or text(point, "hostname") for point in points} - {""})
+
+
+def name_with_default(tree: Tree, *annotations: str) -> str:
+    """Return the name of a class, marked if one of these annotations makes it the default."""
+    is_default = any(meta.annotations(tree).get(annotation) == "true" for annotation in annotations)
+    return f"{meta.name(tree)} (default)" if is_default else meta.name(tree)

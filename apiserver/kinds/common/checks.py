@@ -1,0 +1,278 @@
+"""What rules are made of: checks of one value, and ways to put checks together, so that a rule is a line.
+
+A check takes a value and its path and tells what is wrong. Those of a struct take the tree of one; which of the ways
+into a field is right depends on the field in Go:
+
+    optional    the check runs if the value is not empty         `if len(x) > 0`
+    pointer     the check runs if the field is there at all      `if x != nil`
+    required    an empty value is an error, else the check runs  `if len(x) == 0 { Required }`
+    field       the check runs always, on `absent` if need be
+
+Nearly everything is in order nearly always, so a check gathers what it finds in a list: a generator would cost more
+than most of the checks. Knows no type and no field by name.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import orjson
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+
+Check: TypeAlias = Callable[[Any, Path], Iterable[FieldError]]
+
+Problems: TypeAlias = Callable[[Any], Iterable[str]]
+"""What is wrong with a value, in words: what the checks in `mockube.apimachinery.names` are."""
+
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+NOT_POSITIVE: Final = "must be greater than zero"
+IMMUTABLE: Final = "field is immutable"
+
+
+class _Row(NamedTuple):
+    """A check of a value, or of one of its fields; a tuple, as `every` takes it apart for every value."""
+
+    check: Check
+    name: str = ""
+    """Of the field that is checked; "": the value itself is."""
+    step: str = ""
+    empty: Check | None = None
+    """Instead of the check, if the field is there and empty."""
+    absent: Check | None = None
+    """Instead of the check, if the field is not there."""
+
+
+class _Every:
+    """Checks of one value. Most fields are not there, and then nothing is called."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, *rows: _Row) -> None:
+        self.rows = rows
+
+    def __call__(self, value: Any, path: Path) -> Iterable[FieldError]:
+        found: list[FieldError] = []
+        for check, name, step, empty, absent in self.rows:
+            if not name:
+                found += check(value, path)
+                continue
+            item = value.get(name)
+            if item:
+                found += check(item, Path(path, step))
+            elif item is None:
+                if absent is not None:
+                    found += absent(item, Path(path, step))
+            elif empty is not None:
+                found += empty(item, Path(path, step))
+        return found
+
+
+def every(*checks: Check) -> Check:
+    """All of them, in this order."""
+    if len(checks) == 1:
+        return checks[0]
+    rows = (check.rows if isinstance(check, _Every) else (_Row(check),) for check in checks)
+    return _Every(*chain.from_iterable(rows))
+
+
+def canonical(value: Any) -> bytes:
+    """A value as text that is the same for equal values: what a set of trees holds."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+# --- into a field of a struct
+
+
+def field(name: str, *checks: Check, absent: Any = None) -> Check:
+    """Check a field whatever it holds; `absent` is what it means that it is not there."""
+    inner = every(*checks)
+    if [*inner(absent, ROOT)]:
+        return _into(name, inner, empty=inner, absent=lambda _, path: inner(absent, path))
+    # Nothing is wrong with what is not there, and need not be looked for each time.
+    return _into(name, inner, empty=inner)
+
+
+def pointer(name: str, *checks: Check) -> Check:
+    """Check a field that is there, even if it is empty."""
+    inner = every(*checks)
+    return _into(name, inner, empty=inner)
+
+
+def optional(name: str, *checks: Check) -> Check:
+    """Check a field that is not empty."""
+    return _into(name, every(*checks))
+
+
+def required(name: str, *checks: Check, detail: str = "") -> Check:
+    """Refuse an empty field, and check any other."""
+
+    def missing(_value: Any, path: Path) -> Iterable[FieldError]:
+        return (errors.required(path, detail),)
+
+    return _into(name, every(*checks), empty=missing, absent=missing)
+
+
+def _into(name: str, check: Check, *, empty: Check | None = None, absent: Check | None = None) -> Check:
+    return _Every(_Row(check, name, f".{name}", empty, absent))
+
+
+def member(members: Mapping[str, Check], *, missing: str, surplus: str) -> Check:
+    """Check the one field that is there of some that exclude each other, and refuse those after it, or that none is."""
+
+    def check(tree: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        present = [name for name in members if tree.get(name) is not None]
+        if not present:
+            yield errors.required(path, missing)
+        for place, name in enumerate(present):
+            if place:
+                yield errors.forbidden(path.child(name), surplus)
+            else:
+                yield from members[name](tree[name], path.child(name))
+
+    return check
+
+
+# --- into a list or a map
+
+
+def each(*checks: Check) -> Check:
+    """Check every element of a list; no list has none."""
+    inner = every(*checks)
+
+    def check(values: Iterable[Any] | None, path: Path) -> Iterable[FieldError]:
+        found: list[FieldError] = []
+        for index, value in enumerate(values or ()):
+            found += inner(value, Path(path, index))
+        return found
+
+    return check
+
+
+def each_value(*checks: Check) -> Check:
+    """Check every value of a map."""
+    inner = every(*checks)
+
+    def check(values: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
+        found: list[FieldError] = []
+        for key, value in (values or {}).items():
+            found += inner(value, path.key(key))
+        return found
+
+    return check
+
+
+def each_key(*checks: Check) -> Check:
+    """Check every key of a map, at the map's own path."""
+    inner = every(*checks)
+
+    def check(values: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
+        return [error for key in values or () for error in inner(key, path)]
+
+    return check
+
+
+def unique(*names: str) -> Check:
+    """Refuse an element of a list that is as one before it: by these fields, the last of which is to blame, or whole."""
+
+    def check(values: Iterable[Any] | None, path: Path) -> Iterator[FieldError]:
+        seen = set()
+        for index, value in enumerate(values or ()):
+            key = tuple(value.get(name) for name in names) if names else value
+            if key in seen:
+                blamed = path.index(index).child(names[-1]) if names else path.index(index)
+                yield errors.duplicate(blamed, value.get(names[-1]) if names else value)
+            seen.add(key)
+
+    return check
+
+
+# --- of a value
+
+
+def valid(problems: Problems) -> Check:
+    """Refuse a value of which there is something to say."""
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        wrong = [*problems(value)]
+        return [errors.invalid(path, value, problem) for problem in wrong] if wrong else ()
+
+    return check
+
+
+def must(holds: Callable[[Any], bool], message: str) -> Check:
+    """Refuse a value of which something does not hold."""
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        return () if holds(value) else (errors.invalid(path, value, message),)
+
+    return check
+
+
+def one_of(*values: str) -> Check:
+    """Refuse every other value. The values are shown in this order: upstream sorts most lists, but not all."""
+    supported = frozenset(values)
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        return () if value in supported else (errors.not_supported(path, value, values),)
+
+    return check
+
+
+def chosen(*values: str) -> Check:
+    """As `one_of`, but an empty value is missing."""
+    known = one_of(*values)
+    return lambda value, path: known(value, path) if value else (errors.required(path),)
+
+
+def no_longer_than(limit: int) -> Check:
+    """Refuse a text of more bytes."""
+
+    def check(value: str, path: Path) -> Iterable[FieldError]:
+        return (errors.too_long(path, limit),) if len(value.encode()) > limit else ()
+
+    return check
+
+
+def no_more_than(limit: int) -> Check:
+    """Refuse a list of more items."""
+
+    def check(values: Any, path: Path) -> Iterable[FieldError]:
+        return (errors.too_many(path, len(values), limit),) if len(values) > limit else ()
+
+    return check
+
+
+def refused(detail: str) -> Check:
+    """Refuse any value: for fields that may not be set here."""
+
+    def check(_value: Any, path: Path) -> Iterable[FieldError]:
+        return (errors.forbidden(path, detail),)
+
+    return check
+
+
+def between(least: int, most: int) -> Check:
+    return must(lambda value: least <= value <= most, f"must be between {least} and {most}, inclusive")
+
+
+non_negative: Final = must(lambda value: value is None or value >= 0, NOT_NEGATIVE)
+positive: Final = must(lambda value: value is not None and value > 0, NOT_POSITIVE)
+port_number: Final = between(1, 65535)
+
+
+# --- of a change
+
+
+def immutable(new: Any, old: Any, path: Path) -> Iterable[FieldError]:
+    """Refuse that a value changes. Absent and empty are the same, as they are in Go's semantic comparison."""
+    return () if new == old or not (new or old) else (errors.invalid(path, new, IMMUTABLE),)
+
+
+def as_before(tree: ReadOnlyTree, before: ReadOnlyTree, *names: str) -> ReadOnlyTree:
+    """The struct with some of its fields as they were, to see whether the others changed."""
+    kept = {name: value for name, value in tree.items() if name not in names}
+    return kept | {name: before[name] for name in names if name in before}

@@ -1,0 +1,55 @@
+"""Conditions of the type that newer kinds share."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    every,
+    field,
+    must,
+    no_longer_than,
+    one_of,
+    optional,
+    required,
+)
+from mockube.apiserver.kinds.common.selectors import check_label_name
+
+_REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+
+
+def _check_reason(reason: str, path: Path) -> Iterator[FieldError]:
+    if not re.fullmatch(_REASON, reason):
+        rule = (
+            "a condition reason must start with alphabetic character, optionally followed by a string of "
+            "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'"
+        )
+        examples = (
+            "(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB',"
+        )
+        yield errors.invalid(path, reason, f"{rule} {examples} regex used for validation is '{_REASON}')")
+    yield from no_longer_than(1024)(reason, path)
+
+
+_CONDITION: Final = every(
+    field("type", check_label_name, absent=""),
+    field("status", one_of("False", "True", "Unknown"), absent=""),
+    optional("observedGeneration", must(lambda value: value >= 0, "must be greater than or equal to zero")),
+    required("lastTransitionTime"),
+    required("reason", _check_reason),
+    field("message", no_longer_than(32768), absent=""),
+)
+
+
+def check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for index, condition in enumerate(conditions or ()):
+        at, kind = path.index(index), condition.get("type", "")
+        if kind in seen:
+            yield errors.duplicate(at.child("type"), kind)
+        seen.add(kind)
+        yield from _CONDITION(condition, at)

@@ -1,0 +1,52 @@
+"""Parse image references, as far as the pull policy depends on them."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_HOST: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_COMPONENT: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_TAG: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_DIGEST: Final = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
+_REFERENCE: Final = re.compile(
+    # What is before the first slash is a host if it looks like no part of a path.
+    rf"(?:(?=localhost/|[^/]*[.:A-Z])(?P<host>{_HOST})/)?(?P<path>{_COMPONENT}(?:/{_COMPONENT})*)"
+    rf"(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?"
+)
+_IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
+"""What looks like an image's ID is taken for no name."""
+
+_MAX_PATH: Final = 255
+_HUB: Final = frozenset({None, "docker.io", "index.docker.io"})
+_OFFICIAL: Final = "library/"
+"""The part of the path that may be left out on the hub."""
+
+
+def pull_policy(image: str) -> str:
+    """`Always` for the tag `latest`, which is meant by no tag and no digest; a name that is none has no tag."""
+    return _usual_policy(image) if len(image) <= _USUAL_LENGTH else _policy(image)
+
+
+def _policy(image: str) -> str:
+    found = _parse(image)
+    if found is None:
+        return "IfNotPresent"
+    latest = found["tag"] == "latest" or not (found["tag"] or found["digest"])
+    return "Always" if latest else "IfNotPresent"
+
+
+# Containers have the same few images again and again; a long text is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 255
+_usual_policy = lru_cache(maxsize=4096)(_policy)
+
+
+def _parse(image: str) -> re.Match[str] | None:
+    found = None if _IDENTIFIER.fullmatch(image) else _REFERENCE.fullmatch(image)
+    return found if found and _path_length(found) <= _MAX_PATH else None
+
+
+def _path_length(found: re.Match[str]) -> int:
+    path: str = found["path"]
+    left_out = found["host"] in _HUB and "/" not in path
+    return len(path) + len(_OFFICIAL) * left_out

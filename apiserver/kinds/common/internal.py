@@ -1,0 +1,96 @@
+"""Structs as kube-apiserver's messages print them: in its internal types, by Go's field names, and diffs of them.
+
+`data/` describes these types; it is loaded for the first message that needs it.
+"""
+
+import gzip
+from collections.abc import Mapping
+from difflib import unified_diff
+from functools import cache
+from itertools import islice
+from pkgutil import get_data
+from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.json import decode
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_NAMES_OF_FILES: Final = 2
+"""The lines that every difference begins with, and that mean nothing here."""
+
+
+def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree) -> str:
+    """Between two trees of the internal type of that name, such as `core.PodSpec`."""
+    lines = unified_diff(_lines(internal(struct, old)), _lines(internal(struct, new)))
+    return "".join(islice(lines, _NAMES_OF_FILES, None))
+
+
+def _lines(shown: Mapping[str, Any]) -> list[str]:
+    return [f"{line}\n" for line in gotext.marshal_indent(shown).split("\n")]
+
+
+class _Field(Struct, frozen=True):
+    name: str = ""
+    source: str = field(default="", name="from")
+    zero: Any = None
+    struct: str = ""
+    shape: str = ""
+    omit: str = ""
+
+    def omits(self, value: Any) -> bool:
+        return value is None if self.omit == "nil" else self.omit == "empty" and not value
+
+
+@cache
+def _structs() -> Mapping[str, tuple[_Field, ...]]:
+    packed = get_data(__package__, "data/1.36.json.gz")
+    assert packed is not None, "the package is installed where its files can be read"
+    return decode(gzip.decompress(packed), type=dict[str, tuple[_Field, ...]])
+
+
+def internal(struct: str, tree: ReadOnlyTree) -> dict[str, Any]:
+    """A struct as upstream's internal type of that name, such as `core.PodSpec`, is shown."""
+    if struct == _POD_SPEC:
+        tree = _with_context(tree)
+    shown: dict[str, Any] = {}
+    for row in _structs()[struct]:
+        value = tree.get(row.source)
+        if row.shape == "inline":
+            shown |= internal(row.struct, value or {})
+        elif not row.omits(value):
+            shown[row.name] = _shown(row, value if row.source else tree.get(_MOVED.get(row.name, "")))
+    return shown
+
+
+def _shown(row: _Field, value: Any) -> Any:
+    if value is None:
+        return internal(row.struct, {}) if row.struct and row.zero is not None else row.zero
+    if row.shape == "map":
+        return {key: _item(row, item) for key, item in sorted(value.items())}
+    if row.shape == "list":
+        return [_item(row, item) for item in value]
+    return _item(row, value)
+
+
+def _item(row: _Field, value: Any) -> Any:
+    # A field may take more than one form, such as `items` of a schema: what is no object is shown as it is.
+    return internal(row.struct, value) if row.struct and isinstance(value, dict) else value
+
+
+_POD_SPEC: Final = "core.PodSpec"
+_MOVED: Final = {
+    "HostNetwork": "hostNetwork",
+    "HostPID": "hostPID",
+    "HostIPC": "hostIPC",
+    "ShareProcessNamespace": "shareProcessNamespace",
+    "HostUsers": "hostUsers",
+}
+"""What of a pod's spec is, in the internal type, part of its security context."""
+
+
+def _with_context(spec: ReadOnlyTree) -> ReadOnlyTree:
+    moved = {name: spec[name] for name in _MOVED.values() if name in spec}
+    context = spec.get("securityContext")
+    return {**spec, "securityContext": {**(context or {}), **moved}} if moved or context is not None else spec

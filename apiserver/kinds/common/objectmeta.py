@@ -1,0 +1,267 @@
+"""Metadata, whatever the kind: names by the kind's rule, and the rest by rules that are the same for all.
+
+Whoever asks knows the rule of names and whether there is a namespace; kinds are not known here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import errors, gotext, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    immutable,
+    must,
+    no_longer_than,
+    non_negative,
+    optional,
+    refused,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.selectors import check_labels
+
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+def _check_whose(finalizer: str) -> list[str]:
+    if "/" in finalizer or finalizer in _STANDARD_FINALIZERS:
+        return []
+    return ["name is neither a standard finalizer name nor is it fully qualified"]
+
+
+class NameRule(NamedTuple):
+    """What is wrong with names that metadata holds: the object's, the beginning of one, and that of a finalizer."""
+
+    whole: Callable[[str], list[str]]
+    beginning: Callable[[str], list[str]]
+    """Something will be added to it."""
+    finalizer: Callable[[str], list[str]] = _check_whose
+    """Besides being a name at all."""
+
+
+METADATA: Final = ROOT.child("metadata")
+
+_MOST_ANNOTATIONS: Final = 256 * 1024
+_LONGEST_MANAGER: Final = 128
+_LONGEST_SUBRESOURCE: Final = 256
+
+
+def named_by(whole: Callable[[str], list[str]]) -> NameRule:
+    """The rule of names made of a check of whole names."""
+    return NameRule(whole, lambda name: whole(names.mask_trailing_dash(name)))
+
+
+SUBDOMAIN: Final = named_by(names.check_dns1123_subdomain)
+LABEL: Final = named_by(names.check_dns1123_label)
+LABEL_1035: Final = named_by(names.check_dns1035_label)
+PATH_SEGMENT: Final = NameRule(names.check_path_segment_name, names.check_path_segment_prefix)
+
+
+def with_any_finalizers(rule: NameRule) -> NameRule:
+    """Of the few kinds whose finalizers need not say whose they are."""
+    return rule._replace(finalizer=lambda _finalizer: [])
+
+
+LEAST: Final = with_any_finalizers(PATH_SEGMENT)
+"""What the names of every kind keep."""
+
+
+def check(tree: ReadOnlyTree, rule: NameRule, *, namespaced: bool, path: Path = METADATA) -> list[FieldError]:
+    """Metadata as it must be at every write."""
+    of = meta.metadata(tree)
+    check_namespace = _check_namespace if namespaced else _check_no_namespace
+    found = [*check_name(tree, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
+    return [*found, *check_finalizers(tree, rule, path)]
+
+
+def check_name(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) -> list[FieldError]:
+    of = meta.metadata(tree)
+    base, name = of.get("generateName"), of.get("name")
+    found = _wrong(rule.beginning, base, path, "generateName") if base else []
+    if not name:
+        return [*found, errors.required(path.child("name"), "name or generateName is required")]
+    return found + _wrong(rule.whole, name, path, "name")
+
+
+def _wrong(problems: Callable[[str], list[str]], name: str, path: Path, step: str) -> list[FieldError]:
+    return [errors.invalid(path.child(step), name, problem) for problem in problems(name)]
+
+
+_check_namespace: Final = required("namespace", valid(names.check_dns1123_label))
+_check_no_namespace: Final = optional("namespace", refused("not allowed on this type"))
+
+
+# --- annotations
+
+
+def check_annotations(annotations: Mapping[str, str] | None, path: Path) -> Iterator[FieldError]:
+    for key in annotations or ():
+        for problem in names.check_label_key(key.lower()):
+            yield errors.invalid(path, key, problem)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in (annotations or {}).items())
+    if size > _MOST_ANNOTATIONS:
+        yield errors.too_long(path, _MOST_ANNOTATIONS)
+
+
+# --- owners
+
+
+def _not_empty(name: str, message: str = "must not be empty") -> Check:
+    return field(name, must(bool, message), absent="")
+
+
+def _check_version(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """An apiVersion of several slashes is none."""
+    version = owner.get("apiVersion", "")
+    if version.count("/") > 1 or not version.rpartition("/")[2]:
+        return (errors.invalid(path.child("apiVersion"), version, "version must not be empty"),)
+    return ()
+
+
+_LONGEST_OWNER: Final = 1024
+"""Characters of an owner that an error shows, as there may be as many errors as owners."""
+
+_BANNED: Final = frozenset({("v1", "Event")})
+
+
+def _check_banned(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
+    if (version, kind) not in _BANNED:
+        return ()
+    return (errors.invalid(path, owner, f"/{version}, Kind={kind} is disallowed from being an owner"),)
+
+
+_CHECK_OWNER: Final = every(
+    _check_version, _not_empty("kind"), _not_empty("name"), _not_empty("uid"), _check_banned
+)
+
+
+def _check_owners(owners: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    """Upstream never says which of them it means."""
+    first = ""
+    for owner in owners or ():
+        yield from _CHECK_OWNER(owner, path)
+        if not owner.get("controller"):
+            continue
+        controller = errors.shortened(f"{owner.get('kind', '')}/{owner.get('name', '')}", _LONGEST_OWNER)
+        if first:
+            problem = (
+                "Only one reference can have Controller set to true. "
+                f'Found "true" in references for {first} and {controller}'
+            )
+            yield errors.invalid(path, owners, problem)
+        first = first or controller
+
+
+# --- finalizers
+
+
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+
+
+def _check_finalizers(finalizers: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
+    present = finalizers or ()
+    for finalizer in present:
+        yield from (errors.invalid(path, finalizer, problem) for problem in names.check_label_key(finalizer))
+    if _ORPHAN in present and _FOREGROUND in present:
+        yield errors.invalid(path, present, f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set")
+
+
+def _check_no_new_finalizers(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    added = sorted({*new.get("finalizers", ())} - {*old.get("finalizers", ())})
+    if not added:
+        return ()
+    shown = ", ".join(map(gotext.quote, added))
+    problem = (
+        "no new finalizers can be added if the object is being deleted, "
+        f"found new finalizers []string{{{shown}}}"
+    )
+    return (errors.forbidden(path.child("finalizers"), problem),)
+
+
+def check_finalizers(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) -> Iterable[FieldError]:
+    finalizers = meta.metadata(tree).get("finalizers")
+    return each(valid(rule.finalizer))(finalizers, path.child("finalizers")) if finalizers else ()
+
+
+# --- who manages what
+
+
+def _check_printable(manager: str, path: Path) -> Iterable[FieldError]:
+    return () if manager.isprintable() else _unprintable(manager, path)
+
+
+def _unprintable(manager: str, path: Path) -> Iterator[FieldError]:
+    at = 0
+    for character in manager:
+        if not character.isprintable():
+            problem = f"invalid character U+{ord(character):04X} (at position {at})"
+            yield errors.invalid(path, manager, problem)
+        at += len(character.encode())
+
+
+_CHECK_MANAGED: Final = every(
+    field(
+        "operation",
+        must(frozenset({"Apply", "Update"}).__contains__, "must be `Apply` or `Update`"),
+        absent="",
+    ),
+    field("fieldsType", must(lambda value: value in ("", "FieldsV1"), "must be `FieldsV1`"), absent=""),
+    field("manager", no_longer_than(_LONGEST_MANAGER), _check_printable, absent=""),
+    field("subresource", no_longer_than(_LONGEST_SUBRESOURCE), absent=""),
+)
+
+
+_CHECK: Final = every(
+    field("generation", non_negative),
+    field("labels", check_labels),
+    field("annotations", check_annotations),
+    field("ownerReferences", _check_owners),
+    field("finalizers", _check_finalizers),
+    field("managedFields", each(_CHECK_MANAGED)),
+)
+
+
+# --- changes
+
+_IMMUTABLE: Final = (
+    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+)  # fmt: skip
+
+_CHECK_UPDATE: Final = every(
+    field("labels", check_labels),
+    field("annotations", check_annotations),
+    field("ownerReferences", _check_owners),
+    field("managedFields", each(_CHECK_MANAGED)),
+)
+
+
+def check_update(new: ReadOnlyTree, old: ReadOnlyTree, *, path: Path = METADATA) -> list[FieldError]:
+    """What is wrong with updated metadata. Part of it is what `check` says too: upstream says it twice."""
+    return [*check_step(new, old, path=path), *_CHECK_UPDATE(meta.metadata(new), path)]
+
+
+def check_step(new_tree: ReadOnlyTree, old_tree: ReadOnlyTree, *, path: Path = METADATA) -> list[FieldError]:
+    """What an update may not do to metadata, whatever is wrong with what it is now."""
+    new, old = meta.metadata(new_tree), meta.metadata(old_tree)
+    found: list[Any] = []
+    if old.get("deletionTimestamp"):
+        found += _check_no_new_finalizers(new, old, path)
+    if new.get("generation", 0) < old.get("generation", 0):
+        found.append(
+            errors.invalid(path.child("generation"), new.get("generation", 0), "must not be decremented")
+        )
+    for name in _IMMUTABLE:
+        found += immutable(new.get(name), old.get(name), path.child(name))
+    return found
+
+
+def check_change(new: ReadOnlyTree, old: ReadOnlyTree, rule: NameRule) -> list[FieldError]:
+    """What a kind has to say of a change of metadata."""
+    return [*check_update(new, old), *check_finalizers(new, rule)]

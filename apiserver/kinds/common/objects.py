@@ -1,0 +1,87 @@
+"""Rules of whole objects, made of rules of their parts: what families of types fill their `Validation`s with.
+
+Metadata is told of by the registry. Those kinds of which upstream says at an update all that it says at a creation say
+it with `as_created`, metadata included.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.checks import Check, every, immutable
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, NameRule
+from mockube.apiserver.kinds.common.validation import Create, Update, Validation
+
+
+def created(*checks: Check) -> Create:
+    """The checks of an object from its root."""
+    inner = every(*checks)
+    return lambda tree: inner(tree, ROOT)
+
+
+def as_created(create: Create, name: NameRule = SUBDOMAIN, *, namespaced: bool = True) -> Update:
+    """What is said of a new object is said of a changed one."""
+
+    def update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[FieldError]:
+        yield from objectmeta.check(new, name, namespaced=namespaced)
+        yield from create(new)
+
+    return update
+
+
+def again(create: Create) -> Update:
+    """What is said of a new object but for its metadata is said of a changed one."""
+    return lambda new, _old: create(new)
+
+
+def together(*updates: Update) -> Update:
+    """All of them, in this order."""
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+        for each_update in updates:
+            yield from each_update(new, old)
+
+    return update
+
+
+def within(tree: ReadOnlyTree, *names: str) -> ReadOnlyTree:
+    """The struct at the end of a way, empty if it is not there."""
+    for name in names:
+        tree = tree.get(name) or {}
+    return tree
+
+
+def unchanged(*names: str) -> Update:
+    """Refuse that the field at the end of the way changes."""
+    path = ROOT.child(*names)
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+        *way, name = names
+        return immutable(within(new, *way).get(name), within(old, *way).get(name), path)
+
+    return update
+
+
+def not_updated(name: str, detail: str) -> Update:
+    """Forbid that a field changes, in words of its own."""
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+        if new.get(name) == old.get(name) or not (new.get(name) or old.get(name)):
+            return ()
+        return (errors.forbidden(ROOT.child(name), detail),)
+
+    return update
+
+
+def part(check: Check, *names: str) -> Update:
+    """The check of the struct at the end of the way, as it has become."""
+    path: Path = ROOT.child(*names)
+    return lambda new, _old: check(within(new, *names), path)
+
+
+def unchecked(name: NameRule = SUBDOMAIN, *, namespaced: bool = True) -> Validation:
+    """A kind of which there is nothing to say but its name, at any time."""
+    return Validation(name=name, update=as_created(created(every()), name, namespaced=namespaced))

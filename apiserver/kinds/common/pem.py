@@ -1,0 +1,85 @@
+"""PEM as Go's package reads it: the blocks in a text, whatever is around them.
+
+The text is read once from its beginning to its end, and never again from a block that turned out to be none.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+_BEGIN: Final = b"-----BEGIN "
+_END: Final = b"\n-----END "
+_DASHES: Final = b"-----"
+
+
+class Block(Struct, frozen=True, kw_only=True):
+    type: str
+    headers: bytes
+    data: bytes
+
+
+def blocks(text: bytes) -> list[Block]:
+    """Those that hold base64; others are passed over."""
+    return [*_blocks(text)]
+
+
+def decode(text: bytes) -> Block | None:
+    """The first block."""
+    return next(_blocks(text), None)
+
+
+def _blocks(text: bytes) -> Iterator[Block]:
+    at = 0
+    while (end := text.find(_END, at)) >= 0:
+        # The last beginning before an end counts: others have no end.
+        begin = text.rfind(_BEGIN, at, end)
+        closing = end + len(_END)
+        if begin < 0 or (begin > at and text[begin - 1 : begin] != b"\n"):
+            at = closing
+            continue
+        block, reached = _read_block(text, begin + len(_BEGIN), end)
+        if block is not None:
+            yield block
+            at = _line(text, closing - 1)[1]
+        elif reached > closing:
+            return
+        else:
+            at = closing
+
+
+def _read_block(text: bytes, at: int, end: int) -> tuple[Block | None, int]:
+    """The block whose type begins at one place and whose end at another, if it is one, and how far it was read."""
+    line, body = _line(text, at)
+    if not line.endswith(_DASHES):
+        return None, body
+    kind, headers = line.removesuffix(_DASHES), body
+    while True:
+        if body >= len(text):
+            return None, len(text) + len(_END)
+        line, following = _line(text, body)
+        if b":" not in line:
+            break
+        body = following
+    is_headed = body > headers
+    closing = end + len(_END)
+    closed = (
+        text.startswith(kind + _DASHES, closing) and not _line(text, closing + len(kind) + len(_DASHES))[0]
+    )
+    if not closed or (is_headed and end < body):
+        return None, body
+    try:
+        data = base64.b64decode(text[body : max(body, end)].translate(None, b" \t\r\n"), validate=True)
+    except binascii.Error:
+        return None, body
+    return Block(type=kind.decode(errors="replace"), headers=text[headers:body], data=data), body
+
+
+def _line(text: bytes, at: int) -> tuple[bytes, int]:
+    """The line that begins at a place, without what is empty at its end, and where the next one begins."""
+    stop = text.find(b"\n", at)
+    if stop < 0:
+        return text[at:].rstrip(b" \t"), len(text)
+    return text[at:stop].removesuffix(b"\r").rstrip(b" \t"), stop + 1

@@ -1,0 +1,130 @@
+"""What resources are called that pods ask for and quotas count, and amounts of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import errors, names, quantity
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.quantity import Quantity, QuantityError
+from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, NOT_POSITIVE, valid
+
+CPU, MEMORY, EPHEMERAL_STORAGE, STORAGE = "cpu", "memory", "ephemeral-storage", "storage"
+HUGE_PAGES: Final = "hugepages-"
+
+_REQUESTS: Final = "requests."
+_OF_CONTAINERS: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
+_COUNTED: Final = frozenset(
+    {
+        "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
+        "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
+    }
+)  # fmt: skip
+_OF_QUOTAS: Final = (
+    _OF_CONTAINERS
+    | _COUNTED
+    | {f"requests.{name}" for name in (*_OF_CONTAINERS, STORAGE)}
+    | {f"limits.{name}" for name in _OF_CONTAINERS}
+)
+_STANDARD: Final = _OF_QUOTAS | {STORAGE}
+
+
+def is_huge_page(name: str) -> bool:
+    return name.startswith(HUGE_PAGES)
+
+
+def _is_huge_page_of_quota(name: str) -> bool:
+    return name.startswith((HUGE_PAGES, f"{_REQUESTS}{HUGE_PAGES}"))
+
+
+def is_native(name: str) -> bool:
+    """Kubernetes' own; so is what has no domain."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Somebody else's, and still a name when a quota is put on it."""
+    if is_native(name) or name.startswith(_REQUESTS):
+        return False
+    return not names.check_label_key(f"{_REQUESTS}{name}")
+
+
+def is_overcommit_allowed(name: str) -> bool:
+    return is_native(name) and not is_huge_page(name)
+
+
+def is_integer(name: str) -> bool:
+    """Whether there are no parts of one."""
+    return name in _COUNTED or is_extended(name)
+
+
+def is_standard_of_quotas(name: str) -> bool:
+    return name in _OF_QUOTAS or _is_huge_page_of_quota(name)
+
+
+_check_format: Final = valid(names.check_label_key)
+
+
+def check_name(name: str, path: Path) -> list[FieldError]:
+    if name in _STANDARD:
+        return []
+    found = [*_check_format(name, path)]
+    if not found and "/" not in name and not _is_huge_page_of_quota(name):
+        return [errors.invalid(path, name, "must be a standard resource type or fully qualified")]
+    return found
+
+
+def check_container_name(name: str, path: Path) -> list[FieldError]:
+    """A name of what a container can be given."""
+    found = check_name(name, path)
+    if "/" not in name:
+        if name not in _OF_CONTAINERS and not is_huge_page(name):
+            found.append(errors.invalid(path, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        found.append(errors.invalid(path, name, "doesn't follow extended resource name standard"))
+    return found
+
+
+def check_pod_name(name: str, path: Path) -> list[FieldError]:
+    """A name of what a pod can be given as a whole."""
+    found = check_name(name, path)
+    if not found and name not in (CPU, MEMORY) and not is_huge_page(name):
+        return [errors.not_supported(path, name, (CPU, HUGE_PAGES, MEMORY))]
+    return found
+
+
+def check_quota_name(name: str, path: Path) -> list[FieldError]:
+    """A name of what can be limited for a namespace."""
+    found = check_name(name, path)
+    if "/" not in name and not is_standard_of_quotas(name):
+        found.append(errors.invalid(path, name, "must be a standard resource for quota"))
+    return found
+
+
+# --- amounts
+
+
+def check_not_negative(amount: str, path: Path) -> Iterable[FieldError]:
+    return (errors.invalid(path, amount, NOT_NEGATIVE),) if quantity.parse(amount) < quantity.ZERO else ()
+
+
+def check_positive(amount: str, path: Path) -> Iterable[FieldError]:
+    return (errors.invalid(path, amount, NOT_POSITIVE),) if quantity.parse(amount) <= quantity.ZERO else ()
+
+
+def check_amount(name: str, amount: str, path: Path) -> Iterator[FieldError]:
+    """An amount of a resource."""
+    yield from check_not_negative(amount, path)
+    if is_integer(name) and quantity.parse(amount).scaled_value(-3) % 1000:
+        yield errors.invalid(path, amount, "must be an integer")
+
+
+def is_divisible(name: str, amount: Quantity) -> bool:
+    """Whether an amount of huge pages is a number of whole pages, whose size is in their name."""
+    try:
+        page = quantity.parse(name.removeprefix(HUGE_PAGES))
+    except QuantityError:
+        return False
+    if page <= quantity.ZERO or page.scaled_value(-3) % 1000:
+        return False
+    return amount.scaled_value() % page.scaled_value() == 0

@@ -1,0 +1,109 @@
+"""Label selectors and node selectors."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import Check, each, every, field, required, valid
+
+_KEYS: Final = 4096
+_LONGEST_KEY: Final = 128
+"""Keys of labels that are remembered: objects share a few."""
+
+check_label_name: Final = valid(remembered(_KEYS, longest=_LONGEST_KEY)(names.check_label_key))
+_check_label_value: Final = valid(names.check_label_value)
+
+NO_OPERATOR: Final = "not a valid selector operator"
+
+_WITH_VALUES: Final = frozenset({"In", "NotIn"})
+_WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
+
+
+def check_labels(labels: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
+    for key, value in (labels or {}).items():
+        yield from check_label_name(key, path)
+        yield from _check_label_value(value, path)
+
+
+def check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Refuse an operator that there is none of, or that does not go with the values."""
+    operator, values = requirement.get("operator", ""), requirement.get("values")
+    if operator in _WITH_VALUES:
+        detail = "must be specified when `operator` is 'In' or 'NotIn'"
+        return () if values else (errors.required(path.child("values"), detail),)
+    if operator in _WITHOUT_VALUES:
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return (errors.forbidden(path.child("values"), detail),) if values else ()
+    return (errors.invalid(path.child("operator"), operator, NO_OPERATOR),)
+
+
+def _selector(*of_values: Check) -> Check:
+    requirement = every(check_operator, field("key", check_label_name, absent=""), *of_values)
+    return every(field("matchLabels", check_labels), field("matchExpressions", each(requirement)))
+
+
+check_selector: Final = _selector(field("values", each(_check_label_value)))
+"""A `LabelSelector` that is there."""
+
+check_selector_leniently: Final = _selector()
+"""One that may ask for values that no label can have: those in old objects were not looked at."""
+
+
+def has_wrong_values(selector: ReadOnlyTree) -> bool:
+    """Whether a selector's expressions ask for values that no label can have."""
+    values = (value for one in selector.get("matchExpressions", ()) for value in one.get("values", ()))
+    return any(names.check_label_value(value) for value in values)
+
+
+def _check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if requirement.get("operator") not in ("Gt", "Lt"):
+        return check_operator(requirement, path)
+    if len(requirement.get("values", ())) == 1:
+        return ()
+    detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+    return (errors.required(path.child("values"), detail),)
+
+
+def _check_field_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    operator = requirement.get("operator", "")
+    if operator not in ("In", "NotIn"):
+        return (errors.invalid(path.child("operator"), operator, NO_OPERATOR),)
+    if len(requirement.get("values", ())) == 1:
+        return ()
+    detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+    return (errors.required(path.child("values"), detail),)
+
+
+_NODE_FIELDS: Final = {"metadata.name": each(valid(names.check_dns1123_subdomain))}
+
+
+def _check_field_key(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    key = requirement.get("key", "")
+    if key not in _NODE_FIELDS:
+        return (errors.invalid(path.child("key"), key, "not a valid field selector key"),)
+    return _NODE_FIELDS[key](requirement.get("values"), path.child("values"))
+
+
+def _term(*of_values: Check) -> Check:
+    requirement = every(_check_operator, field("key", check_label_name, absent=""), *of_values)
+    return every(
+        field("matchExpressions", each(requirement)),
+        field("matchFields", each(_check_field_operator, _check_field_key)),
+    )
+
+
+check_term: Final = _term(field("values", each(valid(names.check_label_value))))
+check_term_leniently: Final = _term()
+"""A term that may ask for values that no label can have."""
+
+
+def _node_selector(term: Check) -> Check:
+    return required("nodeSelectorTerms", each(term), detail="must have at least one node selector term")
+
+
+check_node_selector: Final = _node_selector(check_term)
+check_node_selector_leniently: Final = _node_selector(check_term_leniently)

@@ -1,0 +1,34 @@
+"""What one kind has to say of its objects: a record that the families of types fill in for the registry."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, NameRule
+
+Create: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
+Update: TypeAlias = Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]]
+"""Takes the new object and the old one."""
+
+
+def _accept(_tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return ()
+
+
+def _accept_update(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What is said of a new object and of a changed one."""
+
+    name: NameRule = SUBDOMAIN
+    metadata_first: bool = True
+    """Metadata is told of before the rest. Otherwise the functions tell of it in their own time, if at all."""
+    create: Create = _accept
+    update: Update = _accept_update
+    subresources: Mapping[str, Update] = field(default_factory=dict)
+    """Updates through each subresource that has a say of its own, such as `status`."""

@@ -1,0 +1,42 @@
+"""The warnings of a kind: for a new object, for an update, and for an update of a subresource."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+
+
+def _nothing(_tree: ReadOnlyTree) -> Iterable[str]:
+    return ()
+
+
+def _nothing_changed(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warnings:
+    create: Callable[[ReadOnlyTree], Iterable[str]] = _nothing
+    update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[str]] = _nothing_changed
+    subresources: Mapping[str, Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[str]]] = field(
+        default_factory=dict
+    )
+
+
+def always(of: Callable[[ReadOnlyTree], Iterable[str]]) -> Warnings:
+    """The same of a new object and of every change."""
+    return Warnings(create=of, update=lambda new, _old: of(new))
+
+
+def fractional_byte_warnings(
+    amounts: Mapping[str, Any] | None, path: Path, names: Iterable[str]
+) -> Iterator[str]:
+    for name in names if amounts else ():
+        amount = quantity.from_json((amounts or {}).get(name))
+        if not amount.is_whole:
+            shown = quote(str(amount))
+            yield f"{path.key(name)}: fractional byte value {shown} is invalid, must be an integer"

@@ -1,0 +1,59 @@
+"""Lease."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import text
+from mockube.apiserver.kinds.common.checks import field, must, non_negative, one_of, optional, pointer
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
+from mockube.apiserver.kinds.common.objects import again, created
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+
+def _check_strategy(strategy: str, path: Path) -> Iterable[FieldError]:
+    """The path names the field twice, as upstream's does."""
+    path = path.child("strategy")
+    known = one_of("OldestEmulationVersion")
+    return check_label_name(strategy, path) if "/" in strategy else known(strategy, path)
+
+
+def _check_preferred_holder(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if not spec.get("preferredHolder") or spec.get("strategy"):
+        return ()
+    detail = "may only be specified if `strategy` is defined"
+    return (errors.forbidden(path.child("preferredHolder"), detail),)
+
+
+_CREATE: Final = created(
+    field(
+        "spec",
+        pointer("leaseDurationSeconds", must(lambda seconds: seconds > 0, "must be greater than 0")),
+        pointer("leaseTransitions", non_negative),
+        optional("strategy", _check_strategy),
+        _check_preferred_holder,
+        absent={},
+    )
+)
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [meta.name(tree), text(tree, "spec", "holderIdentity"), ages.age(tree, now)]
+
+
+KIND: Final = Kind(
+    resource=Resource(group="coordination.k8s.io", version="v1", name="leases", kind="Lease"),
+    strategy=Strategy(create_on_update=True, unconditional_update=False),
+    validation=Validation(name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=again(_CREATE)),
+    printer=Printer(columns=(NAME, Column(name="Holder"), AGE), cells=_cells),
+)

@@ -1,0 +1,188 @@
+"""ConfigMap and Secret."""
+
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import count, text
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objects import as_created, together, unchanged
+from mockube.apiserver.kinds.common.validation import Create, Update, Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.wire import go_json
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_MOST_BYTES: Final = 1024 * 1024
+
+_DATA: Final = ROOT.child("data")
+
+
+def _size(content: str | None) -> int:
+    """How many bytes a text of base64 holds; in a map it may be null."""
+    return len(content) // 4 * 3 - content.count("=") if content else 0
+
+
+_SEALED: Final = "field is immutable when `immutable` is set"
+
+
+def _sealed(*fields: str) -> Update:
+    """Nothing of an object that was declared immutable changes, nor that it is."""
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+        if not old.get("immutable"):
+            return
+        if not new.get("immutable"):
+            yield errors.forbidden(ROOT.child("immutable"), _SEALED)
+        for name in fields:
+            if (new.get(name) or {}) != (old.get(name) or {}):
+                yield errors.forbidden(ROOT.child(name), _SEALED)
+
+    return update
+
+
+def _check_keys(values: Iterable[str], path: Path) -> Iterator[FieldError]:
+    for key in values:
+        for problem in names.check_config_map_key(key):
+            yield errors.invalid(path.key(key), key, problem)
+
+
+# --- ConfigMap
+
+_BINARY_DATA: Final = ROOT.child("binaryData")
+
+
+def _check_no_duplicates(
+    data: ReadOnlyTree, others: ReadOnlyTree, other: str, path: Path
+) -> Iterator[FieldError]:
+    for key in data:
+        if key in others:
+            yield errors.invalid(path.key(key), key, f"duplicate of key present in {other}")
+
+
+def _create_config_map(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    data, binary = tree.get("data") or {}, tree.get("binaryData") or {}
+    yield from _check_keys(data, _DATA)
+    if binary:
+        yield from _check_no_duplicates(data, binary, "binaryData", _DATA)
+        yield from _check_keys(binary, _BINARY_DATA)
+        yield from _check_no_duplicates(binary, data, "data", _BINARY_DATA)
+    size = sum(len(value.encode()) for value in data.values()) + sum(map(_size, binary.values()))
+    if size > _MOST_BYTES:
+        yield errors.too_long(ROOT.key(""), _MOST_BYTES)
+
+
+# --- Secret
+
+_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+
+
+def _check_account_token(secret: ReadOnlyTree) -> Iterable[FieldError]:
+    if meta.annotations(secret).get(_ACCOUNT_NAME):
+        return ()
+    return (errors.required(ROOT.child("metadata", "annotations").key(_ACCOUNT_NAME)),)
+
+
+def _check_user_or_password(secret: ReadOnlyTree) -> Iterable[FieldError]:
+    data = secret.get("data") or {}
+    if "username" in data or "password" in data:
+        return ()
+    return [errors.required(_DATA.key(key)) for key in ("username", "password")]
+
+
+def _with_keys(*keys: str) -> Create:
+    def check(secret: ReadOnlyTree) -> Iterable[FieldError]:
+        data = secret.get("data") or {}
+        return [errors.required(_DATA.key(key)) for key in keys if key not in data]
+
+    return check
+
+
+def _check_ssh_key(secret: ReadOnlyTree) -> Iterable[FieldError]:
+    key = "ssh-privatekey"
+    return () if (secret.get("data") or {}).get(key) else (errors.required(_DATA.key(key)),)
+
+
+def _json_problem(content: bytes) -> str:
+    """Why a text is no JSON object, as Go puts it."""
+    problem = go_json.syntax_error(content)
+    if problem:
+        return problem
+    tree = orjson.loads(content)
+    if tree is None or isinstance(tree, dict):
+        return ""
+    kinds = ((bool, "bool"), (str, "string"), (list, "array"))
+    kind = next((name for cls, name in kinds if isinstance(tree, cls)), "number")
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+
+
+def _with_json(key: str) -> Create:
+    """The contents of a secret are never told."""
+
+    def check(secret: ReadOnlyTree) -> Iterable[FieldError]:
+        data = secret.get("data") or {}
+        if key not in data:
+            return (errors.required(_DATA.key(key)),)
+        problem = _json_problem(b64decode(data[key] or ""))
+        return (errors.invalid(_DATA.key(key), "<secret contents redacted>", problem),) if problem else ()
+
+    return check
+
+
+_TYPES: Final[Mapping[str, Create]] = {
+    "kubernetes.io/service-account-token": _check_account_token,
+    "kubernetes.io/dockercfg": _with_json(".dockercfg"),
+    "kubernetes.io/dockerconfigjson": _with_json(".dockerconfigjson"),
+    "kubernetes.io/basic-auth": _check_user_or_password,
+    "kubernetes.io/ssh-auth": _check_ssh_key,
+    "kubernetes.io/tls": _with_keys("tls.crt", "tls.key"),
+}
+
+
+def _create_secret(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    data = tree.get("data") or {}
+    yield from _check_keys(data, _DATA)
+    if sum(map(_size, data.values())) > _MOST_BYTES:
+        yield errors.too_long(_DATA, _MOST_BYTES)
+    check_type = _TYPES.get(tree.get("type", ""))
+    if check_type is not None:
+        yield from check_type(tree)
+
+
+# --- kinds
+
+
+def _config_map(tree: Tree, now: datetime) -> list[Any]:
+    return [meta.name(tree), count(tree, "data") + count(tree, "binaryData"), ages.age(tree, now)]
+
+
+def _secret(tree: Tree, now: datetime) -> list[Any]:
+    return [meta.name(tree), text(tree, "type"), count(tree, "data"), ages.age(tree, now)]
+
+
+CONFIG_MAP: Final = Kind(
+    resource=Resource(group="", version="v1", name="configmaps", kind="ConfigMap", short_names=("cm",)),
+    validation=Validation(
+        create=_create_config_map,
+        update=together(_sealed("data", "binaryData"), as_created(_create_config_map)),
+    ),
+    printer=Printer(columns=(NAME, Column(name="Data"), AGE), cells=_config_map),
+)
+
+
+SECRET: Final = Kind(
+    resource=Resource(group="", version="v1", name="secrets", kind="Secret", selectable=("type",)),
+    validation=Validation(
+        create=_create_secret, update=together(unchanged("type"), _sealed("data"), as_created(_create_secret))
+    ),
+    printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE), cells=_secret),
+    defaults=of("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),
+)

@@ -1,0 +1,203 @@
+"""Endpoints: the addresses behind a Service, as one object."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages, objectmeta
+from mockube.apiserver.kinds.common.address_warnings import (
+    ip_warnings,
+)
+from mockube.apiserver.kinds.common.addresses import check_endpoint_ip, check_ip, check_protocol
+from mockube.apiserver.kinds.common.cells import (
+    items,
+    number,
+    shortened,
+    text,
+)
+from mockube.apiserver.kinds.common.checks import (
+    each,
+    every,
+    field,
+    optional,
+    pointer,
+    port_number,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import (
+    Strategy,
+)
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_LABEL: Final = valid(names.check_dns1123_label)
+
+_CHECK_ADDRESS: Final = every(
+    field("ip", check_ip, absent=""),
+    optional("hostname", _LABEL),
+    pointer("nodeName", valid(names.check_dns1123_subdomain)),
+    field("ip", check_endpoint_ip, absent=""),
+)
+_CHECK_PORT: Final = every(
+    field("port", port_number, absent=0),
+    required("protocol", check_protocol),
+    pointer("appProtocol", check_label_name),
+)
+
+
+def _check_subset(subset: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+        yield errors.required(path, "must specify `addresses` or `notReadyAddresses`")
+    for name in ("addresses", "notReadyAddresses"):
+        yield from field(name, each(_CHECK_ADDRESS))(subset, path)
+    ports = subset.get("ports") or ()
+    for index, port in enumerate(ports):
+        check_name = required("name", _LABEL) if len(ports) > 1 else optional("name", _LABEL)
+        yield from every(check_name, _CHECK_PORT)(port, path.child("ports").index(index))
+
+
+def _create(endpoints: ReadOnlyTree) -> Iterable[FieldError]:
+    return each(_check_subset)(endpoints.get("subsets"), ROOT.child("subsets"))
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """What was there before was right by the rules of its time."""
+    yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
+    if new.get("subsets") != old.get("subsets"):
+        yield from _create(new)
+
+
+# --- strategy: addresses that serve the same ports are joined, however the client grouped them
+
+
+Text: TypeAlias = bytes
+"""A port or an address as JSON, so that equal ones are one."""
+
+
+def _text(value: Any) -> Text:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def repack(subsets: list[Tree]) -> list[Tree]:
+    """Each port with all its addresses, and the ports that have the same addresses in one subset."""
+    addresses: dict[Text, dict[Text, tuple[Tree, bool]]] = {}
+    ports: dict[Text, Tree | None] = {}
+    for subset in subsets:
+        for port in subset.get("ports") or [None]:
+            ports.setdefault(_text(port), port)
+            of_port = addresses.setdefault(_text(port), {})
+            for address, ready in _addresses(subset):
+                _, known = of_port.get(_text(address), (address, True))
+                of_port[_text(address)] = address, ready and known
+    return _subsets(addresses, ports)
+
+
+def _addresses(subset: Tree) -> Iterator[tuple[Tree, bool]]:
+    """An address that is ready and not ready is not ready."""
+    for address in subset.get("addresses") or ():
+        yield address, True
+    for address in subset.get("notReadyAddresses") or ():
+        yield address, False
+
+
+def _subsets(
+    addresses: dict[Text, dict[Text, tuple[Tree, bool]]], ports: dict[Text, Tree | None]
+) -> list[Tree]:
+    grouped: dict[Text, list[Text]] = {}
+    for port, of_port in addresses.items():
+        if of_port:
+            group = _text(sorted((address.decode(), ready) for address, (_, ready) in of_port.items()))
+            grouped.setdefault(group, []).append(port)
+    return [
+        _subset(list(addresses[group[0]].values()), [ports[port] for port in group])
+        for group in grouped.values()
+    ]
+
+
+def _subset(addresses: list[tuple[Tree, bool]], ports: list[Tree | None]) -> Tree:
+    ordered = sorted(addresses, key=lambda entry: _order(entry[0]))
+    subset = {
+        "addresses": [address for address, ready in ordered if ready],
+        "notReadyAddresses": [address for address, ready in ordered if not ready],
+        "ports": [port for port in ports if port is not None],
+    }
+    return {field: value for field, value in subset.items() if value}
+
+
+def _order(address: Tree) -> tuple[str, str]:
+    return address.get("ip", ""), (address.get("targetRef") or {}).get("uid", "")
+
+
+def _canonicalize(endpoints: Tree) -> None:
+    if subsets := endpoints.get("subsets"):
+        endpoints["subsets"] = repack(subsets)
+        if not endpoints["subsets"]:
+            del endpoints["subsets"]
+
+
+# --- warnings
+
+
+_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
+
+
+def _warn(endpoints: ReadOnlyTree) -> Iterator[str]:
+    if meta.labels(endpoints).get(_MANAGED_BY) == "endpoint-controller":
+        return
+    for index, subset in enumerate(endpoints.get("subsets") or ()):
+        for name in ("addresses", "notReadyAddresses"):
+            path = ROOT.child("subsets").index(index).child(name)
+            for place, address in enumerate(subset.get(name) or ()):
+                yield from ip_warnings(address.get("ip", ""), path.index(place).child("ip"))
+
+
+# --- columns
+
+
+def _cells(endpoints: Tree, now: datetime) -> list[Any]:
+    subsets = items(endpoints, "subsets")
+    addresses = [address for subset in subsets for address in _addresses_and_ports(subset)]
+    return [meta.name(endpoints), shortened(addresses) if subsets else "<none>", ages.age(endpoints, now)]
+
+
+def _addresses_and_ports(subset: Any) -> list[str]:
+    """Every address with every port; a headless service may have none."""
+    ips = [text(address, "ip") for address in items(subset, "addresses")]
+    ports = items(subset, "ports")
+    return [_joined(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
+
+
+def _joined(ip: str, port: int) -> str:
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="endpoints",
+        kind="Endpoints",
+        singular="endpoints",
+        short_names=("ep",),
+        stored_at="services/endpoints",
+        deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ),
+    strategy=Strategy(create_on_update=True, canonicalize=_canonicalize),
+    validation=Validation(create=_create, update=_update),
+    warnings=always(_warn),
+    printer=Printer(columns=(NAME, Column(name="Endpoints"), AGE), cells=_cells),
+    defaults=of("io.k8s.api.core.v1", {"EndpointPort": {"protocol": "TCP"}}),
+)

@@ -1,0 +1,181 @@
+"""Event of the core group, and what it shares with Event of events.k8s.io: one object under two sets of field names.
+
+Upstream's errors name fields as the core group does, whichever group the event is of.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import number, part, text, time
+from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
+from mockube.apiserver.wire.table import Column, Printer
+
+_LONGEST: Final = 128
+
+
+_LONGEST_MESSAGE: Final = 1024
+
+
+def _does_not_match(namespace: str) -> FieldError:
+    return errors.invalid(
+        ROOT.child("involvedObject", "namespace"), namespace, "does not match event.namespace"
+    )
+
+
+def _check_old(event: ReadOnlyTree) -> Iterable[FieldError]:
+    """An event without the newer time."""
+    mine, its = meta.namespace(event), within(event, "involvedObject").get("namespace", "")
+    fits = mine == its if its else mine in ("", "default")
+    return () if fits else (_does_not_match(its),)
+
+
+def _check_text(event: ReadOnlyTree, name: str, spelt: str) -> Iterator[FieldError]:
+    text, path = event.get(name, ""), ROOT.child(spelt)
+    if not text:
+        yield errors.required(path)
+    if len(text.encode()) > _LONGEST:
+        yield errors.invalid(path, "", f"can have at most {_LONGEST} characters")
+
+
+def _check_new(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldError]:
+    its = within(event, "involvedObject").get("namespace", "")
+    if not its and meta.namespace(event) not in ("default", "kube-system"):
+        yield _does_not_match(its)
+    controller, path = event.get("reportingComponent", ""), ROOT.child(controller_spelt)
+    if not controller:
+        yield errors.required(path)
+    for problem in names.check_label_key(controller):
+        yield errors.invalid(path, controller, problem)
+    for name in ("reportingInstance", "action", "reason"):
+        yield from _check_text(event, name, name)
+    if len(event.get("message", "").encode()) > _LONGEST_MESSAGE:
+        yield errors.invalid(ROOT.child("message"), "", f"can have at most {_LONGEST_MESSAGE} characters")
+
+
+def check_every_event(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldError]:
+    if event.get("eventTime") is None:
+        yield from _check_old(event)
+    else:
+        yield from _check_new(event, controller_spelt)
+    for problem in names.check_dns1123_subdomain(meta.namespace(event)):
+        yield errors.invalid(ROOT.child("namespace"), meta.namespace(event), problem)
+
+
+def _create(event: ReadOnlyTree) -> Iterable[FieldError]:
+    return check_every_event(event, "reportingComponent")
+
+
+def _update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
+    return _create(new)
+
+
+# --- columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFields:
+    """What a group calls the fields whose names differ."""
+
+    first: str
+    last: str
+    count: str
+    regarding: str
+    source: str
+    controller: str
+    message: str
+
+
+_CORE: Final = EventFields(
+    first="firstTimestamp",
+    last="lastTimestamp",
+    count="count",
+    regarding="involvedObject",
+    source="source",
+    controller="reportingComponent",
+    message="message",
+)
+
+
+def event_cells(fields: EventFields, event: Tree, now: datetime) -> list[Any]:
+    first = time(event, fields.first) or time(event, "eventTime")
+    last = time(event, fields.last) or first
+    count = number(event, fields.count) or 1
+    series = part(event, "series")
+    if series is not None:
+        last, count = time(series, "lastObservedTime"), number(series, "count")
+    return [
+        ages.since(last, now),
+        text(event, "type"),
+        text(event, "reason"),
+        _object(part(event, fields.regarding)),
+        text(event, fields.regarding, "fieldPath"),
+        _source(fields, event),
+        text(event, fields.message).strip(),
+        ages.since(first, now),
+        count,
+        meta.name(event),
+    ]
+
+
+def _object(reference: Any) -> str:
+    kind, name = text(reference, "kind").lower(), text(reference, "name")
+    return f"{kind}/{name}" if name else kind
+
+
+def _source(fields: EventFields, event: Tree) -> str:
+    component = text(event, fields.source, "component") or text(event, fields.controller)
+    instance = text(event, fields.source, "host") or text(event, "reportingInstance")
+    return f"{component}, {instance}" if instance else component
+
+
+EVENT_COLUMNS: Final = (
+    Column(name="Last Seen"),
+    Column(name="Type"),
+    Column(name="Reason"),
+    Column(name="Object"),
+    Column(name="Subobject", priority=1),
+    Column(name="Source", priority=1),
+    Column(name="Message"),
+    Column(name="First Seen", priority=1),
+    Column(name="Count", priority=1),
+    Column(name="Name", format="name", priority=1),
+)
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="events",
+        kind="Event",
+        short_names=("ev",),
+        selectable=(
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ),
+    ),
+    strategy=Strategy(create_on_update=True, dependents=UNSUPPORTED),
+    validation=Validation(metadata_first=False, create=_create, update=_update),
+    printer=Printer(columns=EVENT_COLUMNS, cells=partial(event_cells, _CORE)),
+)

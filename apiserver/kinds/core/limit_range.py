@@ -1,0 +1,165 @@
+"""LimitRange: what each pod, container or claim of a namespace may request, and requests by default."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery import errors, names, quantity
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common.checks import Check, field
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objects import as_created, created
+from mockube.apiserver.kinds.common.resource_names import (
+    STORAGE,
+    check_container_name,
+    check_name,
+    is_overcommit_allowed,
+)
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import (
+    Request,
+    Strategy,
+    none_when_empty,
+)
+
+_POD, _CLAIM = "Pod", "PersistentVolumeClaim"
+_CHECK_NAME: Final[Mapping[str, Check]] = {_POD: check_container_name, "Container": check_container_name}
+_TYPES: Final = frozenset({*_CHECK_NAME, _CLAIM})
+
+_ORDERED: Final = (
+    ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+    ("min", "defaultRequest", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"),
+    ("defaultRequest", "max", "defaultRequest", "defaultRequest", "default request value {} is greater than max value {}"),
+    (
+        "defaultRequest", "default", "defaultRequest", "defaultRequest",
+        "default request value {} is greater than default limit value {}",
+    ),
+    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
+    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+)  # fmt: skip
+"""What may not be greater than what, which of the fields is blamed, whose value is shown, and the words."""
+
+_AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+_NOT_OF_PODS: Final = ("default", "defaultRequest")
+
+_EXACT: Final = 2**63 // 1000
+"""Below it, amounts are compared by their thousandths."""
+
+
+def _check_type(name: str, path: Path) -> Iterable[FieldError]:
+    problems = names.check_label_key(name)
+    if not problems and "/" not in name and name not in _TYPES:
+        problems = ["must be a standard limit type or fully qualified"]
+    return [errors.invalid(path, name, problem) for problem in problems]
+
+
+def _check_limits(limits: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for index, limit in enumerate(limits or ()):
+        at, type_ = path.index(index), limit.get("type", "")
+        yield from _check_type(type_, at.child("type"))
+        if type_ in seen:
+            yield errors.duplicate(at.child("type"), type_)
+        seen.add(type_)
+        yield from _check_names(limit, type_, at)
+        yield from _check_amounts(limit, type_, at)
+
+
+def _check_names(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[FieldError]:
+    check = _CHECK_NAME.get(type_, check_name)
+    for field_name in _AMOUNTS:
+        if field_name == _AMOUNTS[-1] and type_ == _CLAIM and not _limits_storage(limit):
+            detail = "either minimum or maximum storage value is required, but neither was provided"
+            yield errors.required(path.child("limits"), detail)
+        amounts = limit.get(field_name) or ()
+        if type_ == _POD and field_name in _NOT_OF_PODS:
+            if amounts:
+                yield errors.forbidden(path.child(field_name), "may not be specified when `type` is 'Pod'")
+            continue
+        for name in amounts:
+            yield from check(name, path.child(field_name).key(name))
+
+
+def _limits_storage(limit: ReadOnlyTree) -> bool:
+    return any(STORAGE in (limit.get(name) or ()) for name in ("min", "max"))
+
+
+# --- amounts beside each other
+
+
+def _check_amounts(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[FieldError]:
+    ignored = _NOT_OF_PODS if type_ == _POD else ()
+    amounts = {name: limit.get(name) or {} for name in _AMOUNTS if name not in ignored}
+    for resource in dict.fromkeys(key for values in amounts.values() for key in values):
+        of = {
+            name: quantity.parse(values[resource]) for name, values in amounts.items() if resource in values
+        }
+        yield from _check_order(of, resource, path)
+        yield from _check_ratio(of, path.child("maxLimitRequestRatio").key(resource))
+        if not is_overcommit_allowed(resource):
+            yield from _check_equal(of, resource, path)
+
+
+def _check_order(of: Mapping[str, Quantity], resource: str, path: Path) -> Iterator[FieldError]:
+    for lesser, greater, blamed, shown, words in _ORDERED:
+        if lesser in of and greater in of and of[lesser] > of[greater]:
+            problem = words.format(of[lesser], of[greater])
+            yield errors.invalid(path.child(blamed).key(resource), str(of[shown]), problem)
+
+
+def _check_ratio(of: Mapping[str, Quantity], path: Path) -> Iterator[FieldError]:
+    ratio = of.get("maxLimitRequestRatio")
+    if ratio is None:
+        return
+    if ratio < Quantity(1):
+        yield errors.invalid(path, str(ratio), f"ratio {ratio} is less than 1")
+    if "min" not in of or "max" not in of or not of["min"]:
+        return
+    exact = all(amount.scaled_value() < _EXACT for amount in (ratio, of["min"], of["max"]))
+    scale, unit = (quantity.MILLI, 1000) if exact else (0, 1)
+    most = of["max"].scaled_value(scale) / of["min"].scaled_value(scale)
+    if ratio.scaled_value(scale) / unit > most:
+        yield errors.invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {most:f}")
+
+
+def _check_equal(of: Mapping[str, Quantity], resource: str, path: Path) -> Iterable[FieldError]:
+    default, request = of.get("default"), of.get("defaultRequest")
+    if default is None or request is None or default == request:
+        return ()
+    problem = f"default value {default} must equal to defaultRequest value {request} in {resource}"
+    return (errors.invalid(path.child("defaultRequest").key(resource), str(request), problem),)
+
+
+_CREATE: Final = created(field("spec", field("limits", _check_limits), absent={}))
+
+
+def _limit_range_item(item: Tree) -> None:
+    """A container's limit is the most that it may have, what it asks for is its limit or the least that it must have."""
+    if item["type"] != "Container":
+        return
+    limits = item.get("max", {}) | item.get("default", {})
+    requests = item.get("min", {}) | limits | item.get("defaultRequest", {})
+    for name, amounts in (("default", limits), ("defaultRequest", requests)):
+        if amounts:
+            item[name] = dict(sorted(amounts.items()))
+
+
+def _name_limit_range(limit_range: Tree, _request: Request) -> None:
+    metadata = limit_range["metadata"]
+    metadata["name"] = metadata.get("name") or metadata["uid"]
+
+
+KIND: Final = Kind(
+    resource=Resource(group="", version="v1", name="limitranges", kind="LimitRange", short_names=("limits",)),
+    strategy=Strategy(
+        create_on_update=True,
+        prepare_create=_name_limit_range,
+        canonicalize=none_when_empty(("spec", "limits")),
+    ),
+    validation=Validation(create=_CREATE, update=as_created(_CREATE)),
+    defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _limit_range_item}),
+)

@@ -1,0 +1,119 @@
+"""Namespace, which is deleted only when the finalizers in its spec are gone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import FINALIZER_NAMESPACE, LABEL_METADATA_NAME
+from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import text
+from mockube.apiserver.kinds.common.checks import Check, each, field, valid
+from mockube.apiserver.kinds.common.defaults import of, set_labels
+from mockube.apiserver.kinds.common.objectmeta import LABEL
+from mockube.apiserver.kinds.common.objects import created, part, within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_FINALIZER: Final[Check] = valid(names.check_kube_finalizer_name)
+
+
+def _check_finalizers(finalizers: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
+    """Those of a new namespace: which of them is meant is not said."""
+    for finalizer in finalizers or ():
+        yield from _FINALIZER(finalizer, path)
+
+
+def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
+    """A namespace terminates if and only if it is being deleted. Upstream spells the field as Go does."""
+    phase = within(new, "status").get("phase", "")
+    deleting = meta.is_deleting(new)
+    if phase == ("Terminating" if deleting else "Active"):
+        return ()
+    path = ROOT.child("status", "Phase")
+    if deleting:
+        return (errors.invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"),)
+    return (errors.invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty"),)
+
+
+def _prepare_create(tree: Tree, _request: Request) -> None:
+    spec = tree.get("spec") or {}
+    finalizers = spec.get("finalizers") or []
+    tree["spec"] = spec | {"finalizers": [*finalizers, *({FINALIZER_NAMESPACE} - {*finalizers})]}
+    tree["status"] = {"phase": "Active"}
+    _label(tree)
+
+
+def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
+    _label(new)
+
+
+def _label(tree: Tree) -> None:
+    """Every namespace carries its name as a label, so that selectors can name it."""
+    tree["metadata"]["labels"] = {**meta.labels(tree), LABEL_METADATA_NAME: meta.name(tree)}
+
+
+def _pending(tree: Tree) -> bool:
+    return bool(meta.finalizers(tree) or (tree.get("spec") or {}).get("finalizers"))
+
+
+def _prepare_delete(tree: Tree) -> None:
+    tree["metadata"].pop("deletionGracePeriodSeconds", None)
+    tree["status"] = tree.get("status", {}) | {"phase": "Terminating"}
+
+
+def _default(namespace: Tree) -> None:
+    """Every namespace carries its name as a label, once it has one."""
+    metadata = namespace["metadata"]
+    if "name" in metadata:
+        set_labels(metadata, metadata.get("labels", {}) | {LABEL_METADATA_NAME: metadata["name"]})
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [meta.name(tree), text(tree, "status", "phase"), ages.age(tree, now)]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="namespaces",
+        kind="Namespace",
+        namespaced=False,
+        short_names=("ns",),
+        verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+        selectable=("status.phase",),
+        subresources=(
+            Subresource(name="finalize", verbs=("update",)),
+            STATUS,
+        ),
+    ),
+    strategy=Strategy(
+        resets={
+            MAIN: (*STATUS_PATHS, ("spec", "finalizers")),
+            "status": SPEC,
+            "finalize": STATUS_PATHS,
+        },
+        prepare_create=_prepare_create,
+        prepare_update={MAIN: _prepare_update, "status": _prepare_update, "finalize": _prepare_update},
+        pending=_pending,
+        prepare_delete=_prepare_delete,
+    ),
+    validation=Validation(
+        name=LABEL,
+        create=created(field("spec", field("finalizers", _check_finalizers), absent={})),
+        subresources={
+            "status": _update_status,
+            "finalize": part(field("finalizers", each(_FINALIZER)), "spec"),
+        },
+    ),
+    printer=Printer(columns=(NAME, Column(name="Status"), AGE), cells=_cells),
+    defaults=of("io.k8s.api.core.v1", {"Namespace": _default, "NamespaceStatus": {"phase": "Active"}}),
+)

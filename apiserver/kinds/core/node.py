@@ -1,0 +1,245 @@
+"""Node."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, errors, meta, names, wellknown
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.address_warnings import cidrs_warnings
+from mockube.apiserver.kinds.common.addresses import check_cidr, is_dual_stack
+from mockube.apiserver.kinds.common.cells import flag, items, part, text
+from mockube.apiserver.kinds.common.checks import Check, each, every, field, one_of, optional, required
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.resource_names import check_amount
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import (
+    MAIN,
+    Request,
+    Strategy,
+)
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+# --- taints
+
+
+def _check_taint_value(value: str, path: Path) -> Iterable[FieldError]:
+    problems = names.check_label_value(value)
+    return (errors.invalid(path, value, ";".join(problems)),) if problems else ()
+
+
+_TAINT: Final[Check] = every(
+    field("key", check_label_name, absent=""),
+    optional("value", _check_taint_value),
+    required("effect", one_of("NoSchedule", "PreferNoSchedule", "NoExecute")),
+)
+
+_TAINTS: Final = ROOT.child("metadata", "taints")
+"""Where upstream says that taints are."""
+
+
+def _check_taints(taints: Sequence[ReadOnlyTree] | None) -> Iterator[FieldError]:
+    seen = set()
+    for index, taint in enumerate(taints or ()):
+        yield from _TAINT(taint, _TAINTS.index(index))
+        key, effect = taint.get("key", ""), taint.get("effect", "")
+        if (key, effect) in seen:
+            detail = "taints must be unique by key and effect pair"
+            yield errors.duplicate(_TAINTS.index(index), internal("core.Taint", taint), detail)
+        seen.add((key, effect))
+
+
+# --- resources and addresses
+
+
+def _check_amounts(amounts: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
+    for name, amount in (amounts or {}).items():
+        yield from check_amount(name, amount, path.key(name))
+
+
+_RESOURCES: Final = every(field("capacity", _check_amounts), field("allocatable", _check_amounts))
+
+
+def _check_resources(node: ReadOnlyTree) -> Iterable[FieldError]:
+    return _RESOURCES(within(node, "status"), ROOT.child("status"))
+
+
+_POD_CIDRS: Final = ROOT.child("spec", "podCIDRs")
+
+
+def _check_pod_cidrs(networks: Sequence[str] | None) -> Iterator[FieldError]:
+    yield from each(check_cidr)(networks, _POD_CIDRS)
+    if not networks or len(networks) == 1:
+        return
+    if len(networks) > 2 or not is_dual_stack([network.partition("/")[0] for network in networks]):
+        yield errors.invalid(_POD_CIDRS, networks, "may specify no more than one CIDR for each IP family")
+
+
+def _create(node: ReadOnlyTree) -> Iterator[FieldError]:
+    spec = within(node, "spec")
+    yield from _check_taints(spec.get("taints"))
+    yield from _check_resources(node)
+    yield from _check_pod_cidrs(spec.get("podCIDRs"))
+
+
+# --- changes
+
+_SET_ONCE: Final = {"podCIDRs": "podCIDR", "providerID": "providerID"}
+"""What a node is given once, and how upstream's messages name it."""
+
+
+def _check_addresses(addresses: Sequence[ReadOnlyTree] | None) -> Iterator[FieldError]:
+    seen = set()
+    for index, address in enumerate(addresses or ()):
+        key = address.get("type", ""), address.get("address", "")
+        if key in seen:
+            path = ROOT.child("status", "addresses").index(index)
+            yield errors.duplicate(path, internal("core.NodeAddress", address))
+        seen.add(key)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """Through whichever door: the status is looked at together with the rest."""
+    spec, before = within(new, "spec"), within(old, "spec")
+    yield from _check_resources(new)
+    yield from _check_addresses(within(new, "status").get("addresses"))
+    for name, spelt in _SET_ONCE.items():
+        if before.get(name) and before[name] != spec.get(name):
+            detail = f'node updates may not change {spelt} except from "" to valid'
+            yield errors.forbidden(ROOT.child("spec", name), detail)
+    yield from _check_taints(spec.get("taints"))
+    if spec.get("externalID", "") != before.get("externalID", ""):
+        yield errors.forbidden(ROOT.child("spec", "externalID"), "may not be updated")
+
+
+# --- strategy, defaults and warnings
+
+
+def _begin_node(node: Tree, _request: Request) -> None:
+    _drop_config(node)
+
+
+def _keep_config(new: Tree, old: Tree, _request: Request) -> None:
+    if "configSource" not in old.get("spec", {}):
+        _drop_config(new)
+
+
+def _drop_config(node: Tree) -> None:
+    """Kubelets are no longer configured through their node."""
+    for section, name in (("spec", "configSource"), ("status", "config")):
+        if name in node.get(section, {}):
+            node[section] = {key: value for key, value in node[section].items() if key != name}
+
+
+def _node_status(status: Tree) -> None:
+    if "capacity" in status:
+        status.setdefault("allocatable", dict(status["capacity"]))
+
+
+def _warn(node: ReadOnlyTree) -> Iterator[str]:
+    spec = node.get("spec") or {}
+    if spec.get("configSource") is not None:
+        yield "spec.configSource: the feature is removed"
+    if spec.get("externalID"):
+        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+    yield from cidrs_warnings(spec.get("podCIDRs"), ROOT.child("spec", "podCIDRs"))
+
+
+# --- columns
+
+
+_LABEL_ROLE: Final = "kubernetes.io/role"
+
+
+def _cells(node: Tree, now: datetime) -> list[Any]:
+    info = part(node, "status", "nodeInfo")
+    return [
+        meta.name(node),
+        _status(node),
+        ",".join(_roles(node)) or "<none>",
+        ages.age(node, now),
+        text(info, "kubeletVersion"),
+        _address(node, "InternalIP"),
+        _address(node, "ExternalIP"),
+        text(info, "osImage") or "<unknown>",
+        _kernel(info),
+        text(info, "containerRuntimeVersion") or "<unknown>",
+    ]
+
+
+def _status(node: Tree) -> str:
+    ready = conditions.get(node, wellknown.CONDITION_READY)
+    status = "Unknown" if ready is None else "Ready" if text(ready, "status") == "True" else "NotReady"
+    return f"{status},SchedulingDisabled" if flag(node, "spec", "unschedulable") else status
+
+
+def _roles(node: Tree) -> list[str]:
+    labels = meta.labels(node)
+    prefix = wellknown.LABEL_NODE_ROLE_PREFIX
+    named = {label.removeprefix(prefix) for label in labels if label.startswith(prefix)}
+    return sorted({*named, labels.get(_LABEL_ROLE) or ""} - {""})
+
+
+def _address(node: Tree, address_type: str) -> str:
+    addresses = items(node, "status", "addresses")
+    found = (address for address in addresses if text(address, "type") == address_type)
+    return text(next(found, None), "address", default="<none>")
+
+
+def _kernel(info: Any) -> str:
+    version, architecture = text(info, "kernelVersion") or "<unknown>", text(info, "architecture")
+    return f"{version} ({architecture})" if architecture else version
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="nodes",
+        kind="Node",
+        namespaced=False,
+        short_names=("no",),
+        stored_at="minions",
+        selectable=("spec.unschedulable",),
+        subresources=(
+            Subresource(
+                name="proxy",
+                kind="NodeProxyOptions",
+                verbs=("create", "delete", "get", "patch", "update"),
+            ),
+            STATUS,
+        ),
+    ),
+    strategy=Strategy(
+        cleared=(),
+        prepare_create=_begin_node,
+        prepare_update={MAIN: _keep_config, "status": _keep_config},
+    ),
+    validation=Validation(create=_create, update=_update, subresources={"status": _update}),
+    warnings=always(_warn),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Status"),
+            Column(name="Roles"),
+            AGE,
+            Column(name="Version"),
+            Column(name="Internal-IP", priority=1),
+            Column(name="External-IP", priority=1),
+            Column(name="OS-Image", priority=1),
+            Column(name="Kernel-Version", priority=1),
+            Column(name="Container-Runtime", priority=1),
+        ),
+        cells=_cells,
+    ),
+    defaults=of("io.k8s.api.core.v1", {"NodeStatus": _node_status}),
+)

@@ -1,0 +1,231 @@
+"""The rules of every kind of container, and of its ports."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.addresses import check_protocol
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    every,
+    field,
+    must,
+    one_of,
+    optional,
+    port_number,
+    refused,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.core.pod.context import PodContext
+from mockube.apiserver.kinds.core.pod.env import check_env, check_env_from
+from mockube.apiserver.kinds.core.pod.lifecycle import (
+    ALWAYS,
+    RESTART_CONTAINER,
+    check_init_restart_policy,
+    check_lifecycle,
+    check_probes,
+    check_resize_policies,
+    check_restart_policy,
+)
+from mockube.apiserver.kinds.core.pod.resources import check_requirements
+from mockube.apiserver.kinds.core.pod.security import check_security_context
+from mockube.apiserver.kinds.core.pod.volumes import check_devices, check_mounts
+from mockube.apiserver.kinds.core.volumes.sources import PULL_POLICIES
+
+_CHECK_PORT: Final = every(
+    required("containerPort", port_number),
+    optional("hostPort", port_number),
+    required("protocol", check_protocol),
+)
+
+
+def check_ports(ports: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, port in enumerate(ports or ()):
+        name, at = port.get("name"), path.index(index)
+        if name:
+            problems = [*valid(names.check_port_name)(name, at.child("name"))]
+            if not problems and name in seen:
+                problems = [errors.duplicate(at.child("name"), name)]
+            seen.add(name)
+            yield from problems
+        yield from _CHECK_PORT(port, at)
+
+
+def check_host_ports(containers: Iterable[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
+    """A port of the host is given away once only."""
+    seen: set[str] = set()
+    for place, container in enumerate(containers):
+        for index, port in enumerate(container.get("ports", ())):
+            if not port.get("hostPort"):
+                continue
+            taken = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
+            if taken in seen:
+                at = path.index(place).child("ports").index(index).child("hostPort")
+                yield errors.duplicate(at, taken)
+            seen.add(taken)
+
+
+def check_host_network_ports(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
+    """In the host's network a port is the host's; in a template it may still be left out."""
+    if not pod_context.host_network:
+        return
+    for place, container in enumerate(pod_context.spec.get("containers") or ()):
+        for index, port in enumerate(container.get("ports", ())):
+            of_host = port.get("hostPort", 0)
+            if (pod_context.in_pod or of_host) and of_host != port.get("containerPort", 0):
+                at = path.child("containers").index(place).child("ports").index(index).child("hostPort")
+                yield errors.invalid(at, of_host, "must match `containerPort` when `hostNetwork` is true")
+
+
+_NAME_TO_MESSAGES: Final = every(
+    required("name", valid(names.check_dns1123_label)),
+    required("image"),
+    required("terminationMessagePolicy", one_of("File", "FallbackToLogsOnError")),
+    field("ports", check_ports),
+    field("env", check_env),
+    field("envFrom", check_env_from),
+)
+_PULL_POLICY: Final = required("imagePullPolicy", one_of(*PULL_POLICIES))
+
+
+def _check_common(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
+    """What is the same for all."""
+    yield from _NAME_TO_MESSAGES(container, path)
+    yield from check_mounts(container, path, pod_context)
+    yield from check_devices(container, path, pod_context)
+    yield from _PULL_POLICY(container, path)
+    yield from check_requirements(container.get("resources") or {}, path.child("resources"), pod_context)
+    yield from check_resize_policies(container, path, pod_context)
+    yield from check_security_context(container, path, pod_context)
+
+
+def _check_taken(name: str, path: Path, taken: set[str]) -> Iterator[FieldError]:
+    """Names are unique; a name that is missing is told of elsewhere."""
+    if name in taken:
+        yield errors.duplicate(path.child("name"), name)
+    taken.add(name)
+
+
+def _of(pod_context: PodContext, kind: str) -> Sequence[ReadOnlyTree]:
+    return pod_context.spec.get(kind) or ()
+
+
+# --- containers
+
+
+def check_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
+    path, containers = path.child("containers"), _of(pod_context, "containers")
+    if not containers:
+        yield errors.required(path)
+        return
+    taken: set[str] = set()
+    for index, container in enumerate(containers):
+        at = path.index(index)
+        yield from _check_common(container, at, pod_context)
+        yield from _check_taken(container.get("name", ""), at, taken)
+        yield from check_lifecycle(container, at, pod_context)
+        yield from check_probes(container, at)
+        yield from check_restart_policy(container, at)
+    yield from check_host_ports(containers, path)
+
+
+# --- init containers
+
+_NOT_OF_SIDECARS: Final = "may not be set for init containers without restartPolicy=Always"
+
+
+def _check_ends(container: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """What ends before the others begin needs no looking after."""
+    for field_name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+        if container.get(field_name) is not None:
+            yield errors.forbidden(path.child(field_name), _NOT_OF_SIDECARS)
+
+
+def _check_resizes(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
+    if pod_context.options.restarting_resizes:
+        return
+    for index, policy in enumerate(container.get("resizePolicy", ())):
+        if policy.get("restartPolicy") == RESTART_CONTAINER:
+            at = path.child("resizePolicy").index(index).child("restartPolicy")
+            problem = f"must not be set to '{RESTART_CONTAINER}' for non-sidecar initContainers"
+            yield errors.invalid(at, RESTART_CONTAINER, problem)
+
+
+def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
+    """They run one after another, so ports of the host may be given to several; one that always restarts runs on."""
+    path = path.child("initContainers")
+    taken = {container.get("name", "") for container in _of(pod_context, "containers")}
+    for index, container in enumerate(_of(pod_context, "initContainers")):
+        at, is_sidecar = path.index(index), container.get("restartPolicy") == ALWAYS
+        yield from _check_common(container, at, pod_context)
+        yield from check_init_restart_policy(container, at)
+        name = container.get("name", "")
+        if name or name in taken:
+            yield from _check_taken(name, at, taken)
+        yield from check_host_ports((container,), path)
+        if is_sidecar:
+            yield from check_lifecycle(container, at, pod_context)
+            yield from check_probes(container, at)
+        else:
+            yield from _check_ends(container, at)
+            yield from _check_resizes(container, at, pod_context)
+
+
+# --- ephemeral containers
+
+_NOT_EPHEMERAL: Final = (
+    "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
+    "startupProbe", "lifecycle",
+)  # fmt: skip
+_REFUSED: Final = refused("cannot be set for an Ephemeral Container")
+
+
+def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
+    """They are for looking into a pod, so nothing of it may depend on them."""
+    path = path.child("ephemeralContainers")
+    others = {
+        container.get("name", "")
+        for kind in ("containers", "initContainers")
+        for container in _of(pod_context, kind)
+    }
+    taken = {*others}
+    for index, container in enumerate(_of(pod_context, "ephemeralContainers")):
+        at, target = path.index(index), container.get("targetContainerName")
+        yield from _check_common(container, at, pod_context)
+        yield from check_trimmed_image(container, at)
+        yield from _check_taken(container.get("name", ""), at, taken)
+        if target and target not in others:
+            yield errors.not_found(at.child("targetContainerName"), target)
+        for field_name in _NOT_EPHEMERAL:
+            value = container.get(field_name)
+            if value or (value is not None and field_name != "resources"):
+                yield from _REFUSED(value, at.child(field_name))
+        for place, mount in enumerate(container.get("volumeMounts", ())):
+            for field_name in ("subPath", "subPathExpr"):
+                if mount.get(field_name):
+                    of_mount = at.child("volumeMounts").index(place).child(field_name)
+                    yield from _REFUSED(mount[field_name], of_mount)
+
+
+# --- only in pods
+
+check_trimmed_image: Final[Check] = field(
+    "image",
+    must(lambda image: image == image.strip(), "must not have leading or trailing whitespace"),
+    absent="",
+)
+"""In templates a space may stand for an image that something else fills in."""
+
+
+def check_trimmed_images(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    return [
+        error
+        for kind in ("containers", "initContainers")
+        for index, container in enumerate(spec.get(kind) or ())
+        for error in check_trimmed_image(container, path.child(kind).index(index))
+    ]

@@ -1,0 +1,128 @@
+"""What the rules for a part of a pod's spec depend on: the pod around it, and what its predecessor was allowed.
+
+Also the key by which the result for a spec is cached. Most pods are like the one before, but for their metadata. In each,
+admission names one volume at random, which holds the pod's token; the key has a fixed name in its place.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import orjson
+
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.tree import ReadOnlyTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodValidationOptions:
+    """Each is true if the old one did what the name says, which is wrong."""
+
+    deletion_cost: bool = False
+    """Had a cost of its deletion that is no number."""
+    huge_pages: bool = False
+    """Asked for parts of huge pages."""
+    selector_values: bool = False
+    """Selected pods, for affinity, by values that no label can have."""
+    node_affinity_values: bool = False
+    """Selected nodes so."""
+    spread_selectors: bool = False
+    """Selected pods so, for spreading."""
+    spread_label_keys: bool = False
+    """Named keys of labels for spreading that its selector names too."""
+    token_paths: bool = False
+    """Had the file of a token lie outside its volume."""
+    host_sysctls: bool = False
+    """Set kernel parameters of the host."""
+    selinux_policy: bool = False
+    """Said how SELinux labels change."""
+    comparisons: bool = False
+    """Compared the values of taints as numbers."""
+    host_network_users: bool = False
+    """Had its own users in the host's network."""
+    volume_devices: bool = False
+    """Had its own users and devices."""
+    restarting_resizes: bool = False
+    """Had an init container, no sidecar, be restarted by a resize."""
+
+
+STRICT = PodValidationOptions()
+
+
+WINDOWS, LINUX = "windows", "linux"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodContext:
+    spec: ReadOnlyTree
+    metadata: ReadOnlyTree | None
+    """Of a real pod; None in a template."""
+    volumes: Mapping[str, ReadOnlyTree]
+    """Those that nothing is wrong with."""
+    claims: frozenset[str]
+    """Names of claims to other resources than volumes."""
+    options: PodValidationOptions
+
+    @property
+    def in_pod(self) -> bool:
+        return self.metadata is not None
+
+    @property
+    def grace_period(self) -> int | None:
+        return self.spec.get("terminationGracePeriodSeconds")
+
+    @property
+    def restart_policy(self) -> str:
+        return self.spec.get("restartPolicy") or ""
+
+    @property
+    def host_users(self) -> bool:
+        return self.spec.get("hostUsers") is not False
+
+    @property
+    def host_network(self) -> bool:
+        return bool(self.spec.get("hostNetwork"))
+
+    @property
+    def os(self) -> str:
+        return os_of(self.spec)
+
+
+def os_of(spec: ReadOnlyTree) -> str:
+    return (spec.get("os") or {}).get("name") or ""
+
+
+def containers_of(spec: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
+    """Every container and where it is, in the order in which upstream visits them."""
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            yield container, path.child(field).index(index)
+
+
+Answer = TypeVar("Answer")
+
+_SPECS: Final = 40
+_LONGEST: Final = 16 * 1024
+"""Bytes of a spec that is remembered."""
+
+_TOKEN: Final = re.compile(rb"kube-api-access-[a-z0-9]{5}")
+_ANY_TOKEN: Final = b"kube-api-access-00000"
+
+
+def spec_cache_key(spec: ReadOnlyTree) -> bytes:
+    """The spec's JSON with another name for the volume of its token: as long, as good, and used nowhere else.
+
+    So a spec is valid if and only if another with the same key is: they differ in that name only.
+    """
+    text = orjson.dumps(spec)
+    named = _TOKEN.search(text)
+    if named is None or _ANY_TOKEN in text:
+        return text
+    return text.replace(named[0], _ANY_TOKEN)
+
+
+def cached_by_spec(question: Callable[[ReadOnlyTree], Answer]) -> Callable[[bytes], Answer]:
+    """Cache a function of a spec by `spec_cache_key`. The function gets a tree of its own."""
+    return remembered(_SPECS, longest=_LONGEST)(lambda text: question(orjson.loads(text)))

@@ -1,0 +1,154 @@
+"""The defaults of pods, pod templates and containers.
+
+A container's requests default to its limits. A pod may have CPU, memory and huge pages of its own: its requests default to
+the sum over its containers, else to its limits.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, TypeAlias
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.images import pull_policy
+
+
+def _pod(pod: Tree) -> None:
+    """Fill in what a pod template does not get."""
+    spec = pod["spec"]
+    fill_resources(spec)
+    spec.setdefault("enableServiceLinks", True)
+    if spec.get("hostNetwork"):
+        for port in _given_ports(spec):
+            port.setdefault("hostPort", port["containerPort"])
+
+
+def _given_ports(spec: Tree) -> Iterator[Tree]:
+    for container in containers(spec):
+        yield from (port for port in container.get("ports", ()) if port["containerPort"])
+
+
+def _image_pull_policy(container: Tree) -> None:
+    container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
+
+
+_CONTAINER: Final = (
+    {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"},
+    _image_pull_policy,
+)
+
+DEFAULTS: Final = of(
+    "io.k8s.api.core.v1",
+    {
+        "Pod": _pod,
+        "PodSpec": {
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "dnsPolicy": "ClusterFirst",
+            "securityContext": {},
+            "schedulerName": "default-scheduler",
+        },
+        "Container": _CONTAINER,
+        "EphemeralContainer": _CONTAINER,
+        "ResourceRequirements": FILLED_BY_OWNER,
+        "ObjectFieldSelector": {"apiVersion": "v1"},
+        "Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+        "HTTPGetAction": {"path": "/", "scheme": "HTTP"},
+    },
+)
+
+
+_Amounts: TypeAlias = dict[str, Quantity]
+
+_OVERCOMMITTABLE: Final = frozenset({"cpu", "memory"})
+_HUGE_PAGES: Final = "hugepages-"
+
+
+def containers(spec: Mapping[str, Any]) -> Iterator[Tree]:
+    """Yield containers and init containers, without ephemeral containers."""
+    return chain(spec["containers"] or (), spec.get("initContainers", ()))
+
+
+def fill_resources(spec: Tree) -> None:
+    """Fill in the requests of containers, and of the pod as a whole."""
+    for container in containers(spec):
+        _set(container["resources"], "requests", _requests(container["resources"]))
+    if "resources" in spec:
+        _fill_pod_level(spec, spec["resources"])
+
+
+def _requests(resources: Tree) -> Mapping[str, str]:
+    limits: Mapping[str, str] = resources.get("limits", {})
+    return limits and {**limits, **resources.get("requests", {})}
+
+
+def _fill_pod_level(spec: Tree, resources: Tree) -> None:
+    if not resources.get("limits") and not resources.get("requests"):
+        return
+    requests = resources.get("requests", {})
+    summed = {
+        name: amount
+        for name, amount in aggregate(spec, "limits").items()
+        if name.startswith(_HUGE_PAGES) and name not in requests
+    }
+    limits = summed | resources.get("limits", {})
+    _set(resources, "limits", limits)
+    if limits:
+        _set(resources, "requests", _pod_level_requests(spec, limits) | requests)
+
+
+def _pod_level_requests(spec: Tree, limits: Mapping[str, str]) -> dict[str, str]:
+    summed = aggregate(spec, "requests")
+    limited = {name: amount for name, amount in limits.items() if _is_pod_level(name)}
+    return limited | {name: amount for name, amount in summed.items() if name in _OVERCOMMITTABLE}
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in _OVERCOMMITTABLE or name.startswith(_HUGE_PAGES)
+
+
+def _set(resources: Tree, field: str, amounts: Mapping[str, str]) -> None:
+    if amounts:
+        resources[field] = dict(sorted(amounts.items()))
+
+
+def aggregate(spec: Mapping[str, Any], field: str) -> dict[str, str]:
+    """The most that the containers take at any one time: while one initialises, and then all together.
+
+    An init container that is always restarted, a sidecar, runs on beside those after it.
+    """
+    total: _Amounts = {}
+    sidecars: _Amounts = {}
+    peak: _Amounts = {}
+    for container in spec.get("containers") or ():
+        _add(total, _amounts(container, field))
+    for container in spec.get("initContainers", ()):
+        own = _amounts(container, field)
+        if container.get("restartPolicy") == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            own = {name: sidecars[name] for name in own}
+        else:
+            _add(own, {name: sidecars[name] for name in own if name in sidecars})
+        # Of what this one does not ask for there is no more than before.
+        _raise(peak, own)
+    _raise(total, peak)
+    return {name: str(amount) for name, amount in total.items()}
+
+
+def _amounts(container: Tree, field: str) -> _Amounts:
+    amounts = (container.get("resources") or {}).get(field) or {}
+    return {name: quantity.parse(text) for name, text in amounts.items()}
+
+
+def _add(amounts: _Amounts, more: _Amounts) -> None:
+    for name, amount in more.items():
+        amounts[name] = amounts[name] + amount if name in amounts else amount
+
+
+def _raise(amounts: _Amounts, least: _Amounts) -> None:
+    for name, amount in least.items():
+        if name not in amounts or amounts[name] < amount:
+            amounts[name] = amount

@@ -1,0 +1,97 @@
+"""Variables of a container's environment."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import Check, each, every, field, optional, required, valid
+from mockube.apiserver.kinds.common.field_references import (
+    check_field_of_variable,
+    check_resource_of_variable,
+)
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
+from mockube.apiserver.kinds.core.volumes.projected import check_no_backsteps
+
+_NAME: Final = valid(names.check_relaxed_env_var_name)
+
+_KEY: Final = every(
+    field("name", valid(names.check_dns1123_subdomain), absent=""),
+    required("key", valid(names.check_config_map_key)),
+)
+_FILE_KEY: Final = every(
+    required("key", _NAME),
+    required("volumeName", valid(names.check_dns1123_label)),
+    required("path", check_no_backsteps),
+)
+_SOURCES: Final[Mapping[str, Check]] = {
+    "fieldRef": check_field_of_variable,
+    "resourceFieldRef": check_resource_of_variable,
+    "configMapKeyRef": _KEY,
+    "secretKeyRef": _KEY,
+    "fileKeyRef": _FILE_KEY,
+}
+
+_TOO_MANY: Final = "may not have more than one field specified at a time"
+
+
+def _check_value_from(variable: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    source = variable.get("valueFrom")
+    return () if source is None else _check_source(variable, source, path.child("valueFrom"))
+
+
+def _check_source(variable: ReadOnlyTree, source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    present = [name for name in _SOURCES if source.get(name) is not None]
+    for name in present:
+        yield from _SOURCES[name](source[name], path.child(name))
+    if not present:
+        problem = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        yield errors.invalid(path, "", problem)
+    elif variable.get("value"):
+        yield errors.invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(present) > 1:
+        yield errors.invalid(path, "", _TOO_MANY)
+
+
+check_env: Final = each(required("name", _NAME), _check_value_from)
+
+
+# --- many variables of one source
+
+_NAMED: Final = required("name", valid(SUBDOMAIN.beginning))
+_FROM: Final = ("configMapRef", "secretRef")
+
+
+def check_env_from(sources: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    """Upstream does not say which element it means if the number of its sources is wrong."""
+    for index, source in enumerate(sources or ()):
+        yield from optional("prefix", _NAME)(source, path.index(index))
+        present = [name for name in _FROM if source.get(name) is not None]
+        for name in present:
+            yield from _NAMED(source[name], path.index(index).child(name))
+        if not present:
+            yield errors.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
+        elif len(present) > 1:
+            yield errors.invalid(path, "", _TOO_MANY)
+
+
+# --- files
+
+
+def check_file_volumes(
+    spec_volumes: Iterable[ReadOnlyTree], variables: Iterable[ReadOnlyTree], path: Path
+) -> Iterator[FieldError]:
+    """Variables may be read of files in empty directories only."""
+    volumes = {volume.get("name"): volume for volume in spec_volumes}
+    for index, variable in enumerate(variables):
+        source = variable.get("valueFrom")
+        if source is None or (reference := source.get("fileKeyRef")) is None:
+            continue
+        name = reference.get("volumeName", "")
+        at = path.index(index).child("valueFrom", "fileKeyRef", "volumeName")
+        if name not in volumes:
+            yield errors.not_found(at, name)
+        elif volumes[name].get("emptyDir") is None:
+            yield errors.invalid(at, name, "referenced volume must be of type emptyDir")

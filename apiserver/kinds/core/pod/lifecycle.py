@@ -1,0 +1,195 @@
+"""The rules of restart policies, resize policies, probes and lifecycle hooks."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.addresses import check_port
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    chosen,
+    each,
+    every,
+    field,
+    member,
+    must,
+    no_more_than,
+    non_negative,
+    one_of,
+    pointer,
+    required,
+)
+from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
+from mockube.apiserver.kinds.core.pod.context import PodContext
+
+ALWAYS: Final = "Always"
+ON_FAILURE: Final = "OnFailure"
+NEVER: Final = "Never"
+
+_POLICIES: Final = one_of(ALWAYS, NEVER, ON_FAILURE)
+
+_EXIT_CODES: Final = every(
+    field("operator", one_of("In", "NotIn"), absent=""), field("values", no_more_than(255), absent=())
+)
+
+
+def _check_exit_codes(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if rule.get("exitCodes") is None:
+        return (errors.required(path.child("exitCodes"), "must be specified"),)
+    return pointer("exitCodes", _EXIT_CODES)(rule, path)
+
+
+RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
+
+_RULES: Final = field(
+    "restartPolicyRules",
+    no_more_than(20),
+    each(field("action", one_of(RESTART, RESTART_ALL), absent=""), _check_exit_codes),
+    absent=(),
+)
+
+
+def check_restart_policy(container: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from pointer("restartPolicy", _POLICIES)(container, path)
+    if container.get("restartPolicyRules") and container.get("restartPolicy") is None:
+        yield _no_policy(path)
+    yield from _RULES(container, path)
+
+
+def check_init_restart_policy(container: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Of an init container rules without a policy are not looked at."""
+    if container.get("restartPolicy") is not None:
+        return check_restart_policy(container, path)
+    return (_no_policy(path),) if container.get("restartPolicyRules") else ()
+
+
+def _no_policy(path: Path) -> FieldError:
+    return errors.required(
+        path.child("restartPolicy"), "must specify restartPolicy when restart rules are used"
+    )
+
+
+# --- starting again
+
+
+def restarts(container: ReadOnlyTree, policy: str, code: int) -> bool:
+    """Whether a container that ended with a code is started again, if its pod has a policy."""
+    own = container.get("restartPolicy")
+    if own is not None and _restart_action(container, code) in (RESTART, RESTART_ALL):
+        return True
+    return {ON_FAILURE: code != 0, NEVER: False}.get(own or policy, True)
+
+
+def _restart_action(container: ReadOnlyTree, code: int) -> str | None:
+    """What the first rule that is about a code says."""
+    for rule in container.get("restartPolicyRules", ()):
+        codes = rule.get("exitCodes") or {}
+        is_among = code in codes.get("values", ())
+        if {"In": is_among, "NotIn": not is_among}.get(codes.get("operator", ""), False):
+            action: str = rule.get("action", "")
+            return action
+    return None
+
+
+# --- resizing
+
+NOT_REQUIRED, RESTART_CONTAINER = "NotRequired", "RestartContainer"
+
+_RESOURCES: Final = chosen(CPU, MEMORY)
+_RESTARTS: Final = chosen(NOT_REQUIRED, RESTART_CONTAINER)
+
+
+def check_resize_policies(
+    container: ReadOnlyTree, path: Path, pod_context: PodContext
+) -> Iterator[FieldError]:
+    """Upstream tells of what is wrong with one of them at the path of all."""
+    path = path.child("resizePolicy")
+    seen: set[str] = set()
+    for index, policy in enumerate(container.get("resizePolicy", ())):
+        name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
+        if name in seen:
+            yield errors.duplicate(path.index(index), name)
+        seen.add(name)
+        yield from _RESOURCES(name, path)
+        yield from _RESTARTS(restart, path)
+        if pod_context.restart_policy == NEVER and restart != NOT_REQUIRED:
+            problem = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            yield errors.invalid(path, restart, problem)
+
+
+def _check_headers(headers: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    for header in headers or ():
+        name = header.get("name", "")
+        for problem in names.check_http_header_name(name):
+            yield errors.invalid(path, name, problem)
+
+
+_PORT: Final = field("port", check_port, absent=0)
+
+_HTTP_GET: Final = every(
+    required("path"),
+    _PORT,
+    field("scheme", one_of("HTTP", "HTTPS"), absent=""),
+    field("httpHeaders", _check_headers),
+)
+_ACTIONS: Final[Mapping[str, Check]] = {"exec": required("command"), "httpGet": _HTTP_GET, "tcpSocket": _PORT}
+
+
+def _action(actions: Mapping[str, Check]) -> Check:
+    return member(
+        actions, missing="must specify a handler type", surplus="may not specify more than 1 handler type"
+    )
+
+
+# --- probes
+
+_CHECK_PROBE: Final = every(
+    _action({**_ACTIONS, "grpc": _PORT}),
+    *(
+        field(name, non_negative)
+        for name in (
+            "initialDelaySeconds",
+            "timeoutSeconds",
+            "periodSeconds",
+            "successThreshold",
+            "failureThreshold",
+        )
+    ),
+    pointer("terminationGracePeriodSeconds", must(lambda seconds: seconds > 0, "must be greater than 0")),
+)
+_SUCCEEDS_ONCE: Final = field("successThreshold", must(lambda count: count == 1, "must be 1"), absent=0)
+_ENDS_NOTHING: Final = pointer(
+    "terminationGracePeriodSeconds", must(lambda _: False, "must not be set for readinessProbes")
+)
+
+check_probes: Final = every(
+    pointer("livenessProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),
+    pointer("readinessProbe", _CHECK_PROBE, _ENDS_NOTHING),
+    pointer("startupProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),
+)
+
+
+# --- hooks
+
+
+def _sleep(grace_period: int | None) -> Check:
+    """A pod's grace period may be missing: that is told of elsewhere."""
+
+    def check(action: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        seconds = action.get("seconds", 0)
+        if grace_period is None or 0 <= seconds <= grace_period:
+            return ()
+        problem = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
+        return (errors.invalid(path, seconds, problem),)
+
+    return check
+
+
+def check_lifecycle(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterable[FieldError]:
+    if container.get("lifecycle") is None:
+        return ()
+    hook = _action({**_ACTIONS, "sleep": _sleep(pod_context.grace_period)})
+    return pointer("lifecycle", pointer("postStart", hook), pointer("preStop", hook))(container, path)

@@ -1,0 +1,101 @@
+"""What a pod is called in the network, and whom it asks for the names of others."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.addresses import check_ip
+from mockube.apiserver.kinds.common.checks import each, every, field, no_longer_than, one_of, required, valid
+from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
+
+_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+
+check_host_aliases: Final = each(
+    field("ip", check_ip, absent=""), field("hostnames", each(_SUBDOMAIN), absent=())
+)
+
+
+# --- DNS
+
+_NO_POLICY: Final = "None"
+
+check_dns_policy: Final = required(
+    "dnsPolicy", one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", _NO_POLICY)
+)
+
+_MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCHES = 3, 32, 2048
+
+
+def check_dns_config(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    config, path = spec.get("dnsConfig"), path.child("dnsConfig")
+    if spec.get("dnsPolicy") == _NO_POLICY:
+        if config is None:
+            return (errors.required(path, f"must provide `dnsConfig` when `dnsPolicy` is {_NO_POLICY}"),)
+        if not config.get("nameservers"):
+            detail = f"must provide at least one DNS nameserver when `dnsPolicy` is {_NO_POLICY}"
+            return (errors.required(path.child("nameservers"), detail),)
+    return () if config is None else _DNS_CONFIG(config, path)
+
+
+def _check_name_servers(servers: Sequence[str], path: Path) -> Iterator[FieldError]:
+    if len(servers) > _MOST_SERVERS:
+        yield errors.invalid(path, servers, f"must not have more than {_MOST_SERVERS} nameservers")
+    yield from each(check_ip)(servers, path)
+
+
+def _check_searches(searches: Sequence[str], path: Path) -> Iterator[FieldError]:
+    if len(searches) > _MOST_SEARCHES:
+        yield errors.invalid(path, searches, f"must not have more than {_MOST_SEARCHES} search paths")
+    if len(" ".join(searches).encode()) > _LONGEST_SEARCHES:
+        problem = (
+            f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
+        )
+        yield errors.invalid(path, searches, problem)
+    for index, search in enumerate(searches):
+        if search != ".":
+            check = valid(names.check_dns1123_subdomain_with_underscore)
+            yield from check(search.removesuffix("."), path.index(index))
+
+
+def _check_option(option: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    return () if option.get("name") else (errors.required(path, "must not be empty"),)
+
+
+_DNS_CONFIG: Final = every(
+    field("nameservers", _check_name_servers, absent=()),
+    field("searches", _check_searches, absent=()),
+    field("options", each(_check_option)),
+)
+
+
+# --- the pod's own name
+
+
+def check_hostname_override(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    name, path = spec.get("hostnameOverride"), path.child("hostnameOverride")
+    if name is None:
+        return
+    for flag in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(flag):
+            yield errors.forbidden(path, f"may not be specified when {flag} is true")
+    yield from every(no_longer_than(64), _SUBDOMAIN)(name, path)
+
+
+# --- namespaces
+
+
+def check_host_users(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
+    """Who has users of his own may share nothing else with the host."""
+    if pod_context.host_users:
+        return
+    options, detail = pod_context.options, "when `hostUsers` is false"
+    for flag, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+        if pod_context.spec.get(flag) and not (flag == "hostNetwork" and options.host_network_users):
+            yield errors.forbidden(path.child(shown), detail)
+    if not options.volume_devices:
+        for container, at in containers_of(pod_context.spec, path):
+            if container.get("volumeDevices"):
+                yield errors.forbidden(at.child("volumeDevices"), detail)

@@ -1,0 +1,100 @@
+"""What an old pod or pod template did that its update may still do."""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import pointer
+from mockube.apiserver.kinds.common.resource_names import is_divisible, is_huge_page
+from mockube.apiserver.kinds.common.selectors import check_node_selector, check_selector
+from mockube.apiserver.kinds.core.pod.annotations import is_deletion_cost
+from mockube.apiserver.kinds.core.pod.context import PodValidationOptions, containers_of
+from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
+from mockube.apiserver.kinds.core.pod.scheduling import (
+    COMPARISONS,
+    REQUIRED,
+    check_match_label_keys,
+    has_wrong_selectors,
+)
+from mockube.apiserver.kinds.core.pod.security import check_host_sysctl
+from mockube.apiserver.kinds.core.volumes.projected import check_not_reserved
+
+
+def options_from_old_annotations(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValidationOptions:
+    """Of the old pod, for what its annotations say."""
+    return PodValidationOptions(deletion_cost=_has_wrong_cost(metadata), comparisons=_compares_taints(spec))
+
+
+def options_from_old_pod(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValidationOptions:
+    """Of the old pod or template."""
+    context, affinity = spec.get("securityContext") or {}, spec.get("affinity") or {}
+    constraints = spec.get("topologySpreadConstraints") or ()
+    own_users = spec.get("hostUsers") is False
+    return PodValidationOptions(
+        deletion_cost=_has_wrong_cost(metadata),
+        huge_pages=_has_parts_of_pages(spec),
+        selector_values=bool(affinity) and has_wrong_selectors(affinity),
+        node_affinity_values=bool(affinity) and _has_wrong_node_values(affinity),
+        spread_selectors=any(any(_SELECTOR(constraint, ROOT)) for constraint in constraints),
+        spread_label_keys=any(any(check_match_label_keys(constraint, ROOT)) for constraint in constraints),
+        token_paths=any(any(check_not_reserved(path, ROOT)) for path in _token_paths(spec)),
+        host_sysctls=any(
+            any(check_host_sysctl(spec, sysctl.get("name", ""), ROOT))
+            for sysctl in context.get("sysctls", ())
+        ),
+        selinux_policy=context.get("seLinuxChangePolicy") is not None,
+        comparisons=_compares_taints(spec),
+        host_network_users=own_users and bool(spec.get("hostNetwork")),
+        volume_devices=own_users
+        and any(container.get("volumeDevices") for container, _ in containers_of(spec, ROOT)),
+        restarting_resizes=any(map(_restarts_when_resized, spec.get("initContainers", ()))),
+    )
+
+
+_SELECTOR = pointer("labelSelector", check_selector)
+
+
+def _has_wrong_cost(metadata: ReadOnlyTree) -> bool:
+    return not is_deletion_cost(metadata.get("annotations") or {})
+
+
+def _compares_taints(spec: ReadOnlyTree) -> bool:
+    return any(one.get("operator") in COMPARISONS for one in spec.get("tolerations", ()))
+
+
+def _has_parts_of_pages(spec: ReadOnlyTree) -> bool:
+    requirements = [container.get("resources") or {} for container, _ in containers_of(spec, ROOT)]
+    amounts: Iterable[dict[str, Any]] = chain(
+        (of.get(field) or {} for of in requirements for field in ("limits", "requests")),
+        (spec.get("overhead") or {},),
+    )
+    return any(
+        is_huge_page(name) and not is_divisible(name, quantity.parse(amount))
+        for of in amounts
+        for name, amount in of.items()
+    )
+
+
+def _has_wrong_node_values(affinity: ReadOnlyTree) -> bool:
+    selector = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
+    return selector is not None and any(check_node_selector(selector, ROOT))
+
+
+def _token_paths(spec: ReadOnlyTree) -> Iterable[str]:
+    return (
+        source["serviceAccountToken"].get("path", "")
+        for volume in spec.get("volumes", ())
+        for source in (volume.get("projected") or {}).get("sources") or ()
+        if source.get("serviceAccountToken") is not None
+    )
+
+
+def _restarts_when_resized(container: ReadOnlyTree) -> bool:
+    if container.get("restartPolicy") == ALWAYS:
+        return False
+    return any(
+        policy.get("restartPolicy") == RESTART_CONTAINER for policy in container.get("resizePolicy", ())
+    )

@@ -1,0 +1,91 @@
+"""Pod."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
+from mockube.apiserver.kinds.common.address_warnings import ip_warnings
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod.columns import PRINTER
+from mockube.apiserver.kinds.core.pod.defaults import DEFAULTS
+from mockube.apiserver.kinds.core.pod.pod_template import name_warnings, pod_warnings_of
+from mockube.apiserver.kinds.core.pod.resize import check_resize
+from mockube.apiserver.kinds.core.pod.status import check_status_update
+from mockube.apiserver.kinds.core.pod.strategy import STRATEGY
+from mockube.apiserver.kinds.core.pod.validation import (
+    check_ephemeral_update,
+    check_new_pod,
+    check_pod_update,
+)
+from mockube.apiserver.kinds.kind import Kind
+
+_IN_HOSTNAME: Final = "this is used in the Pod's hostname"
+
+
+_template_warnings: Final = pod_warnings_of(GroupKind("", "Pod"))
+
+
+def _warn_create(tree: ReadOnlyTree) -> Iterator[str]:
+    yield from name_warnings(tree, _IN_HOSTNAME)
+    yield from _template_warnings(tree)
+
+
+def _warn_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
+    for field in ("podIPs", "hostIPs"):
+        path = ROOT.child("status", field)
+        for index, address in enumerate((new.get("status") or {}).get(field) or ()):
+            yield from ip_warnings(address.get("ip", ""), path.index(index).child("ip"))
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="pods",
+        kind="Pod",
+        short_names=("po",),
+        categories=("all",),
+        selectable=(
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.podIPs",
+            "status.nominatedNodeName",
+        ),
+        subresources=(
+            Subresource(name="attach", kind="PodAttachOptions", verbs=("create", "get")),
+            Subresource(name="binding", kind="Binding", verbs=("create",)),
+            Subresource(name="ephemeralcontainers"),
+            Subresource(name="eviction", kind="Eviction", verbs=("create",), group_version=("policy", "v1")),
+            Subresource(name="exec", kind="PodExecOptions", verbs=("create", "get")),
+            Subresource(name="log", verbs=("get",)),
+            Subresource(name="portforward", kind="PodPortForwardOptions", verbs=("create", "get")),
+            Subresource(
+                name="proxy", kind="PodProxyOptions", verbs=("create", "delete", "get", "patch", "update")
+            ),
+            Subresource(name="resize"),
+            STATUS,
+        ),
+    ),
+    strategy=STRATEGY,
+    validation=Validation(
+        create=check_new_pod,
+        update=check_pod_update,
+        subresources={
+            "status": check_status_update,
+            "ephemeralcontainers": check_ephemeral_update,
+            "resize": check_resize,
+        },
+    ),
+    warnings=Warnings(create=_warn_create, subresources={"status": _warn_status}),
+    printer=PRINTER,
+    defaults=DEFAULTS,
+)

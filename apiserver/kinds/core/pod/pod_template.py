@@ -1,0 +1,181 @@
+"""PodTemplate, and what all kinds with a pod template share: where it is, its rules, its warnings."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common.cells import (
+    labels_text,
+    names_and_images,
+    part,
+)
+from mockube.apiserver.kinds.common.objectmeta import check_annotations
+from mockube.apiserver.kinds.common.selectors import check_labels
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod.annotations import check_pod_annotations
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions, containers_of
+from mockube.apiserver.kinds.core.pod.options import options_from_old_pod
+from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
+from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
+from mockube.apiserver.kinds.core.pod.warnings import template_warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.wire.table import NAME, Column, Printer
+
+IN_POD_NAMES: Final = "this is used in Pod names and hostnames"
+_SPEC_TEMPLATE: Final = ("spec", "template")
+
+TEMPLATES: Final[Mapping[GroupKind, tuple[str, ...]]] = MappingProxyType(
+    {
+        GroupKind("", "Pod"): (),
+        GroupKind("", "PodTemplate"): ("template",),
+        GroupKind("", "ReplicationController"): _SPEC_TEMPLATE,
+        GroupKind("apps", "DaemonSet"): _SPEC_TEMPLATE,
+        GroupKind("apps", "Deployment"): _SPEC_TEMPLATE,
+        GroupKind("apps", "ReplicaSet"): _SPEC_TEMPLATE,
+        GroupKind("apps", "StatefulSet"): _SPEC_TEMPLATE,
+        GroupKind("batch", "CronJob"): ("spec", "jobTemplate", *_SPEC_TEMPLATE),
+        GroupKind("batch", "Job"): _SPEC_TEMPLATE,
+    }
+)
+"""The path to what has a pod's metadata and spec; a pod's own path is empty."""
+
+
+def template(way: tuple[str, ...], tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the pod template at a path, or an empty tree."""
+    for step in way:
+        tree = tree.get(step) or {}
+    return tree
+
+
+def name_warnings(tree: ReadOnlyTree, use: str) -> Iterator[str]:
+    """Warn of a name that is no DNS label. `use` says where the name is used."""
+    problems = names.check_dns1123_label(meta.name(tree))
+    if problems:
+        shown = " ".join(problems)
+        yield (
+            f"metadata.name: {use}, which can result in surprising behavior; a DNS label is recommended: [{shown}]"
+        )
+
+
+def pod_warnings_of(kind: GroupKind) -> Callable[[ReadOnlyTree], list[str]]:
+    """Return the function that warns of the pod template in an object of a kind."""
+    way = TEMPLATES[kind]
+    path = ROOT.child(*way)
+    return lambda tree: template_warnings(template(way, tree), path, in_pod=not way)
+
+
+def is_new_generation(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
+    return meta.generation(new) != meta.generation(old)
+
+
+def warnings_of_kind(group: str, kind: str, *, named: bool) -> Warnings:
+    """Return the warnings of a kind that warns of its pod template, and if `named` of its name."""
+    pods = pod_warnings_of(GroupKind(group, kind))
+
+    def create(tree: ReadOnlyTree) -> Iterator[str]:
+        if named:
+            yield from name_warnings(tree, IN_POD_NAMES)
+        yield from pods(tree)
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
+        if is_new_generation(new, old):
+            yield from pods(new)
+
+    return Warnings(create=create, update=update)
+
+
+def options_from_old_template(old: ReadOnlyTree) -> PodValidationOptions:
+    return options_from_old_pod(old.get("spec") or {}, old.get("metadata") or {})
+
+
+def check_template_metadata(
+    template: ReadOnlyTree, path: Path, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    """Upstream tells of a template's labels and annotations as if they were its own fields."""
+    metadata = template.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    yield from check_labels(metadata.get("labels"), path.child("labels"))
+    yield from check_annotations(annotations, path.child("annotations"))
+    spec = template.get("spec") or {}
+    yield from check_pod_annotations(annotations, spec, path.child("annotations"), options)
+
+
+def check_pod_template(
+    template: ReadOnlyTree, path: Path, options: PodValidationOptions = STRICT
+) -> Iterator[FieldError]:
+    spec, at = template.get("spec") or {}, path.child("spec")
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    yield from check_template_metadata(template, path, options)
+    yield from check_pod_spec(spec, None, at, options)
+    yield from check_seccomp_agrees(annotations, spec, at)
+    yield from check_apparmor_agrees(annotations, spec, at)
+    if spec.get("ephemeralContainers"):
+        detail = "ephemeral containers not allowed in pod template"
+        yield errors.forbidden(at.child("ephemeralContainers"), detail)
+
+
+SUBRESOURCES: Final = frozenset({"", "ephemeralcontainers", "resize"})
+"""What a pod's containers are looked at for."""
+_FORBIDDEN: Final = "disallowed by cluster policy"
+
+
+def check_unprivileged(kind: GroupKind, tree: ReadOnlyTree) -> Iterator[FieldError]:
+    way = TEMPLATES.get(kind)
+    if way is None:
+        return
+    spec, path = template((*way, "spec"), tree), ROOT.child(*way, "spec")
+    of_host = []
+    for container, at in containers_of(spec, path):
+        if (container.get("securityContext") or {}).get("privileged"):
+            yield errors.forbidden(at.child("securityContext", "privileged"), _FORBIDDEN)
+        of_host.append(_is_host_process(container, spec))
+    if any(of_host):
+        yield errors.forbidden(path, f"hostProcess containers are {_FORBIDDEN}")
+
+
+def _is_host_process(container: ReadOnlyTree, spec: ReadOnlyTree) -> bool:
+    """A container that does not say so itself is what its pod is."""
+    for of in (container, spec):
+        flag = ((of.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+        if flag is not None:
+            return bool(flag)
+    return False
+
+
+_TEMPLATE: Final = ROOT.child("template")
+
+
+def _check_new_template(tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return check_pod_template(tree.get("template") or {}, _TEMPLATE)
+
+
+def _check_changed_template(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    options = options_from_old_template(old.get("template") or {})
+    return check_pod_template(new.get("template") or {}, _TEMPLATE, options)
+
+
+def _cells(tree: Tree, _: datetime) -> list[Any]:
+    template = part(tree, "template")
+    names, images = names_and_images(template)
+    return [meta.name(tree), names, images, labels_text(part(template, "metadata", "labels"))]
+
+
+KIND: Final = Kind(
+    resource=Resource(group="", version="v1", name="podtemplates", kind="PodTemplate"),
+    strategy=Strategy(generation=(("template",),), first_generation=1, returns_deleted=True),
+    validation=Validation(create=_check_new_template, update=_check_changed_template),
+    warnings=warnings_of_kind("", "PodTemplate", named=False),
+    printer=Printer(
+        columns=(NAME, Column(name="Containers"), Column(name="Images"), Column(name="Pod Labels")),
+        cells=_cells,
+    ),
+)

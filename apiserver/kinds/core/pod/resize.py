@@ -1,0 +1,163 @@
+"""Updates through pods/resize: how much of CPU and memory a pod gets may change while it runs, and little else."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import as_before
+from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
+from mockube.apiserver.kinds.core.pod.annotations import MIRROR
+from mockube.apiserver.kinds.core.pod.context import WINDOWS, os_of
+from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
+from mockube.apiserver.kinds.core.pod.strategy import qos_class
+from mockube.apiserver.kinds.core.pod.validation import NOWHERE, SPEC, check_changed_pod, spec_of
+
+_KINDS: Final = ("containers", "initContainers")
+_MUTABLE: Final = "only cpu and memory resources are mutable"
+_LISTS: Final = ("requests", "limits")
+
+
+def check_resize(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    if MIRROR in meta.annotations(old):
+        return (errors.forbidden(NOWHERE, "static pods cannot be resized"),)
+    if os_of(spec_of(old)) == WINDOWS:
+        return (errors.forbidden(NOWHERE, "windows pods cannot be resized"),)
+    spec, before = spec_of(new), spec_of(old)
+    found = [*check_changed_pod(new, old), *_check_service(new, old), *_check_spec(spec, before)]
+    return found or _check_rest(spec, before)
+
+
+def _check_service(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    status = old.get("status") or {}
+    if (status.get("qosClass") or qos_class(old)) != qos_class(new):
+        shown = (new.get("status") or {}).get("qosClass", "")
+        yield errors.invalid(SPEC, shown, "Pod QOS Class may not change as a result of resizing")
+    if not _is_supported(status.get("containerStatuses", ())):
+        yield errors.forbidden(SPEC, "Pod running on node without support for resize")
+
+
+def _is_supported(statuses: Sequence[ReadOnlyTree]) -> bool:
+    """A kubelet that can do it tells of the resources that what runs has."""
+    running = (status for status in statuses if (status.get("state") or {}).get("running") is not None)
+    first = next(running, None)
+    return first is None or first.get("resources") is not None
+
+
+def _check_spec(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from _check_of_pod(spec, before)
+    reordered = [error for kind in _KINDS for error in _check_order(spec, before, kind)]
+    if reordered:
+        yield from reordered
+        return
+    yield from _check_removed(spec, before, "initContainers")
+    yield from _check_removed(spec, before, "containers")
+    yield from _check_containers(spec, before)
+    yield from _check_init_containers(spec, before)
+
+
+def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    resized = (*_KINDS, "resources") if _has_resources(spec, before) else _KINDS
+    if as_before(spec, before, *resized) != before:
+        yield errors.forbidden(SPEC, _MUTABLE)
+
+
+# --- of the pod as a whole
+
+
+def _has_resources(*specs: ReadOnlyTree) -> bool:
+    return any((spec.get("resources") or {}).get(name) for spec in specs for name in _LISTS)
+
+
+def _check_of_pod(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    now, was, path = spec.get("resources"), before.get("resources"), SPEC.child("resources")
+    if not _has_resources(spec, before):
+        return
+    if now is None:
+        yield errors.forbidden(path, "pod-level resources cannot be removed")
+        return
+    for name in _LISTS:
+        if _is_removed(now, was or {}, name):
+            yield errors.forbidden(path.child(name), f"pod-level resource {name} cannot be removed")
+    claims = {"claims": now["claims"]} if "claims" in now else {}
+    if _with_old_amounts(now, was or {}) | claims != (was or {}):
+        yield errors.forbidden(SPEC, "only cpu and memory resources are mutable at pod-level")
+
+
+def _is_removed(resources: ReadOnlyTree, before: ReadOnlyTree, name: str) -> bool:
+    return not (before.get(name) or {}).keys() <= (resources.get(name) or {}).keys()
+
+
+def _with_old_amounts(resources: ReadOnlyTree, before: ReadOnlyTree) -> dict[str, Mapping[str, Any]]:
+    """Requests and limits with what there was of CPU and memory."""
+    amounts = {
+        name: as_before(resources.get(name) or {}, before.get(name) or {}, CPU, MEMORY) for name in _LISTS
+    }
+    return {name: of_list for name, of_list in amounts.items() if of_list}
+
+
+# --- of its containers
+
+
+def _check_order(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Iterator[FieldError]:
+    containers, were, path = spec.get(kind) or (), before.get(kind) or (), SPEC.child(kind)
+    if len(containers) != len(were):
+        yield errors.forbidden(path, f"{kind} may not be added or removed on resize")
+        return
+    for index, (container, was) in enumerate(zip(containers, were, strict=True)):
+        if container.get("name") != was.get("name"):
+            detail = f"{kind} may not be renamed or reordered on resize"
+            yield errors.forbidden(path.index(index).child("name"), detail)
+
+
+def _pairs(
+    spec: ReadOnlyTree, before: ReadOnlyTree, kind: str
+) -> Iterator[tuple[ReadOnlyTree, ReadOnlyTree, Path]]:
+    """Each container with what it was, and where it is."""
+    pairs = zip(spec.get(kind) or (), before.get(kind) or (), strict=True)
+    for index, (container, was) in enumerate(pairs):
+        yield container, was, SPEC.child(kind).index(index)
+
+
+def _check_removed(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Iterator[FieldError]:
+    for container, was, path in _pairs(spec, before, kind):
+        for name in _LISTS:
+            if _is_removed(_resources(container), _resources(was), name):
+                at = path.child("resources", name)
+                yield errors.forbidden(at, f"resource {name} cannot be removed")
+
+
+def _resources(container: ReadOnlyTree) -> ReadOnlyTree:
+    return container.get("resources") or {}
+
+
+def _is_only_resized(container: ReadOnlyTree, was: ReadOnlyTree) -> bool:
+    """Claims are not looked at, so a container that has some cannot be resized at all."""
+    amounts = _with_old_amounts(_resources(container), _resources(was))
+    return amounts == _resources(was) and as_before(container, was, "resources") == was
+
+
+def _check_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    for container, was, _ in _pairs(spec, before, "containers"):
+        if not _is_only_resized(container, was):
+            yield errors.forbidden(SPEC, _MUTABLE)
+
+
+def _check_init_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    for container, was, path in _pairs(spec, before, "initContainers"):
+        if not _is_only_resized(container, was):
+            detail = "only cpu and memory resources for init or sidecar containers are mutable"
+            yield errors.forbidden(path, detail)
+        if container != was and container.get("restartPolicy") != ALWAYS:
+            yield from _check_not_restarted(container, path)
+
+
+def _check_not_restarted(container: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+    return [
+        errors.forbidden(path, detail)
+        for policy in container.get("resizePolicy", ())
+        if policy.get("restartPolicy") == RESTART_CONTAINER
+    ]

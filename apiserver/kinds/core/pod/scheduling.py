@@ -1,0 +1,301 @@
+"""The rules of affinity, topology spread constraints and tolerations."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Final
+
+from mockube.apimachinery import errors, gotext, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    must,
+    one_of,
+    optional,
+    pointer,
+    positive,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.selectors import (
+    check_label_name,
+    check_node_selector,
+    check_node_selector_leniently,
+    check_selector,
+    check_selector_leniently,
+    check_term_leniently,
+)
+from mockube.apiserver.kinds.core.pod.context import PodValidationOptions
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+_WEIGHT: Final = field(
+    "weight", must(lambda weight: 1 <= weight <= 100, "must be in the range 1-100"), absent=0
+)
+
+
+# --- nodes
+
+
+def _node_affinity(selector: Check) -> Check:
+    """Preferences may ask for what no node can have."""
+    return every(
+        pointer(REQUIRED, selector),
+        field(PREFERRED, each(_WEIGHT, field("preference", check_term_leniently, absent={}))),
+    )
+
+
+# --- pods
+
+
+def check_label_keys(keys: Sequence[str], selector: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
+    """Keys of labels whose values are taken from the pod itself."""
+    if keys and selector is None:
+        return (errors.forbidden(path, "must not be specified when labelSelector is not set"),)
+    return each(check_label_name)(keys, path)
+
+
+def check_match_label_keys(
+    term: ReadOnlyTree, path: Path, *, mismatched: Sequence[str] = ()
+) -> Iterator[FieldError]:
+    """Upstream adds the keys to the selector first; where one is there twice, it was there before."""
+    keys, selector = term.get("matchLabelKeys", ()), term.get("labelSelector")
+    yield from check_label_keys(keys, selector, path.child("matchLabelKeys"))
+    yield from check_label_keys(mismatched, selector, path.child("mismatchLabelKeys"))
+    places = {key: place for place, key in enumerate(keys)}
+    seen = {*((selector or {}).get("matchLabels") or ())}
+    for expression in (selector or {}).get("matchExpressions", ()):
+        key = expression.get("key", "")
+        if key in places and key in seen:
+            problem = "exists in both matchLabelKeys and labelSelector"
+            yield errors.invalid(path.index(places[key]), key, problem)
+        seen.add(key)
+    mismatched_keys = {*mismatched}
+    for place, key in enumerate(keys):
+        if key in mismatched_keys:
+            problem = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield errors.invalid(path.child("matchLabelKeys").index(place), key, problem)
+
+
+def _check_namespaces(namespaces: Iterable[str] | None, path: Path) -> Iterator[FieldError]:
+    """`path` is the term's: upstream does not say which namespace it means."""
+    for namespace in namespaces or ():
+        yield from valid(names.check_dns1123_label)(namespace, path.child("namespace"))
+
+
+def _check_topology_key(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    key, path = term.get("topologyKey", ""), path.child("topologyKey")
+    if not key:
+        yield errors.required(path, "can not be empty")
+    yield from check_label_name(key, path)
+
+
+def _term(selector: Check) -> Check:
+    selectors = every(pointer("labelSelector", selector), pointer("namespaceSelector", selector))
+
+    def check(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        yield from selectors(term, path)
+        yield from _check_namespaces(term.get("namespaces"), path)
+        yield from check_match_label_keys(term, path, mismatched=term.get("mismatchLabelKeys", ()))
+        yield from _check_topology_key(term, path)
+
+    return check
+
+
+def _pod_affinity(selector: Check) -> Check:
+    term = _term(selector)
+    return every(
+        field(REQUIRED, each(term)),
+        field(PREFERRED, each(_WEIGHT, field("podAffinityTerm", term, absent={}))),
+    )
+
+
+@cache
+def _affinity(*, any_node_values: bool, any_selector_values: bool) -> Check:
+    nodes = check_node_selector_leniently if any_node_values else check_node_selector
+    pods = _pod_affinity(check_selector_leniently if any_selector_values else check_selector)
+    return every(
+        pointer("nodeAffinity", _node_affinity(nodes)),
+        pointer("podAffinity", pods),
+        pointer("podAntiAffinity", pods),
+    )
+
+
+def check_affinity(affinity: ReadOnlyTree, path: Path, options: PodValidationOptions) -> Iterable[FieldError]:
+    check = _affinity(
+        any_node_values=options.node_affinity_values, any_selector_values=options.selector_values
+    )
+    return check(affinity, path)
+
+
+_SELECTORS: Final = every(
+    pointer("labelSelector", check_selector), pointer("namespaceSelector", check_selector)
+)
+
+
+def has_wrong_selectors(affinity: ReadOnlyTree) -> bool:
+    """Whether a selector of pods asks for values that no label can have."""
+    terms = [
+        term
+        for of_pods in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {})
+        for term in (
+            *of_pods.get(REQUIRED, ()),
+            *(weighted.get("podAffinityTerm") or {} for weighted in of_pods.get(PREFERRED, ())),
+        )
+    ]
+    return any(any(_SELECTORS(term, ROOT)) for term in terms)
+
+
+_DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+
+_SKEW_AND_KEY: Final = every(
+    field("maxSkew", positive, absent=0),
+    required("topologyKey", detail="can not be empty"),
+    field("whenUnsatisfiable", one_of(_DO_NOT_SCHEDULE, "ScheduleAnyway"), absent=""),
+)
+_INCLUSION: Final = one_of("Honor", "Ignore")
+_INCLUSIONS: Final = every(pointer("nodeAffinityPolicy", _INCLUSION), pointer("nodeTaintsPolicy", _INCLUSION))
+
+
+def _kind(constraint: ReadOnlyTree) -> tuple[str, str]:
+    return constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
+
+
+def _check_not_repeated(
+    constraint: ReadOnlyTree, index: int, last: Mapping[tuple[str, str], int], path: Path
+) -> Iterable[FieldError]:
+    """`last`: where the last constraint of each kind is."""
+    key, action = kind = _kind(constraint)
+    if last[kind] == index:
+        return ()
+    return (errors.duplicate(path.child("{topologyKey, whenUnsatisfiable}"), f"{{{key}, {action}}}"),)
+
+
+def _check_min_domains(constraint: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    domains, path = constraint.get("minDomains"), path.child("minDomains")
+    action = constraint.get("whenUnsatisfiable", "")
+    if domains is None:
+        return
+    yield from positive(domains, path)
+    if action != _DO_NOT_SCHEDULE:
+        problem = f"can only use minDomains if whenUnsatisfiable={_DO_NOT_SCHEDULE}, not {action}"
+        yield errors.invalid(path, domains, problem)
+
+
+def check_spread_constraints(
+    constraints: Sequence[ReadOnlyTree], path: Path, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    last = {_kind(constraint): index for index, constraint in enumerate(constraints)}
+    for index, constraint in enumerate(constraints):
+        at = path.index(index)
+        yield from _SKEW_AND_KEY(constraint, at)
+        yield from _check_not_repeated(constraint, index, last, at)
+        yield from _check_min_domains(constraint, at)
+        yield from _INCLUSIONS(constraint, at)
+        if options.spread_label_keys:
+            yield from _check_keys_as_before(constraint, at.child("matchLabelKeys"))
+        else:
+            yield from check_match_label_keys(constraint, at)
+        if not options.spread_selectors:
+            yield from pointer("labelSelector", check_selector)(constraint, at)
+
+
+def _check_keys_as_before(constraint: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """The rule for pods that are older than the one which adds the keys to the selector."""
+    keys, selector = constraint.get("matchLabelKeys", ()), constraint.get("labelSelector")
+    if keys and selector is None:
+        yield errors.forbidden(path, "must not be specified when labelSelector is not set")
+    selected = {*((selector or {}).get("matchLabels") or ())}
+    selected |= {expression.get("key") for expression in (selector or {}).get("matchExpressions", ())}
+    for index, key in enumerate(keys):
+        yield from check_label_name(key, path.index(index))
+        if key in selected:
+            problem = "exists in both matchLabelKeys and labelSelector"
+            yield errors.invalid(path.index(index), key, problem)
+
+
+EQUAL, EXISTS = "Equal", "Exists"
+COMPARISONS: Final = ("Lt", "Gt")
+
+_NO_EXECUTE: Final = "NoExecute"
+
+check_effect: Final = one_of("NoSchedule", "PreferNoSchedule", _NO_EXECUTE)
+
+
+def _check_needs(toleration: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """What one field means for another."""
+    operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
+    if not toleration.get("key") and operator != EXISTS:
+        problem = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield errors.invalid(path.child("operator"), operator, problem)
+    if toleration.get("tolerationSeconds") is not None and effect != _NO_EXECUTE:
+        problem = f"effect must be '{_NO_EXECUTE}' when `tolerationSeconds` is set"
+        yield errors.invalid(path.child("effect"), effect, problem)
+
+
+def _check_equal(value: str, path: Path) -> Iterator[FieldError]:
+    problems = names.check_label_value(value)
+    if problems:
+        yield errors.invalid(path.child("operator"), value, ";".join(problems))
+
+
+def _check_exists(value: str, path: Path) -> Iterator[FieldError]:
+    if value:
+        problem = f"value must be empty when `operator` is '{EXISTS}'"
+        yield errors.invalid(path.child("operator"), value, problem)
+
+
+def _check_compared(value: str, path: Path) -> Iterator[FieldError]:
+    """A number as people write it."""
+    path = path.child("value")
+    if not value:
+        yield errors.invalid(path, value, names.EMPTY)
+    elif not re.fullmatch("0|-?[1-9][0-9]*", value):
+        problem = "must be a valid decimal integer in canonical form"
+        yield errors.invalid(path, value, problem)
+    try:
+        gotext.parse_int(value)
+    except gotext.NumberError as problem:
+        yield errors.invalid(path, value, str(problem))
+
+
+_OPERATORS: Final[Mapping[str, Callable[[str, Path], Iterator[FieldError]]]] = {
+    "": _check_equal,
+    EQUAL: _check_equal,
+    EXISTS: _check_exists,
+    **dict.fromkeys(COMPARISONS, _check_compared),
+}
+
+
+def _check_operator(toleration: ReadOnlyTree, path: Path, *, compared: bool) -> Iterable[FieldError]:
+    operator = toleration.get("operator", "")
+    if operator in COMPARISONS and not compared:
+        supported = (EQUAL, EXISTS, *COMPARISONS)
+        return (errors.not_supported(path.child("operator"), operator, supported),)
+    if operator not in _OPERATORS:
+        return (errors.not_supported(path.child("operator"), operator, (EQUAL, EXISTS)),)
+    return _OPERATORS[operator](toleration.get("value", ""), path)
+
+
+_CHECKS: Final = {
+    compared: each(
+        optional("key", check_label_name),
+        _check_needs,
+        partial(_check_operator, compared=compared),
+        optional("effect", check_effect),
+    )
+    for compared in (False, True)
+}
+
+
+def check_tolerations(
+    tolerations: Sequence[ReadOnlyTree], path: Path, *, compared: bool
+) -> Iterable[FieldError]:
+    """`compared`: values may be compared as numbers, which no new pod may do yet."""
+    return _CHECKS[compared](tolerations, path)

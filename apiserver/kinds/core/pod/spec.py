@@ -1,0 +1,210 @@
+"""A pod's spec: all its rules, in upstream's order."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final, TypeAlias
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    between,
+    chosen,
+    each,
+    every,
+    field,
+    one_of,
+    optional,
+    pointer,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
+from mockube.apiserver.kinds.core.pod.containers import (
+    check_containers,
+    check_ephemeral_containers,
+    check_host_network_ports,
+    check_init_containers,
+)
+from mockube.apiserver.kinds.core.pod.context import (
+    LINUX,
+    STRICT,
+    WINDOWS,
+    PodContext,
+    PodValidationOptions,
+    cached_by_spec,
+    containers_of,
+    spec_cache_key,
+)
+from mockube.apiserver.kinds.core.pod.env import check_file_volumes
+from mockube.apiserver.kinds.core.pod.network import (
+    check_dns_config,
+    check_dns_policy,
+    check_host_aliases,
+    check_host_users,
+    check_hostname_override,
+)
+from mockube.apiserver.kinds.core.pod.resources import (
+    check_pod_resources,
+    check_requirements,
+    check_resource_claims,
+    claim_names,
+)
+from mockube.apiserver.kinds.core.pod.scheduling import (
+    check_affinity,
+    check_spread_constraints,
+    check_tolerations,
+)
+from mockube.apiserver.kinds.core.pod.security import check_pod_security_context
+from mockube.apiserver.kinds.core.pod.volumes import check_volumes
+from mockube.apiserver.kinds.core.pod.windows import check_host_processes, check_linux_pod, check_windows_pod
+
+Part: TypeAlias = Callable[[PodContext, Path], Iterable[FieldError]]
+"""Checks a part of a spec, at the spec's path."""
+
+ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
+
+_LABEL: Final = valid(names.check_dns1123_label)
+_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+
+
+def alone(*checks: Check) -> Part:
+    """Of fields that depend on nothing else."""
+    check = every(*checks)
+    return lambda pod_context, path: check(pod_context.spec, path)
+
+
+# --- parts that have no module of their own
+
+
+def _check_affinity(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
+    affinity = pod_context.spec.get("affinity")
+    return () if affinity is None else check_affinity(affinity, path.child("affinity"), pod_context.options)
+
+
+def _check_spreading(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
+    constraints = pod_context.spec.get("topologySpreadConstraints", ())
+    return check_spread_constraints(constraints, path.child("topologySpreadConstraints"), pod_context.options)
+
+
+def _check_tolerations(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
+    tolerations = pod_context.spec.get("tolerations", ())
+    return check_tolerations(tolerations, path.child("tolerations"), compared=pod_context.options.comparisons)
+
+
+def _check_overhead(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
+    """What running a pod costs by itself is checked as if it were limits."""
+    overhead = pod_context.spec.get("overhead")
+    return check_requirements({"limits": overhead}, path.child("overhead"), pod_context) if overhead else ()
+
+
+def _check_gates(gates: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, gate in enumerate(gates or ()):
+        name = gate.get("name", "")
+        yield from check_label_name(name, path.index(index))
+        if name in seen:
+            yield errors.duplicate(path.index(index), name)
+        seen.add(name)
+
+
+def _check_os(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
+    os = pod_context.spec.get("os")
+    if os is None:
+        return ()
+    if not os.get("name"):
+        return (errors.required(path.child("os", "name")),)
+    check = {LINUX: check_linux_pod, WINDOWS: check_windows_pod}.get(os["name"])
+    if check is None:
+        return (errors.not_supported(path.child("os"), os["name"], (LINUX, WINDOWS)),)
+    return check(pod_context.spec, path)
+
+
+def _check_file_variables(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
+    volumes = pod_context.spec.get("volumes", ())
+    for container, at in containers_of(pod_context.spec, path):
+        yield from check_file_volumes(volumes, container.get("env", ()), at.child("env"))
+
+
+# --- all of it
+
+_PARTS: Final[tuple[Part, ...]] = (
+    check_containers,
+    check_init_containers,
+    check_ephemeral_containers,
+    check_pod_resources,
+    check_host_network_ports,
+    alone(
+        required("restartPolicy", one_of(ALWAYS, ON_FAILURE, NEVER)),
+        check_dns_policy,
+        field("nodeSelector", check_labels),
+    ),
+    check_pod_security_context,
+    _check_affinity,
+    alone(
+        check_dns_config,
+        field("readinessGates", each(field("conditionType", check_label_name, absent=""))),
+        field("schedulingGates", _check_gates),
+    ),
+    _check_spreading,
+    check_host_processes,
+    check_host_users,
+    alone(
+        check_hostname_override,
+        optional("serviceAccountName", _SUBDOMAIN),
+        optional("nodeName", _SUBDOMAIN),
+        pointer("activeDeadlineSeconds", between(1, 2**31 - 1)),
+        optional("hostname", _LABEL),
+        optional("subdomain", _LABEL),
+    ),
+    _check_tolerations,
+    alone(
+        field("hostAliases", check_host_aliases),
+        optional("priorityClassName", _SUBDOMAIN),
+        pointer("runtimeClassName", _SUBDOMAIN),
+        pointer("preemptionPolicy", chosen("PreemptLowerPriority", NEVER)),
+    ),
+    _check_overhead,
+    _check_os,
+    _check_file_variables,
+)
+
+
+_BY_METADATA: Final = (b'"ephemeral":', b'"resourceClaims":')
+"""In the text of a spec: what is right or wrong by the pod's metadata."""
+
+
+def _is_right(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
+    return not any(_check_all(spec, metadata, ROOT, STRICT))
+
+
+_IS_RIGHT_IN_POD: Final = cached_by_spec(partial(_is_right, {}))
+_IS_RIGHT_IN_TEMPLATE: Final = cached_by_spec(partial(_is_right, None))
+
+
+def check_pod_spec(
+    spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path, options: PodValidationOptions
+) -> Iterable[FieldError]:
+    """`metadata` is that of a real pod; None in a template. A spec that was right lately is not looked at again."""
+    if options == STRICT:
+        text, is_right = spec_cache_key(spec), _IS_RIGHT_IN_TEMPLATE if metadata is None else _IS_RIGHT_IN_POD
+        if not any(part in text for part in _BY_METADATA) and is_right(text):
+            return ()
+    return _check_all(spec, metadata, path, options)
+
+
+def _check_all(
+    spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    if spec.get("terminationGracePeriodSeconds") is None:
+        yield errors.required(path.child("terminationGracePeriodSeconds"))
+    volumes, wrong_volumes = check_volumes(spec, metadata, path, options)
+    yield from wrong_volumes
+    yield from check_resource_claims(spec, metadata, path)
+    pod_context = PodContext(
+        spec=spec, metadata=metadata, volumes=volumes, claims=claim_names(spec), options=options
+    )
+    for part in _PARTS:
+        yield from part(pod_context, path)

@@ -1,0 +1,319 @@
+"""The rules of a pod's status, of its container statuses and resource claim statuses."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, parse_sloppily
+from mockube.apiserver.kinds.common.checks import (
+    each,
+    every,
+    field,
+    immutable,
+    must,
+    no_longer_than,
+    one_of,
+    optional,
+    pointer,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.core.pod import status as of_containers
+from mockube.apiserver.kinds.core.pod.context import LINUX, WINDOWS, os_of
+from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_ALL, restarts
+from mockube.apiserver.kinds.core.pod.security import check_id
+from mockube.apiserver.kinds.core.pod.validation import check_changed_annotations, spec_of
+
+Statuses: TypeAlias = Sequence[ReadOnlyTree]
+
+
+def _exit_code(status: ReadOnlyTree) -> int | None:
+    """None: it has not ended."""
+    ended = (status.get("state") or {}).get("terminated")
+    return None if ended is None else ended.get("exitCode", 0)
+
+
+def check_transitions(
+    new: Statuses, old: Statuses, path: Path, may_restart: Callable[[str, int], bool]
+) -> Iterator[FieldError]:
+    """`may_restart` tells of a container that ended with an exit code."""
+    not_ended = {status.get("name", "") for status in new if _exit_code(status) is None}
+    for index, status in enumerate(old):
+        name, code = status.get("name", ""), _exit_code(status)
+        if code is not None and name in not_ended and not may_restart(name, code):
+            detail = "may not be transitioned to non-terminated state"
+            yield errors.forbidden(path.index(index).child("state"), detail)
+
+
+def never(_name: str, _code: int) -> bool:
+    return False
+
+
+def restarting(spec: ReadOnlyTree, kind: str) -> Callable[[str, int], bool]:
+    """Which containers of a kind may be started again after they ended."""
+    containers = {container.get("name", ""): container for container in spec.get(kind) or ()}
+    together = any(
+        rule.get("action") == RESTART_ALL
+        for of_kind in ("initContainers", "containers")
+        for container in spec.get(of_kind) or ()
+        for rule in container.get("restartPolicyRules", ())
+    )
+    policy = spec.get("restartPolicy") or ALWAYS
+    return lambda name, code: together or (name in containers and restarts(containers[name], policy, code))
+
+
+# --- users
+
+_IDS: Final = every(
+    field("uid", check_id, absent=0),
+    field("gid", check_id, absent=0),
+    field("supplementalGroups", each(check_id), absent=()),
+)
+
+
+def _check_user(user: ReadOnlyTree, path: Path, os: str) -> Iterable[FieldError]:
+    if user.get("linux") is None:
+        return ()
+    if os == WINDOWS:
+        return (errors.forbidden(path.child("linux"), "cannot be set for a windows pod"),)
+    return _IDS(user["linux"], path.child("linux")) if os == LINUX else ()
+
+
+def check_users(statuses: Statuses, path: Path, os: str) -> Iterator[FieldError]:
+    for index, status in enumerate(statuses):
+        if status.get("user") is not None:
+            yield from _check_user(status["user"], path.index(index).child("user"), os)
+
+
+# --- resources
+
+_CLAIM: Final = "claim:"
+_OF_CLAIMS: Final = (
+    "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
+    "'claim:<claimName>' if request is empty"
+)
+_OF_REQUESTS: Final = "must match one of the container's resource requests"
+
+
+def _claim(claim: ReadOnlyTree) -> str:
+    request = claim.get("request")
+    return f"{_CLAIM}{claim.get('name', '')}" + (f"/{request}" if request else "")
+
+
+def _check_message(message: str, path: Path) -> Iterable[FieldError]:
+    if not message:
+        return (errors.required(path, "must be non-empty if specified"),)
+    return no_longer_than(1024)(message, path)
+
+
+_HEALTH: Final = every(
+    field("health", one_of("Healthy", "Unhealthy", "Unknown"), absent=""), pointer("message", _check_message)
+)
+
+
+def _check_resources(resources: Iterable[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, of_one in enumerate(resources):
+        yield from _HEALTH(of_one, path.index(index))
+        name = of_one.get("resourceID", "")
+        if name in seen:
+            yield errors.duplicate(path.index(index).child("resourceID"), name)
+        seen.add(name)
+
+
+def _check_known(name: str, path: Path, container: ReadOnlyTree | None) -> Iterator[FieldError]:
+    """Statuses of containers that are not there are let be."""
+    resources: dict[str, Any] = (container or {}).get("resources") or {}
+    is_claim = name.startswith(_CLAIM)
+    known = map(_claim, resources.get("claims", ())) if is_claim else resources.get("requests", ())
+    if container is not None and name not in known:
+        yield errors.invalid(path, name, _OF_CLAIMS if is_claim else _OF_REQUESTS)
+
+
+def check_allocated(
+    statuses: Statuses, path: Path, containers: Sequence[ReadOnlyTree]
+) -> Iterator[FieldError]:
+    by_name = {container.get("name", ""): container for container in containers}
+    for index, status in enumerate(statuses):
+        container = by_name.get(status.get("name", ""))
+        for place, of_resource in enumerate(status.get("allocatedResourcesStatus", ())):
+            at = path.index(index).child("allocatedResourcesStatus").index(place)
+            yield from _check_known(of_resource.get("name", ""), at.child("name"), container)
+            yield from _check_resources(of_resource.get("resources", ()), at.child("resources"))
+
+
+def check_nothing_allocated(statuses: Statuses, path: Path) -> Iterator[FieldError]:
+    for index, status in enumerate(statuses):
+        if status.get("allocatedResourcesStatus"):
+            at = path.index(index).child("allocatedResourcesStatus")
+            yield errors.forbidden(at, "must not be specified in container status")
+
+
+_CLAIM_NAME: Final = valid(names.check_dns1123_subdomain)
+_LABEL: Final = valid(names.check_dns1123_label)
+
+
+def check_claim_statuses(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    path = path.child("resourceClaimStatuses")
+    claims = {claim.get("name", "") for claim in spec.get("resourceClaims", ())}
+    seen: set[str] = set()
+    for index, of_claim in enumerate(status.get("resourceClaimStatuses", ())):
+        at, name = path.index(index), of_claim.get("name", "")
+        if name not in claims:
+            problem = "must match the name of an entry in `spec.resourceClaims`"
+            yield errors.invalid(at.child("name"), name, problem)
+        if name in seen:
+            yield errors.duplicate(at.child("name"), name)
+        seen.add(name)
+        yield from pointer("resourceClaimName", _CLAIM_NAME)(of_claim, at)
+
+
+_NO_SUCH_RESOURCE: Final = (
+    "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+    "spec.containers.resources.requests"
+)
+_NO_SUCH_CONTAINER: Final = (
+    "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+)
+_MAPPED: Final = ("containerName", "resourceName", "requestName")
+
+
+def check_extended_claim(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    claim, path = status.get("extendedResourceClaimStatus"), path.child("extendedResourceClaimStatus")
+    if claim is None:
+        return
+    mappings, at = claim.get("requestMappings") or (), path.child("requestMappings")
+    if not mappings:
+        yield errors.required(at, "at least one request mapping is required")
+    seen: set[tuple[str, ...]] = set()
+    for index, mapping in enumerate(mappings):
+        yield from _check_mapping(mapping, at.index(index), spec)
+        yield from _LABEL(mapping.get("requestName", ""), path.child("requestName"))
+        key = tuple(mapping.get(name, "") for name in _MAPPED)
+        if key in seen:
+            for name in _MAPPED:
+                yield errors.duplicate(at.index(index).child(name), mapping.get(name, ""))
+        seen.add(key)
+    yield from required("resourceClaimName", _CLAIM_NAME)(claim, path)
+
+
+def _check_mapping(mapping: ReadOnlyTree, path: Path, spec: ReadOnlyTree) -> Iterator[FieldError]:
+    """Of the requests of a container to what it is that serves them."""
+    containers = {
+        container.get("name", ""): container
+        for kind in ("initContainers", "containers")
+        for container in spec.get(kind) or ()
+    }
+    container, resource = mapping.get("containerName", ""), mapping.get("resourceName", "")
+    if container not in containers:
+        yield errors.invalid(path.child("containerName"), container, _NO_SUCH_CONTAINER)
+    elif resource not in ((containers[container].get("resources") or {}).get("requests") or ()):
+        yield errors.invalid(path.child("resourceName"), resource, _NO_SUCH_RESOURCE)
+
+
+_STATUS: Final = ROOT.child("status")
+_LASTING: Final = {"containerStatuses": "containers", "initContainerStatuses": "initContainers"}
+"""Lists of statuses, by the containers that they are of."""
+_EPHEMERAL: Final = "ephemeralContainerStatuses"
+
+_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+
+
+def status_of(pod: ReadOnlyTree) -> ReadOnlyTree:
+    return pod.get("status") or {}
+
+
+def check_status_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from check_changed_annotations(new, old)
+    yield from _CONDITIONS(status_of(new), _STATUS)
+    yield from _check_nomination(new, old)
+    yield from _OBSERVED(status_of(new), _STATUS)
+    yield from immutable(
+        status_of(new).get("qosClass"), status_of(old).get("qosClass"), _STATUS.child("qosClass")
+    )
+    yield from _check_transitions(status_of(new), status_of(old), spec_of(old))
+    yield from check_claim_statuses(status_of(new), spec_of(new), _STATUS)
+    yield from check_extended_claim(status_of(new), spec_of(new), _STATUS)
+    yield from _check_ips("podIPs", new, old)
+    yield from _check_host_ip(status_of(new))
+    yield from _check_ips("hostIPs", new, old)
+    yield from _check_containers(status_of(new), spec_of(new))
+
+
+# --- conditions, and the node that the scheduler has in mind
+
+_OWN_CONDITIONS: Final = frozenset({CONDITION_POD_SCHEDULED, "Ready", "Initialized"})
+
+_OBSERVED: Final = optional(
+    "observedGeneration", must(lambda generation: generation >= 0, "must be a non-negative integer")
+)
+
+
+def _check_type(condition: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    name = condition.get("type", "")
+    return () if name in _OWN_CONDITIONS else valid(names.check_label_key)(name, path.child("Type"))
+
+
+_CONDITIONS: Final = field("conditions", each(_OBSERVED, _check_type))
+
+
+def _check_nomination(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    node, path = status_of(new).get("nominatedNodeName"), _STATUS.child("nominatedNodeName")
+    if node and node != status_of(old).get("nominatedNodeName"):
+        yield from _SUBDOMAIN(node, path)
+        if spec_of(old).get("nodeName"):
+            yield errors.forbidden(path, "may not be set on pods that are already bound to a node")
+
+
+# --- addresses
+
+
+def _check_host_ip(status: ReadOnlyTree) -> Iterator[FieldError]:
+    addresses = status.get("hostIPs")
+    if addresses and addresses[0].get("ip", "") != status.get("hostIP", ""):
+        at = _STATUS.child("hostIPs").index(0).child("ip")
+        yield errors.invalid(at, addresses[0].get("ip", ""), "must be equal to `hostIP`")
+
+
+def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """One of each family. Those that were there stay, whatever they are."""
+    there, path = status_of(new).get(name, ()), _STATUS.child(name)
+    kept = {one.get("ip", "") for one in status_of(old).get(name, ())}
+    addresses = [one.get("ip", "") for one in there]
+    for index, address in enumerate(addresses):
+        yield from check_ip(address, path.index(index), kept)
+    if len(addresses) < 2:
+        return
+    wrong = [index for index, address in enumerate(addresses) if parse_sloppily(address) is None]
+    for index in wrong[:1]:
+        problem = f"failed to check for dual stack with error:invalid IP[{index}]: {addresses[index]}"
+        yield errors.internal(path, problem)
+    if wrong or len(addresses) > 2 or not is_dual_stack(addresses):
+        shown = [internal("core.PodIP" if name == "podIPs" else "core.HostIP", one) for one in there]
+        yield errors.invalid(path, shown, "may specify no more than one IP for each IP family")
+
+
+# --- containers
+
+
+def _check_transitions(new: ReadOnlyTree, old: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[FieldError]:
+    may_restart = {name: of_containers.restarting(spec, kind) for name, kind in _LASTING.items()}
+    for name, may in {**may_restart, _EPHEMERAL: of_containers.never}.items():
+        yield from of_containers.check_transitions(
+            new.get(name, ()), old.get(name, ()), _STATUS.child(name), may
+        )
+
+
+def _check_containers(status: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[FieldError]:
+    os = os_of(spec) or LINUX
+    for name in (*_LASTING, _EPHEMERAL):
+        yield from of_containers.check_users(status.get(name, ()), _STATUS.child(name), os)
+    for name, kind in _LASTING.items():
+        containers = spec.get(kind) or ()
+        yield from of_containers.check_allocated(status.get(name, ()), _STATUS.child(name), containers)
+    yield from of_containers.check_nothing_allocated(status.get(_EPHEMERAL, ()), _STATUS.child(_EPHEMERAL))

@@ -1,0 +1,218 @@
+"""The strategy of pods: they begin pending, are written in five ways, and end gracefully on their node."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mockube.apimachinery import conditions, meta, quantity
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS, Request, Strategy
+
+TERMINAL = frozenset({"Succeeded", "Failed"})
+
+_GATED = {
+    "type": CONDITION_POD_SCHEDULED,
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
+def _prepare_create(pod: Tree, request: Request) -> None:
+    pod.setdefault("spec", {})
+    pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod)}
+    if pod["spec"].get("schedulingGates"):
+        pod["status"]["conditions"] = conditions.updated((), _GATED, request.now)
+    complete_selectors(pod)
+    take_apparmor_annotations(pod, request)
+
+
+def _prepare_status(new: Tree, old: Tree, _request: Request) -> None:
+    """Keep what an older kubelet does not know of, and would otherwise drop."""
+    status, before = dict(new.get("status") or {}), old.get("status") or {}
+    for field in ("qosClass", "observedGeneration"):
+        if field in before:
+            status.setdefault(field, before[field])
+    if status.get("conditions"):
+        status["conditions"] = _observed(status["conditions"], before.get("conditions", ()))
+    new["status"] = status
+
+
+def _observed(new: list[Tree], old: list[Tree]) -> list[Tree]:
+    """Conditions with the generation that they were last seen to be of. There may be several of one type."""
+    generations: defaultdict[str, deque[Any]] = defaultdict(deque)
+    for condition in old:
+        generations[condition.get("type", "")].append(condition.get("observedGeneration"))
+    observed = []
+    for condition in new:
+        of_type = generations[condition.get("type", "")]
+        generation = of_type.popleft() if of_type else None
+        known = "observedGeneration" in condition or generation is None
+        observed.append(condition if known else condition | {"observedGeneration": generation})
+    return observed
+
+
+def _grace(pod: Tree, asked: int | None) -> int:
+    """As long as is asked for, or as the pod itself wants; none if nothing runs, or nothing any more."""
+    spec, status = pod.get("spec", {}), pod.get("status", {})
+    if not spec.get("nodeName") or status.get("phase") in TERMINAL:
+        return 0
+    period: int = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
+    return 1 if period < 0 else period
+
+
+_PREFERRED, _REQUIRED = (
+    "preferredDuringSchedulingIgnoredDuringExecution",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+)
+_OPERATORS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
+
+
+def complete_selectors(pod: Tree) -> None:
+    """Of pod affinity and of topology spread constraints."""
+    spec, labels = pod["spec"], dict(meta.labels(pod))
+    changed: dict[str, Any] = {}
+    if spec.get("affinity"):
+        affinity = spec["affinity"]
+        kinds = [kind for kind in ("podAffinity", "podAntiAffinity") if affinity.get(kind)]
+        changed["affinity"] = affinity | {kind: _affinity(affinity[kind], labels) for kind in kinds}
+    if spec.get("topologySpreadConstraints"):
+        constraints = spec["topologySpreadConstraints"]
+        changed["topologySpreadConstraints"] = [_completed(one, labels) for one in constraints]
+    pod["spec"] = spec | changed
+
+
+def _affinity(affinity: Tree, labels: dict[str, str]) -> Tree:
+    changed: dict[str, Any] = {}
+    if _REQUIRED in affinity:
+        changed[_REQUIRED] = [_completed(term, labels) for term in affinity[_REQUIRED]]
+    if _PREFERRED in affinity:
+        changed[_PREFERRED] = [
+            weighted | {"podAffinityTerm": _completed(weighted["podAffinityTerm"], labels)}
+            for weighted in affinity[_PREFERRED]
+        ]
+    return affinity | changed
+
+
+def _completed(term: Tree, labels: dict[str, str]) -> Tree:
+    """A term without a selector selects nothing, and stays so."""
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in _OPERATORS.items()
+        for key in term.get(field, ())
+        if key in labels
+    ]
+    selector = term.get("labelSelector")
+    if selector is None or not added:
+        return term
+    expressions = [*selector.get("matchExpressions", ()), *added]
+    return term | {"labelSelector": selector | {"matchExpressions": expressions}}
+
+
+APPARMOR_ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/"
+_LOCALHOST = "localhost/"
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_PROFILES = {"unconfined": {"type": "Unconfined"}, "runtime/default": {"type": "RuntimeDefault"}}
+
+
+def take_apparmor_annotations(pod: Tree, request: Request) -> None:
+    spec = pod["spec"]
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    annotated = {
+        name.removeprefix(APPARMOR_ANNOTATION_PREFIX): value
+        for name, value in meta.annotations(pod).items()
+        if name.startswith(APPARMOR_ANNOTATION_PREFIX)
+    }
+    if annotated:
+        of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
+        changed = {
+            field: [_with_profile(container, annotated, of_pod, request) for container in spec[field]]
+            for field in _CONTAINERS
+            if spec.get(field)
+        }
+        pod["spec"] = spec | changed
+
+
+def _with_profile(container: Tree, annotated: dict[str, str], of_pod: Tree | None, request: Request) -> Tree:
+    """A container with the profile that an annotation names for it; one that says what the pod says is not needed."""
+    name = container.get("name", "")
+    context = container.get("securityContext") or {}
+    if name not in annotated or "appArmorProfile" in context:
+        return container
+    profile = apparmor_profile(annotated[name])
+    if profile is not None and profile == of_pod:
+        return container
+    request.warn(
+        f'metadata.annotations[{APPARMOR_ANNOTATION_PREFIX}{name}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+    )
+    if profile is None:
+        return container
+    return container | {"securityContext": context | {"appArmorProfile": profile}}
+
+
+def apparmor_profile(value: str) -> Tree | None:
+    if value.startswith(_LOCALHOST) and (local := value.removeprefix(_LOCALHOST).strip()):
+        return {"type": "Localhost", "localhostProfile": local}
+    found = _PROFILES.get(value)
+    return dict(found) if found else None
+
+
+GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
+COMPUTE = frozenset({"cpu", "memory"})
+
+
+def qos_class(pod: Mapping[str, Any]) -> str:
+    """Ephemeral containers do not count: they cannot ask for anything."""
+    spec = pod.get("spec", {})
+    if spec.get("resources") is not None:
+        asked = [spec["resources"]]
+    else:
+        containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
+        asked = [container.get("resources", {}) for container in containers]
+    requests = _total(resources.get("requests") for resources in asked)
+    limits = _total(resources.get("limits") for resources in asked)
+    if not requests and not limits:
+        return BEST_EFFORT
+    is_limited = all(_compute(resources.get("limits")).keys() >= COMPUTE for resources in asked)
+    return GUARANTEED if is_limited and requests == limits else BURSTABLE
+
+
+def _total(lists: Iterable[Mapping[str, Any] | None]) -> Mapping[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for asked in lists:
+        for name, amount in _compute(asked).items():
+            total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def _compute(asked: Mapping[str, Any] | None) -> Mapping[str, Quantity]:
+    """What is asked for of the resources that count, without what is nothing."""
+    if not asked:
+        return {}
+    read = {name: quantity.parse(amount) for name, amount in asked.items() if name in COMPUTE}
+    return {name: amount for name, amount in read.items() if amount.number > 0}
+
+
+STRATEGY = Strategy(
+    resets={MAIN: STATUS, "status": (*SPEC, ("metadata", "ownerReferences"))},
+    only={
+        "ephemeralcontainers": (("spec", "ephemeralContainers"),),
+        "resize": (
+            ("spec", "resources"),
+            ("spec", "containers", "*", "resources"),
+            ("spec", "containers", "*", "resizePolicy"),
+            ("spec", "initContainers", "*", "resources"),
+            ("spec", "initContainers", "*", "resizePolicy"),
+        ),
+    },
+    generation=SPEC,
+    first_generation=1,
+    prepare_create=_prepare_create,
+    prepare_update={"status": _prepare_status},
+    grace=_grace,
+    returns_deleted=True,
+)

@@ -1,0 +1,263 @@
+"""The rules of a new pod, and of updates: of the pod, of one with scheduling gates, and of ephemeral containers."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery import errors, gotext, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.checks import as_before, between, canonical, required
+from mockube.apiserver.kinds.common.internal import difference, internal
+from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
+from mockube.apiserver.kinds.core.pod.annotations import (
+    MIRROR,
+    check_annotation_changes,
+    check_pod_annotations,
+)
+from mockube.apiserver.kinds.core.pod.containers import check_trimmed_image, check_trimmed_images
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.options import options_from_old_annotations, options_from_old_pod
+from mockube.apiserver.kinds.core.pod.scheduling import REQUIRED, check_tolerations
+from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
+from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
+
+SPEC: Final = ROOT.child("spec")
+NOWHERE: Final = ROOT.key("")
+"""Where upstream says that something is wrong with all of a pod."""
+
+_ANNOTATIONS: Final = METADATA.child("annotations")
+
+
+def spec_of(pod: ReadOnlyTree) -> ReadOnlyTree:
+    return pod.get("spec") or {}
+
+
+def _check_pod(pod: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
+    spec = spec_of(pod)
+    yield from check_pod_annotations(meta.annotations(pod), spec, _ANNOTATIONS, options)
+    yield from check_pod_spec(spec, meta.metadata(pod), SPEC, options)
+    if not spec.get("serviceAccountName"):
+        yield from _check_no_tokens(spec)
+    yield from check_trimmed_images(spec, SPEC)
+
+
+def _check_no_tokens(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    for index, volume in enumerate(spec.get("volumes", ())):
+        for place, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+            if source.get("serviceAccountToken") is not None:
+                at = SPEC.child("volumes").index(index).child("projected", "sources").index(place)
+                detail = "must not be specified when serviceAccountName is not set"
+                yield errors.forbidden(at.child("serviceAccountToken"), detail)
+
+
+def check_new_pod(pod: ReadOnlyTree) -> Iterator[FieldError]:
+    spec = spec_of(pod)
+    yield from _check_pod(pod, STRICT)
+    if spec.get("ephemeralContainers"):
+        yield errors.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create")
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        detail = "cannot be set until all schedulingGates have been cleared"
+        yield errors.forbidden(SPEC.child("nodeName"), detail)
+    yield from check_seccomp_agrees(meta.annotations(pod), spec, SPEC)
+    yield from check_apparmor_agrees(meta.annotations(pod), spec, SPEC)
+
+
+def check_changed_pod(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """The new pod by itself: what it may not be, whatever it was."""
+    yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
+    yield from _check_pod(new, options_from_old_pod(spec_of(old), meta.metadata(old)))
+
+
+def check_changed_annotations(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    annotations = meta.annotations(new)
+    yield from check_annotation_changes(annotations, meta.annotations(old), _ANNOTATIONS)
+    options = options_from_old_annotations(spec_of(old), meta.metadata(old))
+    yield from check_pod_annotations(annotations, spec_of(new), _ANNOTATIONS, options)
+
+
+_AFFINITY: Final = SPEC.child("affinity", "nodeAffinity")
+_TERM: Final = "core.NodeSelectorTerm"
+
+
+def check_directions(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    selector, was = spec.get("nodeSelector"), before.get("nodeSelector") or {}
+    if not was.items() <= (selector or {}).items():
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield errors.invalid(SPEC.child("nodeSelector"), selector, detail)
+    yield from _check_terms(_terms(spec), _terms(before))
+
+
+def _node_affinity(spec: ReadOnlyTree) -> Any:
+    return (spec.get("affinity") or {}).get("nodeAffinity")
+
+
+def _terms(spec: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    required = (_node_affinity(spec) or {}).get(REQUIRED) or {}
+    return required.get("nodeSelectorTerms") or ()
+
+
+def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) -> Iterable[FieldError]:
+    """Of the terms one is enough, so there must not be more of them. What one demands may become more."""
+    path = _AFFINITY.child(REQUIRED, "nodeSelectorTerms")
+    if before and len(terms) != len(before):
+        shown = [internal(_TERM, term) for term in terms] or None
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        return (errors.invalid(path, shown, detail),)
+    detail = "only additions are allowed (no mutations or deletions)"
+    return [
+        errors.invalid(path.index(index), internal(_TERM, term), detail)
+        for index, (term, was) in enumerate(zip(terms, before, strict=False))
+        if not _demands_more(term, was)
+    ]
+
+
+def _demands_more(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
+    """A term that demands nothing is met by no node, and with a demand by some."""
+    now, was = (
+        [one.get(field) or [] for field in ("matchExpressions", "matchFields")] for one in (term, before)
+    )
+    if not any(was):
+        return not any(now)
+    return all(there[: len(had)] == had for there, had in zip(now, was, strict=True))
+
+
+def as_if_not_directed(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
+    """The spec with the selector and the affinity of before, if they differ."""
+    spec = as_before(spec, before, "nodeSelector")
+    if _node_affinity(spec) == _node_affinity(before):
+        return spec
+    affinity = as_before(spec.get("affinity") or {}, before.get("affinity") or {}, "nodeAffinity")
+    if not affinity and before.get("affinity") is None:
+        return as_before(spec, before, "affinity")
+    return {**spec, "affinity": affinity}
+
+
+_PATH: Final = SPEC.child("ephemeralContainers")
+
+
+def check_ephemeral_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    if MIRROR in meta.annotations(old):
+        return (errors.forbidden(NOWHERE, "static pods do not support ephemeral containers"),)
+    return [
+        *check_changed_pod(new, old),
+        *check_changed_annotations(new, old),
+        *_check_kept(spec_of(new), spec_of(old)),
+    ]
+
+
+def _check_kept(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    now = {container.get("name", ""): container for container in spec.get("ephemeralContainers", ())}
+    for container in before.get("ephemeralContainers", ()):
+        name = container.get("name", "")
+        which = f"existing ephemeral containers {gotext.quote(name)}"
+        if name not in now:
+            yield errors.forbidden(_PATH, f"{which} may not be removed\n")
+        elif now[name] != container:
+            told = difference("core.EphemeralContainer", container, now[name])
+            yield errors.forbidden(_PATH, f"{which} may not be changed\n{told}")
+
+
+_CHANGEABLE: Final = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def check_pod_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from check_changed_pod(new, old)
+    yield from check_changed_annotations(new, old)
+    yield from _check_changed_spec(spec_of(new), spec_of(old))
+
+
+def _check_changed_spec(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    for kind in ("containers", "initContainers"):
+        containers, path = spec.get(kind) or (), SPEC.child(kind)
+        if len(containers) != len(before.get(kind) or ()):
+            yield errors.forbidden(path, "pod updates may not add or remove containers")
+            return
+        yield from _check_images(containers, path)
+    path = SPEC.child("activeDeadlineSeconds")
+    wrong_deadline = [*_check_deadline(spec.get("activeDeadlineSeconds"), before, path)]
+    yield from wrong_deadline
+    if wrong_deadline and "activeDeadlineSeconds" in spec:
+        return
+    yield from _check_added_tolerations(spec, before)
+    yield from _check_removed_gates(spec, before)
+    yield from _check_rest(spec, before)
+
+
+def _check_images(containers: Sequence[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
+    for index, container in enumerate(containers):
+        yield from required("image")(container, path.index(index))
+        yield from check_trimmed_image(container, path.index(index))
+
+
+_DEADLINE: Final = between(0, 2**31 - 1)
+
+
+def _check_deadline(deadline: int | None, before: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """It may come nearer, and not go away."""
+    was = before.get("activeDeadlineSeconds")
+    if deadline is None:
+        problem = "must not update from a positive integer to nil value"
+        return () if was is None else (errors.invalid(path, None, problem),)
+    if was is None or deadline <= was:
+        return _DEADLINE(deadline, path)
+    return [*_DEADLINE(deadline, path)] or [
+        errors.invalid(path, deadline, "must be less than or equal to previous value")
+    ]
+
+
+def _without_seconds(toleration: ReadOnlyTree) -> bytes:
+    return canonical({name: value for name, value in toleration.items() if name != "tolerationSeconds"})
+
+
+def _check_added_tolerations(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterable[FieldError]:
+    tolerations, path = spec.get("tolerations", ()), SPEC.child("tolerations")
+    there = {*map(_without_seconds, tolerations)}
+    if any(_without_seconds(toleration) not in there for toleration in before.get("tolerations", ())):
+        detail = "existing toleration can not be modified except its tolerationSeconds"
+        return (errors.forbidden(path, detail),)
+    return check_tolerations(tolerations, path, compared=options_from_old_pod(before, {}).comparisons)
+
+
+def _check_removed_gates(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    path, had = SPEC.child("schedulingGates"), {*map(canonical, before.get("schedulingGates", ()))}
+    for index, gate in enumerate(spec.get("schedulingGates", ())):
+        if canonical(gate) not in had:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
+            yield errors.forbidden(path.index(index).child("name"), detail)
+
+
+def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    """What was not told of yet must be as it was."""
+    if spec == before:
+        return
+    expected = _as_if_unchanged(spec, before)
+    if before.get("schedulingGates"):
+        yield from check_directions(expected, before)
+        expected = as_if_not_directed(expected, before)
+    if expected != before:
+        told = difference("core.PodSpec", before, expected)
+        detail = f"pod updates may not change fields other than {_CHANGEABLE}\n{told}"
+        yield errors.forbidden(SPEC, detail)
+
+
+_CHECKED: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
+"""What was told of if it is wrong how it changed."""
+
+
+def _as_if_unchanged(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
+    """The spec with all that may change as it was."""
+    images = {
+        kind: [
+            as_before(container, was, "image")
+            for container, was in zip(spec[kind], before[kind], strict=True)
+        ]
+        for kind in ("containers", "initContainers")
+        if spec.get(kind)
+    }
+    return {**as_before(spec, before, *_CHECKED), **images}

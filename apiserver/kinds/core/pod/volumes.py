@@ -1,0 +1,200 @@
+"""The rules of a pod's volumes, and of volume mounts and devices."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final
+
+from mockube.apimachinery import errors, gotext, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import Check, every, one_of, optional, required, valid
+from mockube.apiserver.kinds.core.pod.context import PodContext, PodValidationOptions
+from mockube.apiserver.kinds.core.volumes.projected import check_descending, check_projected_leniently
+from mockube.apiserver.kinds.core.volumes.sources import SOURCES, check_source
+
+_LONGEST_ISCSI: Final = 64
+
+
+@cache
+def _sources(*, in_pod: bool, any_token_path: bool) -> Mapping[str, Check]:
+    """An image may be left out in templates, and a token's file lie anywhere in what is old."""
+    sources = dict(SOURCES)
+    if in_pod:
+        sources["image"] = every(required("reference"), SOURCES["image"])
+    if any_token_path:
+        sources["projected"] = check_projected_leniently
+    return sources
+
+
+def _check_iscsi_name(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    source, name = volume.get("iscsi") or {}, volume.get("name", "")
+    length = len(f"{name}:{source.get('targetPortal', '')}".encode())
+    if source.get("initiatorName") is not None and length > _LONGEST_ISCSI:
+        problem = (
+            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+            "if iscsi.initiatorName is specified."
+        )
+        yield errors.invalid(path.child("name"), name, problem)
+
+
+def _claim_of(pod: str, volume: str) -> str:
+    """The claim that is made for an ephemeral volume."""
+    return f"{pod}-{volume}"
+
+
+def _check_claim_name(
+    volume: ReadOnlyTree, pod: str, path: Path, sources: Mapping[str, Check]
+) -> Iterator[FieldError]:
+    name = volume.get("name", "")
+    kind = next((kind for kind in sources if volume.get(kind) is not None), "")
+    if kind != "ephemeral" or not pod or not name:
+        return
+    claim = _claim_of(pod, name)
+    for problem in names.check_dns1123_subdomain(claim):
+        yield errors.invalid(path.child("name"), name, f"PVC name {gotext.quote(claim)}: {problem}")
+
+
+_NAME: Final = required("name", valid(names.check_dns1123_label))
+
+
+def check_volumes(
+    spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path, options: PodValidationOptions
+) -> tuple[dict[str, ReadOnlyTree], list[FieldError]]:
+    """The volumes that nothing is wrong with, by name, and what is wrong with the others."""
+    pod = (metadata or {}).get("name", "")
+    sources = _sources(in_pod=metadata is not None, any_token_path=options.token_paths)
+    volumes, path = spec.get("volumes") or (), path.child("volumes")
+    made = {
+        _claim_of(pod, each.get("name", "")) for each in volumes if pod and each.get("ephemeral") is not None
+    }
+    good: dict[str, ReadOnlyTree] = {}
+    found: list[FieldError] = []
+    for index, volume in enumerate(volumes):
+        name, at = volume.get("name", ""), path.index(index)
+        wrong = [*check_source(volume, at, sources), *_check_iscsi_name(volume, at)]
+        wrong += [*_check_claim_name(volume, pod, at, sources), *_NAME(volume, at)]
+        if name in good:
+            wrong.append(errors.duplicate(at.child("name"), name))
+        if not wrong:
+            good[name] = volume
+        found += [*wrong, *_check_not_made(volume, made, at)]
+    return good, found
+
+
+def _check_not_made(volume: ReadOnlyTree, made: set[str], path: Path) -> Iterator[FieldError]:
+    claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
+    if claim in made:
+        problem = "must not reference a PVC that gets created for an ephemeral volume"
+        yield errors.invalid(path.child("persistentVolumeClaim", "claimName"), claim, problem)
+
+
+_BIDIRECTIONAL, _NO_PROPAGATION = "Bidirectional", "None"
+
+_PROPAGATIONS: Final = one_of(_BIDIRECTIONAL, "HostToContainer", _NO_PROPAGATION)
+_RECURSIONS: Final = one_of("Disabled", "Enabled", "IfPossible")
+
+
+def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
+    path = path.child("volumeMounts")
+    devices = {
+        device.get("name", ""): device.get("devicePath", "") for device in container.get("volumeDevices", ())
+    }
+    places: set[str] = set()
+    for index, mount in enumerate(container.get("volumeMounts", ())):
+        at, name, place = path.index(index), mount.get("name", ""), mount.get("mountPath", "")
+        if not name:
+            yield errors.required(at.child("name"))
+        if name not in pod_context.volumes:
+            yield errors.not_found(at.child("name"), name)
+        if not place:
+            yield errors.required(at.child("mountPath"))
+        if place in places:
+            yield errors.invalid(at.child("mountPath"), place, "must be unique")
+        places.add(place)
+        if name in devices:
+            yield errors.invalid(at.child("name"), name, "must not already exist in volumeDevices")
+        if place in devices.values():
+            problem = "must not already exist as a path in volumeDevices"
+            yield errors.invalid(at.child("mountPath"), place, problem)
+        # What follows is, but for one thing, told of at the path of all mounts.
+        yield from optional("subPath", check_descending)(mount, path)
+        if mount.get("subPathExpr") and mount.get("subPath"):
+            problem = "subPathExpr and subPath are mutually exclusive"
+            yield errors.invalid(at.child("subPathExpr"), mount["subPathExpr"], problem)
+        yield from optional("subPathExpr", check_descending)(mount, path)
+        yield from _check_propagation(mount, container, path.child("mountPropagation"))
+        yield from _check_recursion(mount, path.child("recursiveReadOnly"))
+
+
+def _check_propagation(mount: ReadOnlyTree, container: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    propagation = mount.get("mountPropagation")
+    if propagation is None:
+        return
+    yield from _PROPAGATIONS(propagation, path)
+    if propagation == _BIDIRECTIONAL and not (container.get("securityContext") or {}).get("privileged"):
+        detail = "Bidirectional mount propagation is available only to privileged containers"
+        yield errors.forbidden(path, detail)
+
+
+def _check_recursion(mount: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    recursion = mount.get("recursiveReadOnly")
+    if recursion is None:
+        return
+    if recursion in ("Enabled", "IfPossible"):
+        if not mount.get("readOnly"):
+            yield errors.forbidden(path, "may only be specified when readOnly is true")
+        if mount.get("mountPropagation") not in (None, _NO_PROPAGATION):
+            detail = "may only be specified when mountPropagation is None or not specified"
+            yield errors.forbidden(path, detail)
+    else:
+        yield from _RECURSIONS(recursion, path)
+
+
+# --- devices
+
+
+def check_devices(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
+    path = path.child("volumeDevices")
+    mounts = {
+        mount.get("name", ""): mount.get("mountPath", "") for mount in container.get("volumeMounts", ())
+    }
+    names: set[str] = set()
+    places: set[str] = set()
+    for index, device in enumerate(container.get("volumeDevices", ())):
+        at, name, place = path.index(index), device.get("name", ""), device.get("devicePath", "")
+        yield from _check_device_name(name, at.child("name"), names, pod_context)
+        yield from _check_device_path(place, at.child("devicePath"), places)
+        if name in mounts:
+            yield errors.invalid(at.child("name"), name, "must not already exist in volumeMounts")
+        if place in mounts.values():
+            problem = "must not already exist as a path in volumeMounts"
+            yield errors.invalid(at.child("devicePath"), place, problem)
+        if name:
+            names.add(name)
+
+
+def _check_device_name(
+    name: str, path: Path, seen: set[str], pod_context: PodContext
+) -> Iterator[FieldError]:
+    if not name:
+        yield errors.required(path)
+    if name in seen:
+        yield errors.invalid(path, name, "must be unique")
+    volume = pod_context.volumes.get(name)
+    if volume is None:
+        yield errors.not_found(path, name)
+    elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
+        problem = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        yield errors.invalid(path, name, problem)
+
+
+def _check_device_path(place: str, path: Path, seen: set[str]) -> Iterator[FieldError]:
+    if not place:
+        yield errors.required(path)
+    if place in seen:
+        yield errors.invalid(path, place, "must be unique")
+    if ".." in place.split("/"):
+        yield errors.invalid(path, place, "can not contain backsteps ('..')")
+    else:
+        seen.add(place)

@@ -1,0 +1,146 @@
+"""What concerns pods for Windows alone: their options, and what they may not have that others may."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import Final
+
+from mockube.apimachinery import errors, gotext, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import every, pointer, valid
+from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
+
+_LARGEST_SPEC_KIB: Final = 64
+_LONGEST_DOMAIN, _LONGEST_USER = 256, 104
+
+_NET_BIOS: Final = re.compile(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
+_DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DNS: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_DOTS_AND_SPACES: Final = re.compile(r"[. ]+")
+_NOT_IN_USER: Final = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
+
+
+def _credential_problems(spec: str) -> Iterator[str]:
+    size = len(spec.encode())
+    if not size:
+        yield "gmsaCredentialSpec cannot be an empty string"
+    elif size > _LARGEST_SPEC_KIB * 1024:
+        yield f"gmsaCredentialSpec size must be under {_LARGEST_SPEC_KIB} KiB"
+
+
+def _user_name_problems(name: str) -> Iterator[str]:
+    """A user, with or without a domain before a backslash."""
+    if not name:
+        yield "runAsUserName cannot be an empty string"
+    elif _CONTROL.search(name):
+        yield "runAsUserName cannot contain control characters"
+    elif name.count("\\") > 1:
+        yield "runAsUserName cannot contain more than one backslash"
+    else:
+        domain, backslash, user = name.rpartition("\\")
+        if backslash:
+            yield from _domain_problems(domain)
+        yield from _user_problems(user)
+
+
+def _domain_problems(domain: str) -> Iterator[str]:
+    if len(domain.encode()) >= _LONGEST_DOMAIN:
+        yield f"runAsUserName's Domain length must be under {_LONGEST_DOMAIN} characters"
+    if not (_NET_BIOS.fullmatch(domain) or _DNS.fullmatch(domain)):
+        yield "runAsUserName's Domain doesn't match the NetBios nor the DNS format"
+
+
+def _user_problems(user: str) -> Iterator[str]:
+    if not user:
+        yield "runAsUserName's User cannot be empty"
+    elif len(user.encode()) > _LONGEST_USER:
+        yield f"runAsUserName's User length must not be longer than {_LONGEST_USER} characters"
+    if _DOTS_AND_SPACES.fullmatch(user):
+        yield "runAsUserName's User cannot contain only periods or spaces"
+    if _NOT_IN_USER.search(user):
+        yield "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
+
+
+check_windows_options: Final = every(
+    pointer("gmsaCredentialSpecName", valid(names.check_dns1123_subdomain)),
+    pointer("gmsaCredentialSpec", valid(_credential_problems)),
+    pointer("runAsUserName", valid(_user_name_problems)),
+)
+
+
+# --- containers that are processes of the host
+
+
+def _host_process(of: ReadOnlyTree) -> bool | None:
+    options = (of.get("securityContext") or {}).get("windowsOptions") or {}
+    flag: bool | None = options.get("hostProcess")
+    return flag
+
+
+def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
+    """All containers of a pod are processes of the host, in its network, or none is."""
+    of_pod = _host_process(pod_context.spec)
+    are = []
+    for container, at in containers_of(pod_context.spec, path):
+        own = _host_process(container)
+        if own is not None and of_pod is not None and own != of_pod:
+            place = at.child("securityContext", "windowsOptions", "hostProcess")
+            shown = gotext.plain(of_pod)
+            problem = f"pod hostProcess value must be identical if both are specified, was {shown}"
+            yield errors.invalid(place, own, problem)
+        are.append(bool(of_pod if own is None else own))
+    if not any(are):
+        return
+    if not all(are):
+        problem = (
+            "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        )
+        yield errors.invalid(path, "", problem)
+    if not pod_context.host_network:
+        problem = "hostNetwork must be true if pod contains any hostProcess containers"
+        yield errors.invalid(path.child("hostNetwork"), False, problem)  # noqa: FBT003 - the value that is shown
+
+
+# --- what there is on one system only
+
+_NO_WINDOWS: Final = "cannot be set for a windows pod"
+_NO_LINUX: Final = "windows options cannot be set for a linux pod"
+
+_NOT_OF_WINDOWS_PODS: Final = (
+    ("securityContext", "appArmorProfile"), ("securityContext", "seLinuxOptions"), ("hostUsers",), ("hostPID",),
+    ("hostIPC",), ("securityContext", "seccompProfile"), ("securityContext", "fsGroup"),
+    ("securityContext", "fsGroupChangePolicy"), ("securityContext", "sysctls"), ("shareProcessNamespace",),
+    ("securityContext", "runAsUser"), ("securityContext", "runAsGroup"), ("securityContext", "supplementalGroups"),
+    ("securityContext", "supplementalGroupsPolicy"), ("securityContext", "seLinuxChangePolicy"),
+)  # fmt: skip
+_NOT_OF_WINDOWS_CONTAINERS: Final = (
+    "appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged",
+    "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup",
+)  # fmt: skip
+
+_UNSET: Final = {"hostPID": False, "hostIPC": False, "sysctls": ()}
+
+
+def check_windows_pod(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    for steps in _NOT_OF_WINDOWS_PODS:
+        *within, last = steps
+        value = reduce(lambda tree, step: tree.get(step) or {}, within, spec).get(last)
+        if value is not None and value != _UNSET.get(last):
+            yield errors.forbidden(path.child(*steps), _NO_WINDOWS)
+    for container, at in containers_of(spec, path):
+        context = container.get("securityContext") or {}
+        for field in _NOT_OF_WINDOWS_CONTAINERS:
+            if context.get(field) is not None:
+                yield errors.forbidden(at.child("securityContext", field), _NO_WINDOWS)
+
+
+def check_linux_pod(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    places = [(spec, path), *containers_of(spec, path)]
+    return [
+        errors.forbidden(at.child("securityContext", "windowsOptions"), _NO_LINUX)
+        for of, at in places
+        if (of.get("securityContext") or {}).get("windowsOptions") is not None
+    ]

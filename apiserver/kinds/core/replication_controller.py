@@ -1,0 +1,167 @@
+"""ReplicationController, whose selector is a map of labels."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.labels.selector import from_set
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import (
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+    labels_text,
+    names_and_images,
+    number,
+    part,
+)
+from mockube.apiserver.kinds.common.checks import every, field, non_negative, required
+from mockube.apiserver.kinds.common.defaults import of, set_labels
+from mockube.apiserver.kinds.common.objectmeta import NameRule
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.common.workloads import (
+    check_selected_template,
+    counts,
+    no_more_than_field,
+    status_update,
+)
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.pod_template import (
+    IN_POD_NAMES,
+    is_new_generation,
+    name_warnings,
+    options_from_old_template,
+    pod_warnings_of,
+)
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_KIND: Final = "ReplicationController"
+_SPEC: Final = ROOT.child("spec")
+
+
+def _check_replicas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    if spec.get("replicas") is None:
+        yield errors.required(path.child("replicas"))
+    yield from field("replicas", non_negative)(spec, path)
+
+
+_NUMBERS_AND_SELECTOR: Final = every(
+    field("minReadySeconds", non_negative), required("selector"), _check_replicas
+)
+
+
+def _check_spec(spec: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
+    yield from _NUMBERS_AND_SELECTOR(spec, _SPEC)
+    template, path = spec.get("template"), _SPEC.child("template")
+    if template is None:
+        yield errors.required(path)
+        return
+    selector = from_set(spec.get("selector") or {})
+    yield from check_selected_template(template, selector, path, kind=_KIND, options=options)
+
+
+def _create(controller: ReadOnlyTree) -> Iterator[FieldError]:
+    return _check_spec(controller.get("spec") or {}, STRICT)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    was = (old.get("spec") or {}).get("template") or {}
+    return _check_spec(new.get("spec") or {}, options_from_old_template(was))
+
+
+_STATUS: Final = every(
+    counts("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
+    no_more_than_field(
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", shown="status.replicas"
+    ),
+    no_more_than_field("readyReplicas", "availableReplicas", shown="readyReplicas"),
+)
+
+_NAMES: Final = NameRule(partial(names.check_dns1123_subdomain, unit=names.BYTES), lambda _beginning: [])
+"""Upstream checks these in a newer way than those of other kinds."""
+
+
+def _default(controller: Tree) -> None:
+    """It selects, and is labelled, as the pods of its template are."""
+    spec = controller["spec"]
+    labels = spec.get("template", {}).get("metadata", {}).get("labels")
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        if "labels" not in controller["metadata"]:
+            set_labels(controller["metadata"], labels)
+
+
+_template_warnings: Final = pod_warnings_of(GroupKind("", "ReplicationController"))
+
+
+def _warn_create(tree: ReadOnlyTree) -> Iterator[str]:
+    yield from name_warnings(tree, IN_POD_NAMES)
+    yield from _template_warnings(tree)
+
+
+def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
+    """Warn of the old template, as upstream does."""
+    if is_new_generation(new, old):
+        yield from _template_warnings(old)
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(tree),
+        number(tree, "spec", "replicas"),
+        number(tree, "status", "replicas"),
+        number(tree, "status", "readyReplicas"),
+        ages.age(tree, now),
+        *names_and_images(part(tree, "spec", "template")),
+        labels_text(part(tree, "spec", "selector")),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="replicationcontrollers",
+        kind="ReplicationController",
+        short_names=("rc",),
+        categories=("all",),
+        stored_at="controllers",
+        selectable=("status.replicas",),
+        subresources=(
+            SCALE,
+            STATUS,
+        ),
+    ),
+    strategy=Strategy(generation=SPEC, first_generation=1, dependents=ORPHAN),
+    validation=Validation(
+        name=_NAMES,
+        create=_create,
+        update=_update,
+        subresources={"status": status_update(_STATUS)},
+    ),
+    warnings=Warnings(create=_warn_create, update=_warn_update),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Desired", type="integer"),
+            Column(name="Current", type="integer"),
+            Column(name="Ready", type="integer"),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            SELECTOR,
+        ),
+        cells=_cells,
+    ),
+    defaults=of("io.k8s.api.core.v1", {"ReplicationController": _default}),
+)

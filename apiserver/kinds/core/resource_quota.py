@@ -1,0 +1,182 @@
+"""ResourceQuota: how much a namespace may have, and of which of its objects."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, quantity
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import ages, cells
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, every, field, pointer
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import created, part, together, within
+from mockube.apiserver.kinds.common.resource_names import (
+    check_amount,
+    check_quota_name,
+    is_standard_of_quotas,
+)
+from mockube.apiserver.kinds.common.selectors import NO_OPERATOR
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import (
+    KEPT,
+)
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_OF_PODS: Final = frozenset(
+    {"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"}
+)
+_SCOPES: Final[Mapping[str, frozenset[str]]] = {
+    "Terminating": _OF_PODS,
+    "NotTerminating": _OF_PODS,
+    "BestEffort": frozenset({"pods"}),
+    "NotBestEffort": _OF_PODS,
+    "PriorityClass": _OF_PODS,
+    "CrossNamespacePodAffinity": _OF_PODS,
+    "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
+}
+"""Each scope, and which of the standard resources can be counted in it."""
+
+_CONFLICTS: Final = (frozenset({"BestEffort", "NotBestEffort"}), frozenset({"Terminating", "NotTerminating"}))
+_ONLY_EXISTS: Final = _CONFLICTS[0] | _CONFLICTS[1] | {"CrossNamespacePodAffinity"}
+
+
+def _check_amounts(amounts: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
+    for name, amount in (amounts or {}).items():
+        yield from check_quota_name(name, path.key(name))
+        yield from check_amount(name, amount, path.key(name))
+
+
+def _uncountable(scope: str, spec: ReadOnlyTree) -> list[str]:
+    """The standard resources with a limit that cannot be counted in a scope."""
+    countable = _SCOPES.get(scope)
+    if countable is None:
+        return []
+    return [
+        name
+        for name in sorted(spec.get("hard") or ())
+        if is_standard_of_quotas(name) and name not in countable
+    ]
+
+
+def _check_scopes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    scopes = spec.get("scopes") or []
+    path = path.child("scopes")
+    for scope in scopes:
+        if scope not in _SCOPES:
+            yield errors.invalid(path, scopes, "unsupported scope")
+        for _ in _uncountable(scope, spec):
+            yield errors.invalid(path, scopes, "unsupported scope applied to resource")
+    for pair in _CONFLICTS:
+        if pair <= {*scopes}:
+            yield errors.invalid(path, scopes, "conflicting scopes")
+
+
+# --- selectors of scopes
+
+
+def _check_operator(scope: str, operator: str, path: Path) -> Iterable[FieldError]:
+    if scope not in _ONLY_EXISTS or operator == "Exists":
+        return ()
+    problem = (
+        "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+        "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+    )
+    return (errors.invalid(path, operator, problem),)
+
+
+def _check_values(operator: str, values: list[str], path: Path) -> Iterable[FieldError]:
+    if operator in ("In", "NotIn"):
+        detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+        return () if values else (errors.required(path.child("values"), detail),)
+    if operator in ("Exists", "DoesNotExist"):
+        problem = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+        return (errors.invalid(path.child("values"), values, problem),) if values else ()
+    return (errors.invalid(path.child("operator"), operator, NO_OPERATOR),)
+
+
+def _check_scope_selector(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Upstream does not say which of the requirements it means."""
+    selector = spec.get("scopeSelector")
+    if selector is None:
+        return
+    requirements = selector.get("matchExpressions") or ()
+    path = path.child("scopeSelector", "matchExpressions")
+    for requirement in requirements:
+        scope, operator = requirement.get("scopeName", ""), requirement.get("operator", "")
+        if scope not in _SCOPES:
+            yield errors.invalid(path.child("scopeName"), scope, "unsupported scope")
+        for _ in _uncountable(scope, spec):
+            yield errors.invalid(
+                path, internal("core.ScopeSelector", selector), "unsupported scope applied to resource"
+            )
+        yield from _check_operator(scope, operator, path.child("operator"))
+        yield from _check_values(operator, requirement.get("values") or [], path)
+    for pair in _CONFLICTS:
+        if pair <= {requirement.get("scopeName") for requirement in requirements}:
+            yield errors.invalid(path, spec.get("scopes"), "conflicting scopes")
+
+
+_SPEC: Final[Check] = every(field("hard", _check_amounts), _check_scopes, _check_scope_selector)
+_STATUS: Final[Check] = every(field("hard", _check_amounts), field("used", _check_amounts))
+
+
+def _check_same_scopes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    scopes, before = within(new, "spec").get("scopes") or [], within(old, "spec").get("scopes") or []
+    if {*scopes} == {*before}:
+        return ()
+    return (errors.invalid(ROOT.child("spec", "scopes"), scopes, IMMUTABLE),)
+
+
+def _warn_create(quota: ReadOnlyTree) -> Iterator[str]:
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+        requests, limits = f"requests.{name}", f"limits.{name}"
+        if requests not in hard and name in {"cpu", "memory"}:
+            requests = name
+        if requests not in hard or limits not in hard:
+            continue
+        asked, most = quantity.from_json(hard[requests]), quantity.from_json(hard[limits])
+        if asked > most:
+            yield f"ResourceQuota {requests} ({asked}) should be less than {limits} ({most})"
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    status = cells.part(tree, "status")
+    resources = sorted(cells.part(status, "hard") or ())
+    limits = [resource for resource in resources if resource.startswith("limits.")]
+    requests = [resource for resource in resources if not resource.startswith("limits.")]
+    return [
+        meta.name(tree),
+        ", ".join(_used(status, resource) for resource in requests),
+        ", ".join(_used(status, resource) for resource in limits),
+        ages.age(tree, now),
+    ]
+
+
+def _used(status: Any, resource: str) -> str:
+    return f"{resource}: {cells.amount(status, 'used', resource)}/{cells.amount(status, 'hard', resource)}"
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="resourcequotas",
+        kind="ResourceQuota",
+        short_names=("quota",),
+        subresources=(STATUS,),
+    ),
+    strategy=KEPT,
+    validation=Validation(
+        create=created(pointer("spec", _SPEC), pointer("status", _STATUS)),
+        update=together(part(_SPEC, "spec"), _check_same_scopes),
+        subresources={"status": part(_STATUS, "status")},
+    ),
+    warnings=Warnings(create=_warn_create),
+    printer=Printer(columns=(NAME, Column(name="Request"), Column(name="Limit"), AGE), cells=_cells),
+)

@@ -1,0 +1,150 @@
+"""The addresses of a Service inside the cluster, of one family or of two, and how these may change.
+
+What is said of several addresses depends on each of them being one.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, is_ipv6
+from mockube.apiserver.kinds.common.checks import every, field, one_of, pointer
+
+EXTERNAL_NAME: Final = "ExternalName"
+NO_ADDRESS: Final = "None"
+_SINGLE_STACK: Final = "SingleStack"
+_IPV4, _IPV6 = "IPv4", "IPv6"
+
+_SPEC: Final = ROOT.child("spec")
+_ADDRESSES, _FAMILIES, _POLICY = (
+    _SPEC.child(name) for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
+)
+
+
+def addresses_of(spec: ReadOnlyTree) -> Sequence[str]:
+    return spec.get("clusterIPs") or ()
+
+
+def families_of(spec: ReadOnlyTree) -> Sequence[str]:
+    return spec.get("ipFamilies") or ()
+
+
+def is_headless(spec: ReadOnlyTree) -> bool:
+    return [*addresses_of(spec)] == [NO_ADDRESS]
+
+
+# --- as they are
+
+
+def _check_families(families: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, family in enumerate(families or ()):
+        yield from one_of(_IPV4, _IPV6)(family, path.index(index))
+        if family in seen:
+            yield errors.duplicate(path.index(index), family)
+        seen.add(family)
+
+
+_CHOICES: Final = every(
+    field("ipFamilies", _check_families),
+    pointer("ipFamilyPolicy", one_of("PreferDualStack", "RequireDualStack", _SINGLE_STACK)),
+)
+
+
+def _check_first(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    first, addresses = spec.get("clusterIP", ""), addresses_of(spec)
+    if not first and addresses:
+        yield errors.invalid(_ADDRESSES, addresses, "must be empty when `clusterIP` is not specified")
+    elif first and not addresses:
+        yield errors.required(_ADDRESSES)
+    elif first and addresses[0] != first:
+        yield errors.invalid(_ADDRESSES, addresses, "first value must match `clusterIP`")
+
+
+def _check_each(addresses: Sequence[str], kept: AbstractSet[str]) -> Iterator[FieldError]:
+    for index, address in enumerate(addresses):
+        if index or address != NO_ADDRESS:
+            yield from check_ip(address, _ADDRESSES.index(index), kept)
+        elif len(addresses) > 1:
+            yield errors.invalid(_ADDRESSES, addresses, "'None' must be the first and only value")
+
+
+def _check_together(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    addresses = addresses_of(spec)
+    if len(addresses) > 1 and not is_dual_stack(addresses):
+        problem = "may specify no more than one IP for each IP family"
+        yield errors.invalid(_ADDRESSES, addresses, problem)
+    if is_headless(spec):
+        return
+    for index, (address, family) in enumerate(zip(addresses, families_of(spec), strict=False)):
+        if family in (_IPV4, _IPV6) and family != (_IPV6 if is_ipv6(address) else _IPV4):
+            problem = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            yield errors.invalid(_ADDRESSES.index(index), address, problem)
+
+
+def check_cluster_ips(spec: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+    if spec.get("type") == EXTERNAL_NAME:
+        return
+    addresses = addresses_of(spec)
+    yield from _check_first(spec)
+    yield from _CHOICES(spec, _SPEC)
+    wrong = [*_check_each(addresses, frozenset(addresses_of(old or {})))]
+    yield from wrong
+    if len(addresses) > 2:
+        yield errors.invalid(_ADDRESSES, addresses, "may only hold up to 2 values")
+    if not wrong:
+        yield from _check_together(spec)
+
+
+# --- as they change
+
+_ONCE_SET: Final = "may not change once set"
+
+
+def check_address_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """A second address comes and goes; the first stays."""
+    now, was = addresses_of(new), addresses_of(old)
+    if EXTERNAL_NAME in (new.get("type"), old.get("type")) or (is_headless(new) and is_headless(old)):
+        return
+    if len(now) == len(was):
+        for index, (mine, its) in enumerate(zip(now, was, strict=True)):
+            if mine != its:
+                yield errors.invalid(_ADDRESSES.index(index), now, _ONCE_SET)
+        return
+    if not now:
+        yield errors.invalid(_ADDRESSES.index(0), None, "primary clusterIP can not be unset")
+    elif was and now[0] != was[0]:
+        yield errors.invalid(_ADDRESSES.index(0), now, _ONCE_SET)
+    if len(now) < len(was):
+        yield from _check_released(new, now, "clusterIP")
+
+
+def check_family_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """Of a Service that has addresses."""
+    if EXTERNAL_NAME in (new.get("type"), old.get("type")) or is_headless(new) or is_headless(old):
+        return
+    now, was = families_of(new), families_of(old)
+    if len(now) == len(was):
+        for mine, its in zip(now, was, strict=True):
+            if mine != its:
+                yield errors.invalid(_FAMILIES.index(0), now, _ONCE_SET)
+        return
+    # Upstream shows the addresses here, and looks at them too.
+    shown = addresses_of(new) or None
+    if len(now) < len(was) and not shown:
+        yield errors.invalid(_FAMILIES.index(0), now or None, "primary ipFamily can not be unset")
+    if now and was and now[0] != was[0]:
+        yield errors.invalid(_FAMILIES.index(0), shown, _ONCE_SET)
+    if len(now) < len(was):
+        yield from _check_released(new, now, "ipFamily")
+
+
+def _check_released(spec: ReadOnlyTree, left: Sequence[Any], what: str) -> Iterator[FieldError]:
+    policy = spec.get("ipFamilyPolicy")
+    if len(left) == 1 and policy != _SINGLE_STACK:
+        problem = f"must be set to '{_SINGLE_STACK}' when releasing the secondary {what}"
+        yield errors.invalid(_POLICY, policy, problem)

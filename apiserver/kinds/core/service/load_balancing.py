@@ -1,0 +1,166 @@
+"""How traffic gets to a Service: from where, by which nodes, and through which load balancer."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.addresses import check_cidr, check_endpoint_ip, check_ip, parse_sloppily
+from mockube.apiserver.kinds.common.checks import one_of, pointer, port_number, valid
+from mockube.apiserver.kinds.common.objectmeta import METADATA
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.core.service.strategy import (
+    LOAD_BALANCER,
+    is_externally_accessible,
+    needs_health_check_node_port,
+)
+
+_SPEC: Final = ROOT.child("spec")
+_OF_LOAD_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
+_POLICY: Final = one_of("Cluster", "Local")
+
+
+# --- from where
+
+
+def check_external_ips(spec: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+    kept = {*(old or {}).get("externalIPs", ())}
+    for index, address in enumerate(spec.get("externalIPs", ())):
+        at = _SPEC.child("externalIPs").index(index)
+        yield from [*check_ip(address, at, kept)] or check_endpoint_ip(address, at)
+
+
+_RANGES_ANNOTATION: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+
+
+def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+    """In the field, which upstream spells as nobody else does, or in the annotation from before there was one."""
+    spec = service.get("spec") or {}
+    ranges = spec.get("loadBalancerSourceRanges")
+    text = meta.annotations(service).get(_RANGES_ANNOTATION)
+    if not ranges and text is None:
+        return
+    path = _SPEC.child("LoadBalancerSourceRanges")
+    if not ranges:
+        path = METADATA.child("annotations").key(_RANGES_ANNOTATION)
+    if spec.get("type") != LOAD_BALANCER:
+        yield errors.forbidden(path, _OF_LOAD_BALANCERS)
+    if ranges:
+        of_old = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges", ())
+        kept = {one.strip() for one in of_old}
+        for index, one in enumerate(ranges):
+            yield from check_cidr(one.strip(), path.index(index), kept)
+    elif text and (old is None or meta.annotations(old).get(_RANGES_ANNOTATION) != text):
+        for one in text.split(",") if text.strip() else ():
+            yield from check_cidr(one.strip(), path)
+
+
+# --- load balancers
+
+
+def check_load_balancer_ports(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    flag, is_load_balancer = spec.get("allocateLoadBalancerNodePorts"), spec.get("type") == LOAD_BALANCER
+    if flag is not None and not is_load_balancer:
+        yield errors.forbidden(_SPEC.child("allocateLoadBalancerNodePorts"), _OF_LOAD_BALANCERS)
+    if flag is None and is_load_balancer:
+        yield errors.required(ROOT.child("allocateLoadBalancerNodePorts"))
+
+
+def check_load_balancer_class(spec: ReadOnlyTree) -> Iterable[FieldError]:
+    of_class, path = spec.get("loadBalancerClass"), _SPEC.child("loadBalancerClass")
+    if of_class is None:
+        return ()
+    if spec.get("type") != LOAD_BALANCER:
+        return (errors.forbidden(path, _OF_LOAD_BALANCERS),)
+    return check_label_name(of_class, path)
+
+
+def check_class_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    stays = new.get("type") == LOAD_BALANCER == old.get("type")
+    of_class = new.get("loadBalancerClass")
+    if stays and of_class != old.get("loadBalancerClass"):
+        yield errors.invalid(_SPEC.child("loadBalancerClass"), of_class, "may not change once set")
+    yield from check_load_balancer_class(new)
+
+
+# --- policies
+
+
+def check_external_policy(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    policy, path = spec.get("externalTrafficPolicy", ""), _SPEC.child("externalTrafficPolicy")
+    if not is_externally_accessible(spec):
+        if policy:
+            yield errors.invalid(path, policy, "may only be set for externally-accessible services")
+    elif not policy:
+        yield errors.required(path)
+    else:
+        yield from _POLICY(policy, path)
+    yield from _check_health_port(spec, _SPEC.child("healthCheckNodePort"))
+
+
+def _check_health_port(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    port = spec.get("healthCheckNodePort", 0)
+    if needs_health_check_node_port(spec):
+        return port_number(port, path) if port else (errors.required(path),)
+    problem = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+    return (errors.invalid(path, port, problem),) if port else ()
+
+
+def check_health_port_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    if not (needs_health_check_node_port(new) and needs_health_check_node_port(old)):
+        return
+    if new.get("healthCheckNodePort", 0) != old.get("healthCheckNodePort", 0):
+        yield errors.forbidden(_SPEC.child("healthCheckNodePort"), "field is immutable")
+
+
+_HAVE_ADDRESSES: Final = ("ClusterIP", "NodePort", LOAD_BALANCER)
+_DISTRIBUTION: Final = pointer(
+    "trafficDistribution", one_of("PreferClose", "PreferSameZone", "PreferSameNode")
+)
+
+
+def check_internal_policy(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    if spec.get("internalTrafficPolicy") is None and spec.get("type") in _HAVE_ADDRESSES:
+        yield errors.required(_SPEC.child("internalTrafficPolicy"))
+    yield from pointer("internalTrafficPolicy", _POLICY)(spec, _SPEC)
+    yield from _DISTRIBUTION(spec, _SPEC)
+
+
+# --- what a load balancer reports
+
+
+def check_load_balancer_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """Of a Service."""
+    path = ROOT.child("status", "loadBalancer", "ingress")
+    now, was = (
+        ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress", ()) for service in (new, old)
+    )
+    if now and (new.get("spec") or {}).get("type") != LOAD_BALANCER:
+        yield errors.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    kept = {ingress.get("ip") for ingress in was}
+    for index, ingress in enumerate(now):
+        at = path.index(index)
+        if ingress.get("ip"):
+            yield from check_ip(ingress["ip"], at.child("ip"), kept)
+        yield from _check_mode(ingress, at.child("ipMode"))
+        yield from _check_hostname(ingress.get("hostname", ""), at.child("hostname"))
+
+
+def _check_mode(ingress: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    mode, address = ingress.get("ipMode"), ingress.get("ip")
+    if mode is None:
+        return (errors.required(path, "must be specified when `ip` is set"),) if address else ()
+    if not address:
+        return (errors.forbidden(path, "may not be specified when `ip` is not set"),)
+    return one_of("Proxy", "VIP")(mode, path)
+
+
+def _check_hostname(name: str, path: Path) -> Iterator[FieldError]:
+    if not name:
+        return
+    yield from valid(names.check_dns1123_subdomain)(name, path)
+    if parse_sloppily(name) is not None:
+        yield errors.invalid(path, name, "must be a DNS name, not an IP address")

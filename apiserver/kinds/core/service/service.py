@@ -1,0 +1,229 @@
+"""Service."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.address_warnings import (
+    cidrs_warnings,
+    ingress_point_warnings,
+    ip_warnings,
+    ips_warnings,
+)
+from mockube.apiserver.kinds.common.cells import (
+    SELECTOR,
+    ingress_addresses,
+    items,
+    labels_text,
+    number,
+    part,
+    text,
+)
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.service.strategy import STRATEGY
+from mockube.apiserver.kinds.core.service.validation import VALIDATION
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+# --- defaults: IP families are set when the addresses are allocated
+
+_AFFINITY_SECONDS: Final = 10800
+_WITH_NODE_PORTS: Final = frozenset({"LoadBalancer", "NodePort"})
+_WITH_CLUSTER_IP: Final = _WITH_NODE_PORTS | {"ClusterIP"}
+
+
+def _session_affinity_config(spec: Tree) -> None:
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        given = spec.get("sessionAffinityConfig", {}).get("clientIP", {})
+        if "timeoutSeconds" not in given:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+
+
+def _traffic(spec: Tree) -> None:
+    of_type = spec["type"]
+    if of_type in _WITH_NODE_PORTS or (of_type == "ClusterIP" and "externalIPs" in spec):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if of_type in _WITH_CLUSTER_IP:
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if of_type == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+
+
+def _target_port(port: Tree) -> None:
+    if port["targetPort"] in (0, ""):
+        port["targetPort"] = port["port"]
+
+
+def _ingress_ip_mode(service: Tree) -> None:
+    if service["spec"].get("type") == "LoadBalancer":
+        for ingress in service["status"]["loadBalancer"].get("ingress", ()):
+            if "ip" in ingress:
+                ingress.setdefault("ipMode", "VIP")
+
+
+# --- warnings
+
+_SPEC: Final = ROOT.child("spec")
+
+
+_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+
+
+_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
+
+
+_EXTERNAL_NAME: Final = "ExternalName"
+
+
+_NOT_HEADLESS: Final = (
+    ("loadBalancerIP", "spec.loadBalancerIP"),
+    ("externalIPs", "spec.externalIPs"),
+)
+
+
+def _warn(service: ReadOnlyTree) -> Iterator[str]:
+    spec = service.get("spec") or {}
+    type_, external = spec.get("type", ""), spec.get("externalIPs") or ()
+    headless = type_ == "ClusterIP" and spec.get("clusterIP") == "None"
+    if _HINTS in meta.annotations(service):
+        yield f"annotation {_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead"
+    if spec.get("clusterIP") not in (None, "", "None"):
+        yield from ips_warnings(spec.get("clusterIPs"), _SPEC.child("clusterIPs"))
+    if headless:
+        yield from _warn_headless(spec)
+    yield from ips_warnings(external, _SPEC.child("externalIPs"))
+    if external and not headless and type_ != _EXTERNAL_NAME:
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    if balancer := spec.get("loadBalancerIP"):
+        yield from ip_warnings(balancer, _SPEC.child("loadBalancerIP"))
+    yield from cidrs_warnings(spec.get("loadBalancerSourceRanges"), _SPEC.child("loadBalancerSourceRanges"))
+    yield from _warn_external(spec, type_)
+    if spec.get("trafficDistribution") == "PreferClose":
+        yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+
+
+def _warn_headless(spec: ReadOnlyTree) -> Iterator[str]:
+    for field, shown in _NOT_HEADLESS:
+        if spec.get(field):
+            yield f"{shown} is ignored for headless services"
+    if spec.get("sessionAffinity") != "None":
+        yield "spec.SessionAffinity is ignored for headless services"
+
+
+def _warn_external(spec: ReadOnlyTree, type_: str) -> Iterator[str]:
+    quoted = quote(_EXTERNAL_NAME)
+    if type_ == _EXTERNAL_NAME and spec.get("externalIPs"):
+        yield f"spec.externalIPs is ignored when spec.type is {quoted}"
+    if type_ != _EXTERNAL_NAME and spec.get("externalName"):
+        yield f"spec.externalName is ignored when spec.type is not {quoted}"
+
+
+def _warn_update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
+    return _warn(new)
+
+
+# --- columns
+
+
+def _cells(service: Tree, now: datetime) -> list[Any]:
+    service_type = text(service, "spec", "type")
+    ips = items(service, "spec", "clusterIPs")
+    return [
+        meta.name(service),
+        service_type,
+        ips[0] if ips else "<none>",
+        _EXTERNAL_IPS.get(service_type, _unknown)(service),
+        ",".join(map(_port, items(service, "spec", "ports"))) or "<none>",
+        ages.age(service, now),
+        labels_text(part(service, "spec", "selector")),
+    ]
+
+
+def _port(port: Any) -> str:
+    node_port = number(port, "nodePort")
+    ports = f"{number(port, 'port')}:{node_port}" if node_port else f"{number(port, 'port')}"
+    return f"{ports}/{text(port, 'protocol')}"
+
+
+def _own(service: Tree) -> str:
+    return ",".join(items(service, "spec", "externalIPs")) or "<none>"
+
+
+def _balanced(service: Tree) -> str:
+    points = ingress_addresses(service)
+    return ",".join((*points, *items(service, "spec", "externalIPs"))) or "<pending>"
+
+
+def _named(service: Tree) -> str:
+    return text(service, "spec", "externalName")
+
+
+def _unknown(_: Tree) -> str:
+    return "<unknown>"
+
+
+_EXTERNAL_IPS: Final[Mapping[str, Callable[[Tree], str]]] = {
+    "ClusterIP": _own,
+    "NodePort": _own,
+    "LoadBalancer": _balanced,
+    "ExternalName": _named,
+}
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="services",
+        kind="Service",
+        short_names=("svc",),
+        categories=("all",),
+        stored_at="services/specs",
+        selectable=("spec.clusterIP", "spec.type"),
+        subresources=(
+            Subresource(
+                name="proxy",
+                kind="ServiceProxyOptions",
+                verbs=("create", "delete", "get", "patch", "update"),
+            ),
+            STATUS,
+        ),
+    ),
+    strategy=STRATEGY,
+    validation=VALIDATION,
+    warnings=Warnings(create=_warn, update=_warn_update, subresources={"status": ingress_point_warnings}),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Type"),
+            Column(name="Cluster-IP"),
+            Column(name="External-IP"),
+            Column(name="Port(s)"),
+            AGE,
+            SELECTOR,
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.core.v1",
+        {
+            "Service": _ingress_ip_mode,
+            "ServiceSpec": (
+                {"type": "ClusterIP", "sessionAffinity": "None"},
+                _session_affinity_config,
+                _traffic,
+            ),
+            "ServicePort": _target_port,
+            "LoadBalancerIngress": FILLED_BY_OWNER,
+        },
+    ),
+)

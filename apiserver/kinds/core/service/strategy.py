@@ -1,0 +1,132 @@
+"""Services: fields that belong together are kept together, and what was allocated is kept across updates.
+
+`type` decides which fields mean anything. A client that changes it need not clear what then means nothing, if the
+server may have filled it in. What is allocated, `apiserver/allocation/` knows.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy
+
+NODE_PORT, LOAD_BALANCER, EXTERNAL_NAME = "NodePort", "LoadBalancer", "ExternalName"
+
+
+def needs_cluster_ip(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") != EXTERNAL_NAME
+
+
+def needs_node_port(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") in (NODE_PORT, LOAD_BALANCER)
+
+
+def needs_health_check_node_port(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") == LOAD_BALANCER and spec.get("externalTrafficPolicy") == "Local"
+
+
+def is_externally_accessible(spec: Mapping[str, Any]) -> bool:
+    """From outside the cluster, in a way that traffic policies bear upon."""
+    return needs_node_port(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def node_ports(spec: Tree) -> frozenset[int]:
+    return frozenset(port["nodePort"] for port in spec.get("ports", ()) if port.get("nodePort"))
+
+
+def _prepare_create(service: Tree, _request: Request) -> None:
+    spec = service["spec"]
+    # Clients from before there were several know the one address only.
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        service["spec"] = spec | {"clusterIPs": [spec["clusterIP"]]}
+
+
+def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
+    spec = dict(new["spec"])
+    _keep_allocated(spec, old["spec"])
+    _match_cluster_ips(spec, old["spec"])
+    new["spec"] = _without_meaningless(spec, old["spec"])
+    if spec.get("type") != LOAD_BALANCER:
+        new["status"] = new.get("status", {}) | {"loadBalancer": {}}
+
+
+def _keep_allocated(spec: Tree, old: Tree) -> None:
+    """Who sends again what was first sent keeps what was allocated then."""
+    if needs_cluster_ip(old) and needs_cluster_ip(spec):
+        for field in ("clusterIP", "clusterIPs"):
+            if not spec.get(field) and old.get(field):
+                spec[field] = old[field]
+    if needs_node_port(old) and needs_node_port(spec):
+        spec["ports"] = _with_old_node_ports(spec, old)
+    if needs_health_check_node_port(old) and needs_health_check_node_port(spec):
+        spec.setdefault("healthCheckNodePort", old.get("healthCheckNodePort", 0))
+
+
+def _with_old_node_ports(spec: Tree, old: Tree) -> list[Tree]:
+    """Ports with the node ports that they had under their names, unless those are used for others now."""
+    used = node_ports(old) & node_ports(spec)
+    had = {port.get("name", ""): port.get("nodePort", 0) for port in old.get("ports", ())}
+    free = {name: port for name, port in had.items() if port and port not in used}
+    return [
+        port
+        if port.get("nodePort") or port.get("name", "") not in free
+        else port | {"nodePort": free[port.get("name", "")]}
+        for port in spec.get("ports", ())
+    ]
+
+
+def _match_cluster_ips(spec: Tree, old: Tree) -> None:
+    """Where only one of clusterIP and clusterIPs was changed the other follows."""
+    one, several = spec.get("clusterIP", ""), spec.get("clusterIPs", [])
+    old_one, old_several = old.get("clusterIP", ""), old.get("clusterIPs", [])
+    if old_several and not several and one == old_one:
+        spec["clusterIPs"] = old_several
+    elif one != old_one and several == old_several:
+        spec["clusterIPs"] = [one]
+        if old_one and not one:
+            del spec["clusterIPs"]
+
+
+def _without_meaningless(spec: Tree, old: Tree) -> Tree:
+    """What the new type does not need goes, as far as the client left it as it was."""
+    gone: set[str] = set()
+    if needs_cluster_ip(old) and not needs_cluster_ip(spec):
+        if _same(spec, old, "clusterIP", "clusterIPs"):
+            gone |= {"clusterIP", "clusterIPs"}
+        gone |= {field for field in ("ipFamilies", "ipFamilyPolicy") if _same(spec, old, field)}
+    for field, needs in _NEEDED_BY.items():
+        if needs(old) and not needs(spec) and _same(spec, old, field):
+            gone.add(field)
+    kept = {field: value for field, value in spec.items() if field not in gone}
+    if needs_node_port(old) and not needs_node_port(spec) and node_ports(spec) <= node_ports(old):
+        kept["ports"] = [
+            {field: value for field, value in port.items() if field != "nodePort"}
+            for port in spec.get("ports", ())
+        ]
+        if not kept["ports"]:
+            del kept["ports"]
+    return kept
+
+
+def _is_load_balancer(spec: Tree) -> bool:
+    return spec.get("type") == LOAD_BALANCER
+
+
+_NEEDED_BY: Mapping[str, Callable[[Tree], bool]] = {
+    "healthCheckNodePort": needs_health_check_node_port,
+    "allocateLoadBalancerNodePorts": _is_load_balancer,
+    "loadBalancerClass": _is_load_balancer,
+    "externalTrafficPolicy": is_externally_accessible,
+}
+
+
+def _same(spec: Tree, old: Tree, *fields: str) -> bool:
+    return all(spec.get(field) == old.get(field) for field in fields)
+
+
+STRATEGY = Strategy(
+    create_on_update=True,
+    prepare_create=_prepare_create,
+    prepare_update={MAIN: _prepare_update},
+    returns_deleted=True,
+)

@@ -1,0 +1,159 @@
+"""What PersistentVolumes and PersistentVolumeClaims share, and the specs of claims in templates."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.common.cells import text
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    every,
+    field,
+    one_of,
+    optional,
+    pointer,
+    refused,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.objectmeta import check_annotations
+from mockube.apiserver.kinds.common.resource_names import STORAGE, check_amount, check_positive
+from mockube.apiserver.kinds.common.selectors import check_labels, check_selector, check_selector_leniently
+
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", READ_WRITE_ONCE_POD)
+VOLUME_MODES: Final = ("Block", "Filesystem")
+
+_check_class_name: Final = valid(names.check_dns1123_subdomain)
+
+
+def check_access_modes(modes: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
+    """Modes that there are, and the one for a single pod alone."""
+    for mode in modes or ():
+        yield from one_of(*ACCESS_MODES)(mode, path)
+    known = {*(modes or ())} & {*ACCESS_MODES}
+    if READ_WRITE_ONCE_POD in known and len(known) > 1:
+        yield errors.forbidden(path, f"may not use {READ_WRITE_ONCE_POD} with other access modes")
+
+
+def _check_storage(resources: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    amount, path = (resources.get("requests") or {}).get(STORAGE), path.key(STORAGE)
+    if amount is None:
+        return (errors.required(path),)
+    return [*check_positive(amount, path)] or check_amount(STORAGE, amount, path)
+
+
+# --- what a volume is made of
+
+_CLAIM: Final = "PersistentVolumeClaim"
+
+
+def _check_group(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    what = source.get("kind", "")
+    if source.get("apiGroup") or what == _CLAIM:
+        return ()
+    return (errors.invalid(path, what, f"must be '{_CLAIM}' when referencing the default apiGroup"),)
+
+
+_DATA_SOURCE: Final = every(required("name"), required("kind"), _check_group)
+_GROUP: Final = optional("apiGroup", valid(names.check_dns1123_subdomain))
+_NAMESPACE: Final = optional("namespace", valid(names.check_dns1123_label))
+
+
+def _check_same_source(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Upstream shows the path in place of a value, and of a path there is nothing to show."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is None or reference is None:
+        return ()
+    if reference.get("namespace"):
+        problem = "may not be specified when dataSourceRef.namespace is specified"
+        return (errors.invalid(path, {}, problem),)
+    if all(source.get(name) == reference.get(name) for name in ("apiGroup", "kind", "name")):
+        return ()
+    return (errors.invalid(path, {}, "must match dataSourceRef"),)
+
+
+# --- specs
+
+
+def _spec(selector: Check, group: Check) -> Check:
+    return every(
+        required("accessModes", detail="at least 1 access mode is required"),
+        pointer("selector", selector),
+        field("accessModes", check_access_modes),
+        field("resources", _check_storage, absent={}),
+        optional("storageClassName", _check_class_name),
+        pointer("volumeMode", one_of(*VOLUME_MODES)),
+        pointer("dataSource", _DATA_SOURCE, group),
+        pointer("dataSourceRef", _DATA_SOURCE, group, _NAMESPACE),
+        _check_same_source,
+        optional("volumeAttributesClassName", _check_class_name),
+    )
+
+
+check_claim_spec: Final = _spec(check_selector, _GROUP)
+
+
+def check_changed_claim_spec(spec: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """A claim's spec as an update makes it: what nobody looked at when it was made may stay."""
+    had_group = any(
+        (old.get(name) or {}).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef")
+    )
+    was_wrong = any(check_selector(old.get("selector") or {}, path))
+    return _spec(check_selector_leniently if was_wrong else check_selector, every() if had_group else _GROUP)(
+        spec, path
+    )
+
+
+# --- templates
+
+_REFUSED_IN_TEMPLATES: Final = {
+    "name": "name", "generateName": "generateName", "namespace": "namespace", "selfLink": "selfLink", "uid": "uID",
+    "resourceVersion": "resourceVersion", "generation": "generation", "creationTimestamp": "creationTimestamp",
+    "deletionTimestamp": "deletionTimestamp", "deletionGracePeriodSeconds": "deletionGracePeriodSeconds",
+    "ownerReferences": "ownerReferences", "finalizers": "finalizers", "managedFields": "managedFields",
+}  # fmt: skip
+"""What no template may set of an object's metadata, and how upstream's messages spell it."""
+
+
+def check_template_metadata(metadata: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Metadata of something that is to be made, of which labels and annotations alone are used."""
+    yield from check_annotations(metadata.get("annotations"), path.child("annotations"))
+    yield from check_labels(metadata.get("labels"), path.child("labels"))
+    for name, spelt in _REFUSED_IN_TEMPLATES.items():
+        if metadata.get(name):
+            yield from refused("cannot be set")(None, path.child(spelt))
+
+
+check_claim_template: Final = every(
+    field("metadata", check_template_metadata, absent={}), field("spec", check_claim_spec, absent={})
+)
+
+
+# --- columns
+
+_BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+"""The annotation that named the class before there was a field; where it is present it still counts."""
+
+
+_ACCESS_MODES: Final[Mapping[str, str]] = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+def access_modes_text(modes: Sequence[str]) -> str:
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in modes)
+
+
+def phase_text(tree: Tree) -> str:
+    return "Terminating" if meta.is_deleting(tree) else text(tree, "status", "phase")
+
+
+def storage_class_text(tree: Tree) -> str:
+    return text(meta.annotations(tree), _BETA_STORAGE_CLASS, default=text(tree, "spec", "storageClassName"))

@@ -1,0 +1,73 @@
+"""The sources of a PersistentVolume, of which it has exactly one: those of pods, or what is nearly those."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apiserver.kinds.common.checks import Check, every, optional, pointer, required, valid
+from mockube.apiserver.kinds.core.volumes import legacy, sources
+from mockube.apiserver.kinds.core.volumes.projected import check_no_backsteps
+from mockube.apiserver.kinds.core.volumes.sources import SOURCES
+
+_LABEL: Final = valid(names.check_dns1123_label)
+
+_SECRET: Final = every(required("name"), required("namespace"))
+_CHECKED_SECRET: Final = every(
+    required("name", valid(names.check_dns1123_subdomain)), required("namespace", _LABEL)
+)
+
+
+def _check_namespace(namespace: str, path: Path) -> Iterable[FieldError]:
+    if not namespace:
+        problem = "if the endpointnamespace is set, it must be a valid namespace name"
+        return (errors.invalid(path, namespace, problem),)
+    return _LABEL(namespace, path)
+
+
+def _check_not_empty(value: str, path: Path) -> Iterator[FieldError]:
+    if not value:
+        yield errors.required(path)
+
+
+_CSI_SECRETS: Final = (
+    "controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef",
+)  # fmt: skip
+
+_CSI: Final = every(
+    required("driver", sources.check_driver_name),
+    required("volumeHandle"),
+    *(pointer(name, _CHECKED_SECRET) for name in _CSI_SECRETS),
+)
+
+PERSISTENT_SOURCES: Final[Mapping[str, Check]] = {
+    "hostPath": SOURCES["hostPath"],
+    "gcePersistentDisk": SOURCES["gcePersistentDisk"],
+    "awsElasticBlockStore": SOURCES["awsElasticBlockStore"],
+    "glusterfs": every(
+        required("endpoints"), required("path"), pointer("endpointsNamespace", _check_namespace)
+    ),
+    "flocker": SOURCES["flocker"],
+    "nfs": SOURCES["nfs"],
+    "rbd": SOURCES["rbd"],
+    "quobyte": SOURCES["quobyte"],
+    "cephfs": SOURCES["cephfs"],
+    "iscsi": every(legacy.check_persistent_iscsi, pointer("secretRef", required("name"))),
+    "cinder": every(required("volumeID"), pointer("secretRef", _SECRET)),
+    "fc": SOURCES["fc"],
+    "flexVolume": SOURCES["flexVolume"],
+    "azureFile": every(
+        required("secretName"), required("shareName"), pointer("secretNamespace", _check_not_empty)
+    ),
+    "vsphereVolume": SOURCES["vsphereVolume"],
+    "photonPersistentDisk": SOURCES["photonPersistentDisk"],
+    "portworxVolume": SOURCES["portworxVolume"],
+    "azureDisk": SOURCES["azureDisk"],
+    "scaleIO": SOURCES["scaleIO"],
+    "local": required("path", check_no_backsteps),
+    "storageos": every(
+        required("volumeName", _LABEL), optional("volumeNamespace", _LABEL), pointer("secretRef", _SECRET)
+    ),
+    "csi": _CSI,
+}

@@ -1,0 +1,319 @@
+"""PersistentVolume, and the spec of one that a VolumeAttachment holds."""
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names, quantity
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import node_labels as labels
+from mockube.apiserver.kinds.common.cells import amount, items, part, text
+from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
+    Check,
+    every,
+    field,
+    immutable,
+    one_of,
+    optional,
+    pointer,
+    refused,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
+from mockube.apiserver.kinds.common.objects import as_created, created, together, within
+from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
+from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.core.volumes.claims import (
+    VOLUME_MODES,
+    access_modes_text,
+    check_access_modes,
+    phase_text,
+    storage_class_text,
+)
+from mockube.apiserver.kinds.core.volumes.persistent_sources import PERSISTENT_SOURCES
+from mockube.apiserver.kinds.core.volumes.sources import check_source
+from mockube.apiserver.kinds.core.volumes.warnings import volume_source_warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Request, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_CLASS_NAME: Final = valid(names.check_dns1123_subdomain)
+_RECYCLE: Final = "Recycle"
+
+
+def _check_sources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    return check_source(spec, path, PERSISTENT_SOURCES)
+
+
+_MODES: Final = every(required("accessModes"), field("accessModes", check_access_modes))
+
+
+# --- on their own
+
+
+def check_basic_amount(amount: str, path: Path) -> Iterable[FieldError]:
+    of = quantity.parse(amount)
+    return (
+        (errors.invalid(path, of.scaled_value(), "must be a valid resource quantity"),)
+        if of < quantity.ZERO
+        else ()
+    )
+
+
+def _check_capacity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Storage, and nothing else."""
+    capacity, path = spec.get("capacity"), path.child("capacity")
+    if not capacity:
+        yield errors.required(path)
+    if [*(capacity or ())] != [STORAGE]:
+        yield errors.not_supported(path, capacity, (STORAGE,))
+    for name, given in (capacity or {}).items():
+        yield from check_basic_amount(given, path.key(name))
+        yield from check_positive(given, path.key(name))
+
+
+def _check_local(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if spec.get("local") is None or within(spec, "nodeAffinity").get("required") is not None:
+        return ()
+    return (errors.required(path.child("nodeAffinity"), "Local volume requires node affinity"),)
+
+
+def _check_recycling(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    source = spec.get("hostPath")
+    if source is None or spec.get("persistentVolumeReclaimPolicy") != _RECYCLE:
+        return ()
+    if posixpath.normpath(source.get("path", "")) not in ("/", "//"):
+        return ()
+    detail = "may not be 'recycle' for a hostPath mount of '/'"
+    return (errors.forbidden(path.child("persistentVolumeReclaimPolicy"), detail),)
+
+
+def _check_attributes_class(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    name = spec.get("volumeAttributesClassName")
+    if name is None:
+        return
+    detail = "an empty string is disallowed"
+    yield from required("volumeAttributesClassName", _CLASS_NAME, detail=detail)(spec, path)
+    if spec.get("csi") is None:
+        yield errors.required(path.child("csi"), "has to be specified when using volumeAttributesClassName")
+
+
+def _spec(selector: Check) -> Check:
+    affinity = required("required", selector, detail="must specify required node constraints")
+    return every(
+        _MODES,
+        _check_capacity,
+        optional("persistentVolumeReclaimPolicy", one_of("Delete", _RECYCLE, "Retain")),
+        pointer("nodeAffinity", affinity),
+        _check_sources,
+        _check_local,
+        _check_recycling,
+        optional("storageClassName", _CLASS_NAME),
+        pointer("volumeMode", one_of(*VOLUME_MODES)),
+        _check_attributes_class,
+    )
+
+
+# --- in a VolumeAttachment
+
+_NOT_INLINE: Final = refused("may not be specified in the context of inline volumes")
+
+
+def _only(value: str, detail: str) -> Check:
+    return lambda given, path: () if given == value else (errors.forbidden(path, detail),)
+
+
+check_inline_spec: Final = every(
+    pointer("claimRef", _NOT_INLINE),
+    optional("capacity", _NOT_INLINE),
+    required("csi", detail="has to be specified in the context of inline volumes"),
+    _MODES,
+    optional(
+        "persistentVolumeReclaimPolicy",
+        _only("Retain", "may only be Retain in the context of inline volumes"),
+    ),
+    pointer("nodeAffinity", _NOT_INLINE),
+    _check_sources,
+    optional("storageClassName", _NOT_INLINE),
+    pointer(
+        "volumeMode",
+        _only(
+            "Filesystem", "may not specify volumeMode other than Filesystem in the context of inline volumes"
+        ),
+    ),
+    _check_attributes_class,
+)
+
+
+# --- changes
+
+
+def _source(volume: ReadOnlyTree) -> dict[str, Any]:
+    spec = within(volume, "spec")
+    return {name: spec[name] for name in PERSISTENT_SOURCES if spec.get(name) is not None}
+
+
+def _check_same_source(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """A secret for expansion may be added to a source of CSI; all else stays."""
+    now, before = _source(new), _source(old)
+    expansion = "controllerExpandSecretRef"
+    if expansion in (now.get("csi") or ()) and "csi" in before and expansion not in before["csi"]:
+        now["csi"] = {name: value for name, value in now["csi"].items() if name != expansion}
+    if now == before:
+        return ()
+    name = "spec.persistentvolumesource"
+    # Upstream goes on with the difference of the two; this is the line that clients look for.
+    return (errors.forbidden(ROOT.child(name), f"{name} is immutable after creation\n"),)
+
+
+def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    now, before = within(new, "spec"), within(old, "spec")
+    yield from immutable(now.get("volumeMode"), before.get("volumeMode"), ROOT.child("volumeMode"))
+    affinity, path = now.get("nodeAffinity"), ROOT.child("nodeAffinity")
+    if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
+        shown = None if affinity is None else internal("core.VolumeNodeAffinity", affinity)
+        yield errors.invalid(path, shown, IMMUTABLE)
+    attributes_class = "volumeAttributesClassName"
+    if before.get(attributes_class) is not None and now.get(attributes_class) is None:
+        detail = "update from non-nil value to nil is forbidden"
+        yield errors.forbidden(ROOT.child("spec", attributes_class), detail)
+
+
+_CREATE: Final = created(field("spec", _spec(check_node_selector), absent={}))
+_RECREATE: Final = created(field("spec", _spec(check_node_selector_leniently), absent={}))
+
+
+# --- strategy and defaults
+
+
+_PHASE_TIME = "lastPhaseTransitionTime"
+
+
+def _begin_volume(volume: Tree, request: Request) -> None:
+    volume["status"] = {"phase": "Pending", _PHASE_TIME: format_time(request.now)}
+
+
+def _note_phase(new: Tree, old: Tree, request: Request) -> None:
+    """Say since when the phase is what it is, unless the client does."""
+    status, before = new.get("status") or {}, old.get("status") or {}
+    since = status.get(_PHASE_TIME)
+    if status.get("phase") != before.get("phase") and since in (None, before.get(_PHASE_TIME)):
+        new["status"] = status | {_PHASE_TIME: format_time(request.now)}
+
+
+def _default(volume: Tree) -> None:
+    """Fill in a PersistentVolume, but not the spec in a VolumeAttachment."""
+    volume["spec"].setdefault("persistentVolumeReclaimPolicy", "Retain")
+    volume["spec"].setdefault("volumeMode", "Filesystem")
+
+
+# --- warnings
+
+_ANNOTATIONS: Final = {
+    "volume.beta.kubernetes.io/storage-class": 'deprecated since v1.8; use "storageClassName" attribute instead',
+    "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+
+
+_NO_RECYCLING: Final = (
+    "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach "
+    "is to use dynamic provisioning."
+)
+
+
+_DEPRECATED: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
+"""The deprecated sources, in upstream's order."""
+
+
+def _warn(volume: ReadOnlyTree) -> Iterator[str]:
+    spec, annotations = volume.get("spec") or {}, meta.annotations(volume)
+    for name, problem in _ANNOTATIONS.items():
+        if name in annotations:
+            yield f"metadata.annotations[{name}]: {problem}"
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        yield _NO_RECYCLING
+    if required := (spec.get("nodeAffinity") or {}).get("required"):
+        path = ROOT.child("spec").child("nodeAffinity", "required", "nodeSelectorTerms")
+        yield from labels.term_warnings(required.get("nodeSelectorTerms"), path)
+    for source in _DEPRECATED:
+        if source in spec:
+            yield from volume_source_warnings({source: spec[source]}, ROOT.child("spec"))
+
+
+# --- columns
+
+
+def _cells(volume: Tree, now: datetime) -> list[Any]:
+    claim = part(volume, "spec", "claimRef")
+    return [
+        meta.name(volume),
+        amount(volume, "spec", "capacity", "storage"),
+        access_modes_text(items(volume, "spec", "accessModes")),
+        text(volume, "spec", "persistentVolumeReclaimPolicy"),
+        phase_text(volume),
+        "" if claim is None else f"{text(claim, 'namespace')}/{text(claim, 'name')}",
+        storage_class_text(volume),
+        text(volume, "spec", "volumeAttributesClassName", default="<unset>"),
+        text(volume, "status", "reason"),
+        ages.age(volume, now),
+        text(volume, "spec", "volumeMode", default="<unset>"),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="persistentvolumes",
+        kind="PersistentVolume",
+        namespaced=False,
+        short_names=("pv",),
+        subresources=(STATUS,),
+    ),
+    strategy=Strategy(
+        prepare_create=_begin_volume, prepare_update={"status": _note_phase}, returns_deleted=True
+    ),
+    validation=Validation(
+        create=_CREATE,
+        update=together(
+            as_created(_RECREATE, SUBDOMAIN, namespaced=False), _check_same_source, _check_same_mode_and_nodes
+        ),
+    ),
+    warnings=always(_warn),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Capacity"),
+            Column(name="Access Modes"),
+            Column(name="Reclaim Policy"),
+            Column(name="Status"),
+            Column(name="Claim"),
+            Column(name="StorageClass"),
+            Column(name="VolumeAttributesClass"),
+            Column(name="Reason"),
+            AGE,
+            Column(name="VolumeMode", priority=1),
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.core.v1",
+        {
+            "PersistentVolume": _default,
+            "PersistentVolumeSpec": FILLED_BY_OWNER,
+            "PersistentVolumeStatus": {"phase": "Pending"},
+        },
+    ),
+)

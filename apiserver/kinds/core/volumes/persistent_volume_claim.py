@@ -1,0 +1,229 @@
+"""PersistentVolumeClaim."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, quantity
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import ages, objectmeta
+from mockube.apiserver.kinds.common.cells import amount, items, text
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, as_before, each_value, field, immutable
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.internal import difference
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
+from mockube.apiserver.kinds.common.objects import created, part, within
+from mockube.apiserver.kinds.common.resource_names import STORAGE
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.core.volumes.claims import (
+    access_modes_text,
+    check_changed_claim_spec,
+    check_claim_spec,
+    phase_text,
+    storage_class_text,
+)
+from mockube.apiserver.kinds.core.volumes.persistent_volume import check_basic_amount
+from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_SPEC: Final = ROOT.child("spec")
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_ATTRIBUTES_CLASS: Final = "volumeAttributesClassName"
+
+
+def _requested(claim: ReadOnlyTree) -> Quantity:
+    return quantity.parse(within(claim, "spec", "resources", "requests").get(STORAGE, "0"))
+
+
+# --- storage classes
+
+
+def _class_of(claim: ReadOnlyTree) -> str | None:
+    name: str | None = within(claim, "spec").get("storageClassName")
+    return name
+
+
+def _moves_class_to_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
+    """The annotation of old gives way to the field, with the same class in it."""
+    before, after = (meta.annotations(claim).get(_CLASS_ANNOTATION) for claim in (old, new))
+    return before is not None and after is None and _class_of(old) is None and _class_of(new) == before
+
+
+def _gets_class(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
+    """A claim of no class gets one, as happens when there is a default again."""
+    unset = _CLASS_ANNOTATION not in meta.annotations(old) and _class_of(old) is None
+    return unset and _class_of(new) is not None
+
+
+def _check_same_class_annotation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    now, before = (meta.annotations(claim).get(_CLASS_ANNOTATION, "") for claim in (new, old))
+    if now == before or _moves_class_to_spec(new, old):
+        return ()
+    path = ROOT.child("metadata", "annotations", _CLASS_ANNOTATION)
+    return (errors.invalid(path, now, IMMUTABLE),)
+
+
+# --- all the rest
+
+
+def _with_storage_as(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
+    """The spec with the storage that was asked for before."""
+    resources, storage = within(spec, "resources"), within(before, "resources", "requests").get(STORAGE)
+    if resources.get("requests") is None:
+        return spec
+    requests = {**resources["requests"], STORAGE: storage}
+    return {**spec, "resources": {**resources, "requests": requests}}
+
+
+def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    now, before = within(new, "spec"), within(old, "spec")
+    free = [_ATTRIBUTES_CLASS]
+    if not before.get("volumeName"):
+        free.append("volumeName")
+    if _moves_class_to_spec(new, old) or _gets_class(new, old):
+        free.append("storageClassName")
+    now = as_before(now, before, *free)
+    if within(new, "status").get("phase") == "Bound":
+        now = _with_storage_as(now, before)
+    if now == before:
+        return ()
+    allowed = "resources.requests and volumeAttributesClassName for bound claims"
+    changed = difference("core.PersistentVolumeClaimSpec", before, now)
+    return (errors.forbidden(_SPEC, f"spec is immutable after creation except {allowed}\n{changed}"),)
+
+
+def _check_not_smaller(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Only what was asked for and not yet given can be taken back."""
+    given = quantity.parse(within(old, "status", "capacity").get(STORAGE, "0"))
+    if not _requested(new) < _requested(old) or _requested(new) > given:
+        return ()
+    path = _SPEC.child("resources", "requests", STORAGE)
+    return (errors.forbidden(path, "field can not be less than status.capacity"),)
+
+
+def _check_attributes_class(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    now, before = within(new, "spec").get(_ATTRIBUTES_CLASS), within(old, "spec").get(_ATTRIBUTES_CLASS)
+    if now or not before or not within(old, "status").get("currentVolumeAttributesClassName"):
+        return ()
+    became = "nil" if now is None else "an empty string"
+    detail = f"update from non-nil value to {became} is forbidden"
+    return (errors.forbidden(_SPEC.child(_ATTRIBUTES_CLASS), detail),)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    now, before = within(new, "spec"), within(old, "spec")
+    yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
+    yield from check_changed_claim_spec(now, before, _SPEC)
+    yield from _check_same_class_annotation(new, old)
+    yield from _check_same_spec(new, old)
+    yield from _check_not_smaller(new, old)
+    yield from immutable(now.get("volumeMode"), before.get("volumeMode"), ROOT.child("volumeMode"))
+    yield from _check_attributes_class(new, old)
+
+
+_STATUS: Final = part(field("capacity", each_value(check_basic_amount)), "status")
+
+
+# --- strategy
+
+_SOURCES = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})
+"""What `dataSource` may name; `dataSourceRef` may name anything."""
+
+
+def _begin_claim(claim: Tree, _request: Request) -> None:
+    claim["status"] = {"phase": "Pending"}
+    spec = claim["spec"]
+    source = spec.get("dataSource")
+    if source and (source.get("apiGroup", ""), source.get("kind", "")) not in _SOURCES:
+        spec = {field: value for field, value in spec.items() if field != "dataSource"}
+    claim["spec"] = _with_both_sources(spec)
+
+
+def _prepare_claim(new: Tree, _old: Tree, _request: Request) -> None:
+    new["spec"] = _with_both_sources(new["spec"])
+
+
+def _with_both_sources(spec: Tree) -> Tree:
+    """A source that one of the two fields names is named by the other too, as far as it can be."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source and not reference:
+        return spec | {"dataSourceRef": dict(source)}
+    if reference and not source and not reference.get("namespace"):
+        return spec | {"dataSource": dict(reference)}
+    return spec
+
+
+# --- warnings and columns
+
+
+_NO_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
+
+
+def _warn(claim: ReadOnlyTree) -> Iterator[str]:
+    if _CLASS_ANNOTATION in meta.annotations(claim):
+        yield f"metadata.annotations[{_CLASS_ANNOTATION}]: {_NO_CLASS}"
+    yield from claim_warnings(claim.get("spec"), _SPEC)
+
+
+def _cells(claim: Tree, now: datetime) -> list[Any]:
+    volume = text(claim, "spec", "volumeName")
+    return [
+        meta.name(claim),
+        phase_text(claim),
+        volume,
+        amount(claim, "status", "capacity", "storage") if volume else "",
+        access_modes_text(items(claim, "status", "accessModes")) if volume else "",
+        storage_class_text(claim),
+        text(claim, "spec", "volumeAttributesClassName", default="<unset>"),
+        ages.age(claim, now),
+        text(claim, "spec", "volumeMode", default="<unset>"),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="",
+        version="v1",
+        name="persistentvolumeclaims",
+        kind="PersistentVolumeClaim",
+        short_names=("pvc",),
+        subresources=(STATUS,),
+    ),
+    strategy=Strategy(
+        prepare_create=_begin_claim, prepare_update={MAIN: _prepare_claim}, returns_deleted=True
+    ),
+    validation=Validation(
+        create=created(field("spec", check_claim_spec, absent={})),
+        update=_update,
+        subresources={"status": _STATUS},
+    ),
+    warnings=always(_warn),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Status"),
+            Column(name="Volume"),
+            Column(name="Capacity"),
+            Column(name="Access Modes"),
+            Column(name="StorageClass"),
+            Column(name="VolumeAttributesClass"),
+            AGE,
+            Column(name="VolumeMode", priority=1),
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.core.v1",
+        {
+            "PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
+            "PersistentVolumeClaimStatus": {"phase": "Pending"},
+        },
+    ),
+)

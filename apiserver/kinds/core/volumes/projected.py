@@ -1,0 +1,140 @@
+"""Projected volumes, and the keys and fields that become files in a volume."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, pointer, required
+from mockube.apiserver.kinds.common.field_references import check_field_of_volume, check_resource_of_volume
+
+
+def check_no_backsteps(target: str, path: Path) -> Iterator[FieldError]:
+    if ".." in target.split("/"):
+        yield errors.invalid(path, target, "must not contain '..'")
+
+
+check_descending: Final = every(
+    must(lambda target: not target.startswith("/"), "must be a relative path"), check_no_backsteps
+)
+"""A path that only goes down."""
+
+
+def _check_not_reserved(target: str, path: Path) -> Iterator[FieldError]:
+    if target.startswith("..") and not target.startswith("../"):
+        yield errors.invalid(path, target, "must not start with '..'")
+
+
+check_not_reserved: Final = every(check_descending, _check_not_reserved)
+"""A path that only goes down, to a name that is nobody else's: the kubelet's own begin with two dots."""
+
+
+check_mode: Final = must(
+    lambda mode: 0 <= mode <= 0o777, "must be a number between 0 and 0777 (octal), both inclusive"
+)
+
+check_key_to_path: Final = every(
+    required("key"),
+    required("path", check_not_reserved),
+    pointer("mode", check_mode),
+)
+
+keys_and_mode: Final = every(pointer("defaultMode", check_mode), field("items", each(check_key_to_path)))
+"""What ConfigMaps and Secrets have in common as volumes."""
+
+
+def _check_reference(file: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    of_field, of_resource = file.get("fieldRef"), file.get("resourceFieldRef")
+    if of_field is not None:
+        yield from check_field_of_volume(of_field, path.child("fieldRef"))
+        if of_resource is not None:
+            problem = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            yield errors.invalid(path, "resource", problem)
+    elif of_resource is not None:
+        yield from check_resource_of_volume(of_resource, path.child("resourceFieldRef"))
+    else:
+        yield errors.required(path, "one of fieldRef and resourceFieldRef is required")
+
+
+check_downward_file: Final = every(
+    required("path", check_not_reserved), _check_reference, pointer("mode", check_mode)
+)
+
+
+def check_downward(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """A `downwardAPI` volume, whose files' errors upstream tells of without their places."""
+    yield from pointer("defaultMode", check_mode)(source, path)
+    for file in source.get("items", ()):
+        yield from check_downward_file(file, path)
+
+
+# --- projected volumes
+
+_LEAST_SECONDS, _MOST_SECONDS = 600, 1 << 32
+
+
+def _check_expiration(token: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    seconds, path = token.get("expirationSeconds") or 0, path.child("expirationSeconds")
+    if seconds < _LEAST_SECONDS:
+        yield errors.invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > _MOST_SECONDS:
+        yield errors.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+
+
+_TOKEN_PATH: Final = required("path", check_not_reserved)
+_ANY_TOKEN_PATH: Final = required("path")
+
+
+_HEADS: Final[Mapping[str, Check]] = {
+    "secret": required("name"),
+    "configMap": required("name"),
+    "downwardAPI": every(),
+    "serviceAccountToken": _check_expiration,
+}
+"""What is said of a source before its files."""
+
+
+def _check_file(kind: str, file: ReadOnlyTree, index: int, path: Path) -> Iterable[FieldError]:
+    if kind == "downwardAPI":
+        return check_downward_file(file, path)
+    return check_key_to_path(file, path.child("items").index(index))
+
+
+def _check_files(
+    kind: str, source: ReadOnlyTree, path: Path, volume: Path, taken: set[str]
+) -> Iterator[FieldError]:
+    """The files of a source, none of which may lie where that of another one does."""
+    for index, file in enumerate(source.get("items", ())):
+        yield from _check_file(kind, file, index, path)
+        target = file.get("path")
+        if target in taken:
+            shown = target if kind == "downwardAPI" else source.get("name", "")
+            yield errors.invalid(volume, shown, "conflicting duplicate paths")
+        elif target:
+            taken.add(target)
+
+
+def _projected(token_path: Check) -> Check:
+    def check(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        yield from pointer("defaultMode", check_mode)(volume, path)
+        taken: set[str] = set()
+        for index, source in enumerate(volume.get("sources") or ()):
+            at = path.child("sources").index(index)
+            present = [kind for kind in _HEADS if source.get(kind) is not None]
+            for kind in present:
+                yield from _HEADS[kind](source[kind], at.child(kind))
+                yield from _check_files(kind, source[kind], at.child(kind), path, taken)
+            if source.get("serviceAccountToken") is not None:
+                # Upstream tells of a token's path as if it were the volume's.
+                yield from token_path(source["serviceAccountToken"], path)
+            if len(present) > 1:
+                yield errors.forbidden(at, "may not specify more than 1 volume type per source")
+
+    return check
+
+
+check_projected: Final = _projected(_TOKEN_PATH)
+check_projected_leniently: Final = _projected(_ANY_TOKEN_PATH)
+"""As the volume of an old object: a token's file may lie anywhere."""

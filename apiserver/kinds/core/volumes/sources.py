@@ -1,0 +1,142 @@
+"""The sources of a volume in a pod, of which it has exactly one."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    every,
+    field,
+    must,
+    no_longer_than,
+    one_of,
+    optional,
+    pointer,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.resource_names import check_not_negative
+from mockube.apiserver.kinds.core.volumes import legacy
+from mockube.apiserver.kinds.core.volumes.claims import check_claim_template
+from mockube.apiserver.kinds.core.volumes.projected import (
+    check_descending,
+    check_downward,
+    check_no_backsteps,
+    check_projected,
+    keys_and_mode,
+)
+
+_LABEL: Final = valid(names.check_dns1123_label)
+_PARTITION: Final = field(
+    "partition", must(lambda number: 0 <= number <= 255, "must be between 1 and 255, inclusive"), absent=0
+)
+"""0 is the whole disk, which upstream's words leave out."""
+_NAMED_SECRET: Final = pointer("secretRef", required("name"))
+PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+
+
+# --- one by one
+
+
+def _check_empty_dir(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    limit = source.get("sizeLimit")
+    if limit is not None and any(check_not_negative(limit, path)):
+        detail = "SizeLimit field must be a valid resource quantity"
+        yield errors.forbidden(path.child("sizeLimit"), detail)
+
+
+_HOST_PATH_TYPES: Final = (
+    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
+)  # fmt: skip
+
+
+def _check_host_path(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Without a path the type is of no interest."""
+    yield from required("path", check_no_backsteps)(source, path)
+    if source.get("path"):
+        yield from pointer("type", one_of(*_HOST_PATH_TYPES))(source, path)
+
+
+_NFS: Final = every(
+    required("server"),
+    required("path"),
+    field("path", must(lambda path: path.startswith("/"), "must be an absolute path"), absent=""),
+)
+_STORAGE_OS: Final = every(required("volumeName", _LABEL), optional("volumeNamespace", _LABEL), _NAMED_SECRET)
+
+
+def check_driver_name(name: str, path: Path) -> Iterator[FieldError]:
+    """The name of a CSI driver, whose case does not matter."""
+    yield from no_longer_than(63)(name, path)
+    for problem in names.check_dns1123_subdomain(name.lower()):
+        yield errors.invalid(path, name, problem)
+
+
+def _check_publish_secret(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Upstream tells of the wrong name of a secret at the source's own path."""
+    secret = source.get("nodePublishSecretRef")
+    if secret is not None and not secret.get("name"):
+        yield errors.required(path.child("nodePublishSecretRef", "name"))
+    elif secret is not None:
+        yield from valid(names.check_dns1123_subdomain)(secret["name"], path.child("name"))
+
+
+def _check_image(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from required("pullPolicy", one_of(*PULL_POLICIES))(source, path)
+
+
+SOURCES: Final[Mapping[str, Check]] = {
+    "emptyDir": _check_empty_dir,
+    "hostPath": _check_host_path,
+    "gitRepo": every(required("repository"), field("directory", check_descending, absent="")),
+    "gcePersistentDisk": every(required("pdName"), _PARTITION),
+    "awsElasticBlockStore": every(required("volumeID"), _PARTITION),
+    "secret": every(required("secretName"), keys_and_mode),
+    "nfs": _NFS,
+    "iscsi": legacy.check_iscsi,
+    "glusterfs": every(required("endpoints"), required("path")),
+    "flocker": legacy.check_flocker,
+    "persistentVolumeClaim": required("claimName"),
+    "rbd": every(required("monitors"), required("image")),
+    "cinder": every(required("volumeID"), _NAMED_SECRET),
+    "cephfs": required("monitors"),
+    "quobyte": legacy.check_quobyte,
+    "downwardAPI": check_downward,
+    "fc": legacy.check_fc,
+    "flexVolume": legacy.check_flex,
+    "configMap": every(required("name"), keys_and_mode),
+    "azureFile": every(required("secretName"), required("shareName")),
+    "vsphereVolume": required("volumePath"),
+    "photonPersistentDisk": required("pdID"),
+    "portworxVolume": required("volumeID"),
+    "azureDisk": legacy.check_azure_disk,
+    "storageos": _STORAGE_OS,
+    "projected": check_projected,
+    "scaleIO": every(required("gateway"), required("system"), required("volumeName")),
+    "csi": every(required("driver", check_driver_name), _check_publish_secret),
+    "ephemeral": required("volumeClaimTemplate", check_claim_template),
+    "image": _check_image,
+}
+
+_INNER_PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
+_REFUSED_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""Where upstream's messages spell a source in another way: what is wrong inside it, and that there are others."""
+
+
+def check_source(
+    volume: ReadOnlyTree, path: Path, sources: Mapping[str, Check] = SOURCES
+) -> Iterator[FieldError]:
+    """The one source of a volume; it is looked into, and those after it are refused."""
+    present = [name for name in sources if volume.get(name) is not None]
+    if not present:
+        yield errors.required(path, "must specify a volume type")
+    for place, name in enumerate(present):
+        if place:
+            detail = "may not specify more than 1 volume type"
+            yield errors.forbidden(path.child(_REFUSED_PATHS.get(name, name)), detail)
+        else:
+            yield from sources[name](volume[name], path.child(_INNER_PATHS.get(name, name)))

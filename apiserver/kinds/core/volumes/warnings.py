@@ -1,0 +1,160 @@
+"""The warnings of volumes in pods, of volume sources, and of claims."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.warnings import fractional_byte_warnings
+
+GONE: Final[Mapping[str, str]] = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+COMPARED: Final = 100
+"""Files of a volume, and such volumes of a pod: every file is compared with each before it."""
+_SHOWN: Final = {"storageos": "storageOS"}
+"""Where upstream writes a field's name in another way than clients do."""
+
+
+def volume_source_warnings(source: ReadOnlyTree, path: Path) -> Iterator[str]:
+    """Of kinds of volumes, in a pod or a PersistentVolume."""
+    if source.keys().isdisjoint(GONE):
+        return
+    for field, problem in GONE.items():
+        if source.get(field) is not None:
+            yield f"{path.child(_SHOWN.get(field, field))}: {problem}"
+
+
+def claim_warnings(spec: ReadOnlyTree | None, path: Path) -> Iterator[str]:
+    resources = (spec or {}).get("resources") or {}
+    for field in ("requests", "limits"):
+        yield from fractional_byte_warnings(
+            resources.get(field), path.child("resources", field), ("storage",)
+        )
+
+
+def volume_warnings(volumes: Iterable[ReadOnlyTree], path: Path) -> Iterator[str]:
+    for index, volume in enumerate(volumes):
+        yield from volume_source_warnings(volume, path.index(index))
+        if template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate"):
+            at = path.index(index).child("ephemeral", "volumeClaimTemplate", "spec")
+            yield from claim_warnings(template.get("spec"), at)
+    with_files = (volume for volume in volumes if not volume.keys().isdisjoint(_WITH_FILES))
+    for volume in islice(with_files, COMPARED):
+        yield from _overlaps(volume)
+
+
+class _File(NamedTuple):
+    path: str
+    """Without slashes at its end."""
+    word: str = ""
+    """What it is taken from, if that has to be said."""
+    name: str | None = None
+
+    def __str__(self) -> str:
+        if not self.word:
+            return quote(self.path)
+        return f"{quote(self.path)} ({_titled(self.word, self.name)})"
+
+    def is_beside(self, other: "_File") -> bool:
+        """Whether both can be there: neither is the other, nor in the other's folder."""
+        one, two = self.path, other.path
+        if not one or not two:
+            return True
+        return one != two and not one.startswith(f"{two}/") and not two.startswith(f"{one}/")
+
+
+def _overlaps(volume: ReadOnlyTree) -> Iterator[str]:
+    for field, (word, name) in _SOURCES.items():
+        if source := volume.get(field):
+            for problem in _collisions(_items(source), []):
+                title = _titled(word, source.get(name, "") if name else None)
+                yield f"{_named(volume)} ({title}): {problem}"
+    seen: list[_File] = []
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        if not source:
+            yield f"{_named(volume)} (Projected) has no sources provided"
+        for problem in _collisions(_projected(source), seen):
+            yield f"{_named(volume)} (Projected): {problem}"
+
+
+def _named(volume: ReadOnlyTree) -> str:
+    return f"volume {quote(volume.get('name', ''))}"
+
+
+def _collisions(files: Iterable[_File], seen: list[_File]) -> Iterator[str]:
+    """Of files with those that were seen before, which they join as long as there are not very many."""
+    for file in islice(files, COMPARED - len(seen)):
+        for other in seen:
+            if not file.is_beside(other):
+                yield f"overlapping paths: {file} with {other}"
+        seen.append(file)
+
+
+_SOURCES: Final = {
+    "configMap": ("ConfigMap", "name"),
+    "secret": ("Secret", "secretName"),
+    "downwardAPI": ("DownwardAPI", ""),
+}
+"""By field: what upstream calls it, and the field that names it."""
+_WITH_FILES: Final = frozenset({*_SOURCES, "projected"})
+
+
+def _titled(word: str, name: str | None) -> str:
+    return word if name is None else f"{word} {quote(name)}"
+
+
+def _items(source: ReadOnlyTree, word: str = "", name: str | None = None) -> list[_File]:
+    return [_File(item.get("path", "").rstrip("/"), word, name) for item in source.get("items") or ()]
+
+
+_CERTIFICATE: Final = {
+    "certificateChainPath": "PodCertificate chain",
+    "keyPath": "PodCertificate key",
+    "credentialBundlePath": "PodCertificate credential bundle",
+}
+
+
+def _token(token: ReadOnlyTree) -> list[_File]:
+    return [_File(token.get("path", "").rstrip("/"), "ServiceAccountToken")]
+
+
+def _bundle(bundle: ReadOnlyTree) -> list[_File]:
+    name = bundle.get("name") or bundle.get("signerName", "")
+    return [_File(bundle.get("path", "").rstrip("/"), "ClusterTrustBundle", name)]
+
+
+def _certificate(certificate: ReadOnlyTree) -> list[_File]:
+    return [
+        _File(certificate[field].rstrip("/"), word)
+        for field, word in _CERTIFICATE.items()
+        if certificate.get(field)
+    ]
+
+
+_PROJECTED: Final[Mapping[str, Callable[[ReadOnlyTree], list[_File]]]] = {
+    "configMap": lambda source: _items(source, "ConfigMap", source.get("name", "")),
+    "secret": lambda source: _items(source, "Secret", source.get("name", "")),
+    "downwardAPI": lambda source: _items(source, "DownwardAPI"),
+    "serviceAccountToken": _token,
+    "clusterTrustBundle": _bundle,
+    "podCertificate": _certificate,
+}
+
+
+def _projected(projection: ReadOnlyTree) -> list[_File]:
+    """The files of one source of a projected volume."""
+    for field, source in projection.items():
+        if source and field in _PROJECTED:
+            return _PROJECTED[field](source)
+    return []

@@ -1,0 +1,253 @@
+"""EndpointSlice."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.address_warnings import (
+    ips_warnings,
+)
+from mockube.apiserver.kinds.common.addresses import check_endpoint_ip, check_ip, check_protocol, is_ipv6
+from mockube.apiserver.kinds.common.cells import items, part, shortened, text
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    one_of,
+    optional,
+    pointer,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objects import as_created, created, together, unchanged
+from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import (
+    MAIN,
+    Request,
+    Strategy,
+    none_when_empty,
+)
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_MOST_ENDPOINTS, _MOST_PORTS = 1000, 20000
+_MOST_ADDRESSES, _MOST_HINTS, _MOST_LABELS = 100, 8, 16
+
+_LABEL: Final = valid(names.check_dns1123_label)
+_NODE_NAME: Final = valid(names.check_dns1123_subdomain)
+
+
+# --- addresses
+
+
+def _of_family(version: str, *, six: bool) -> Check:
+    def check(address: str, path: Path) -> Iterator[FieldError]:
+        found = [*check_ip(address, path)]
+        if not found and is_ipv6(address) != six:
+            found = [errors.invalid(path, address, f"must be an {version} address")]
+        yield from found or check_endpoint_ip(address, path)
+
+    return check
+
+
+def _check_domain_name(name: str, path: Path) -> Iterable[FieldError]:
+    if not name:
+        return (errors.required(path),)
+    shown = name.removesuffix(".")
+    problems = names.check_dns1123_subdomain(shown)
+    labels = shown.split(".")
+    if problems:
+        return (errors.invalid(path, shown, ",".join(problems)),)
+    if len(labels) < 2:
+        problem = "should be a domain with at least two segments separated by dots"
+        return (errors.invalid(path, shown, problem),)
+    wrong = [(label, names.check_dns1123_label(label)) for label in labels]
+    return [errors.invalid(path, label, ",".join(problems)) for label, problems in wrong if problems][:1]
+
+
+_ADDRESSES: Final[Mapping[str, Check]] = {
+    "FQDN": _check_domain_name,
+    "IPv4": _of_family("IPv4", six=False),
+    "IPv6": _of_family("IPv6", six=True),
+}
+
+
+def _check_addresses(of_one: Check) -> Check:
+    def check(addresses: Sequence[str], path: Path) -> Iterator[FieldError]:
+        if len(addresses) > _MOST_ADDRESSES:
+            yield errors.too_many(path, len(addresses), _MOST_ADDRESSES)
+        yield from each(of_one)(addresses, path)
+
+    return required("addresses", check, detail="must contain at least 1 address")
+
+
+# --- endpoints
+
+
+def _hints(name: Check) -> Callable[[Sequence[ReadOnlyTree] | None, Path], Iterator[FieldError]]:
+    def check(hints: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+        if len(hints or ()) > _MOST_HINTS:
+            yield errors.too_many(path, len(hints or ()), _MOST_HINTS)
+            return
+        seen = set()
+        for index, hint in enumerate(hints or ()):
+            given, at = hint.get("name", ""), path.index(index).child("name")
+            if given in seen:
+                yield errors.duplicate(at, given)
+            seen.add(given)
+            yield from name(given, at)
+
+    return check
+
+
+def _check_topology(labels: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    if len(labels) > _MOST_LABELS:
+        yield errors.too_many(path, len(labels), _MOST_LABELS)
+    yield from check_labels(labels, path)
+
+
+_HINTS: Final = every(
+    field("forZones", _hints(valid(names.check_label_value))), field("forNodes", _hints(_NODE_NAME))
+)
+
+
+def _check_endpoints(slice_: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Addresses of a type that there is none of are not looked at."""
+    endpoints, path = slice_.get("endpoints") or (), path.child("endpoints")
+    if len(endpoints) > _MOST_ENDPOINTS:
+        yield errors.too_many(path, len(endpoints), _MOST_ENDPOINTS)
+        return
+    check = every(
+        _check_addresses(_ADDRESSES.get(slice_.get("addressType", ""), every())),
+        pointer("nodeName", _NODE_NAME),
+        optional("deprecatedTopology", _check_topology),
+        pointer("hostname", _LABEL),
+        pointer("hints", _HINTS),
+    )
+    yield from each(check)(endpoints, path)
+
+
+# --- ports
+
+
+def _check_ports(ports: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    if len(ports or ()) > _MOST_PORTS:
+        yield errors.too_many(path, len(ports or ()), _MOST_PORTS)
+        return
+    seen = set()
+    for index, port in enumerate(ports or ()):
+        at, name = path.index(index), port.get("name") or ""
+        yield from optional("name", _LABEL)(port, at)
+        if name in seen:
+            yield errors.duplicate(at.child("name"), name)
+        seen.add(name)
+        yield from field("protocol", check_protocol, absent="")(port, at)
+        yield from pointer("appProtocol", check_label_name)(port, at)
+
+
+_CREATE: Final = created(
+    required("addressType", one_of(*_ADDRESSES)), _check_endpoints, field("ports", _check_ports)
+)
+
+
+# --- strategy
+
+
+def _without_topology(slice_: Tree, _request: Request) -> None:
+    """What v1 left behind of its predecessor can be read, and no longer written."""
+    if endpoints := slice_.get("endpoints"):
+        slice_["endpoints"] = [
+            {field: value for field, value in endpoint.items() if field != "deprecatedTopology"}
+            for endpoint in endpoints
+        ]
+
+
+_write_lists = none_when_empty(("endpoints",), ("ports",))
+
+
+def _begin_slice(new: Tree, request: Request) -> None:
+    _write_lists(new)
+    _without_topology(new, request)
+
+
+def _update_slice(new: Tree, old: Tree, request: Request) -> None:
+    _write_lists(new)
+    if new.get("endpoints") != old.get("endpoints"):
+        _without_topology(new, request)
+
+
+# --- warnings
+
+
+_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+_CONTROLLERS: Final = frozenset(
+    {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
+)
+"""They write addresses in canonical form."""
+
+
+def _warn(slice_: ReadOnlyTree) -> Iterator[str]:
+    if meta.labels(slice_).get(_MANAGED_BY) in _CONTROLLERS:
+        return
+    for index, endpoint in enumerate(slice_.get("endpoints") or ()):
+        yield from ips_warnings(
+            endpoint.get("addresses"), ROOT.child("endpoints").index(index).child("addresses")
+        )
+
+
+def _warn_create(slice_: ReadOnlyTree) -> Iterator[str]:
+    if slice_.get("addressType") == "FQDN":
+        yield "spec.addressType: FQDN endpoints are deprecated"
+    yield from _warn(slice_)
+
+
+def _warn_update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
+    return _warn(new)
+
+
+# --- columns
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    addresses = [address for endpoint in items(tree, "endpoints") for address in items(endpoint, "addresses")]
+    return [
+        meta.name(tree),
+        text(tree, "addressType"),
+        shortened([_port(port) for port in items(tree, "ports")]) or "<unset>",
+        shortened(addresses) or "<unset>",
+        ages.age(tree, now),
+    ]
+
+
+def _port(port: Any) -> str:
+    """Without a number it stands for all ports, or for those of a name."""
+    number = part(port, "port")
+    return text(port, "name", default="*") if number is None else str(number)
+
+
+KIND: Final = Kind(
+    resource=Resource(group="discovery.k8s.io", version="v1", name="endpointslices", kind="EndpointSlice"),
+    strategy=Strategy(
+        generation=(("addressType",), ("endpoints",), ("ports",), ("metadata", "labels")),
+        first_generation=1,
+        prepare_create=_begin_slice,
+        prepare_update={MAIN: _update_slice},
+    ),
+    validation=Validation(create=_CREATE, update=together(as_created(_CREATE), unchanged("addressType"))),
+    warnings=Warnings(create=_warn_create, update=_warn_update),
+    printer=Printer(
+        columns=(NAME, Column(name="AddressType"), Column(name="Ports"), Column(name="Endpoints"), AGE),
+        cells=_cells,
+    ),
+    defaults=of("io.k8s.api.discovery.v1", {"EndpointPort": {"name": "", "protocol": "TCP"}}),
+)

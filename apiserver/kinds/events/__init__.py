@@ -1,0 +1,4 @@
+"""The kinds of events.k8s.io.
+
+A module belongs here if it describes one of them.
+"""

@@ -1,0 +1,168 @@
+"""Event of events.k8s.io: stored as the core group's Event, whose fields have other names."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.checks import IMMUTABLE
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.core.event import EVENT_COLUMNS, EventFields, check_every_event, event_cells
+from mockube.apiserver.kinds.kind import Conversion, Kind
+from mockube.apiserver.kinds.strategy import (
+    UNSUPPORTED,
+    Strategy,
+)
+from mockube.apiserver.wire.table import Printer
+
+# --- conversion
+
+CORE, EVENTS = "v1", "events.k8s.io/v1"
+
+_CORE_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_EVENTS_NAMES: Final = {core: name for name, core in _CORE_NAMES.items()}
+
+_ALWAYS_IN_CORE: Final = {"reportingComponent": "", "reportingInstance": ""}
+"""Written even when empty, in the core group only."""
+
+
+def to_core(event: Tree) -> Tree:
+    renamed = {_CORE_NAMES.get(name, name): value for name, value in event.items()}
+    return renamed | {"apiVersion": CORE} | (_ALWAYS_IN_CORE | _only(renamed, _ALWAYS_IN_CORE))
+
+
+def to_events(event: Tree) -> Tree:
+    kept = {name: value for name, value in event.items() if value or name not in _ALWAYS_IN_CORE}
+    return {_EVENTS_NAMES.get(name, name): value for name, value in kept.items()} | {"apiVersion": EVENTS}
+
+
+def _only(event: Tree, names: Tree) -> Tree:
+    return {name: event[name] for name in names if name in event}
+
+
+# --- validation
+
+
+def _as_core(event: ReadOnlyTree) -> ReadOnlyTree:
+    """An event with the core group's names for its fields."""
+    return {_CORE_NAMES.get(name, name): value for name, value in event.items()}
+
+
+_TO_BE_UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
+
+
+_UNCHANGED: Final = (
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type", "eventTime",
+    "action", "related", "reportingComponent", "reportingInstance",
+)  # fmt: skip
+
+
+_SPELT: Final = {"reportingComponent": "reportingController"}
+
+
+_STRUCTS: Final = {
+    "involvedObject": "core.ObjectReference",
+    "source": "core.EventSource",
+    "related": "core.ObjectReference",
+}
+
+
+def _check_series(event: ReadOnlyTree) -> Iterator[FieldError]:
+    series, path = event.get("series"), ROOT.child("series")
+    if series is None:
+        return
+    if series.get("count", 0) < 2:
+        yield errors.invalid(path.child("count"), "", "should be at least 2")
+    if series.get("lastObservedTime") is None:
+        yield errors.required(path.child("lastObservedTime"))
+
+
+def _check_type(event: ReadOnlyTree) -> Iterable[FieldError]:
+    type_ = event.get("type", "")
+    if type_ in ("Normal", "Warning"):
+        return ()
+    return (errors.invalid(ROOT.child("type"), "", f"has invalid value: {type_}"),)
+
+
+def _create(sent: ReadOnlyTree) -> Iterator[FieldError]:
+    event = _as_core(sent)
+    yield from check_every_event(event, "reportingController")
+    yield from objectmeta.check(event, SUBDOMAIN, namespaced=True)
+    yield from _check_series(event)
+    if event.get("eventTime") is None:
+        yield errors.required(ROOT.child("eventTime"))
+    yield from _check_type(event)
+    for name in _TO_BE_UNSET:
+        if any(event[name].values()) if isinstance(event.get(name), Mapping) else event.get(name):
+            yield errors.invalid(ROOT.child(name), "", "needs to be unset")
+
+
+def _shown(name: str, value: Any) -> Any:
+    return value if value is None or name not in _STRUCTS else internal(_STRUCTS[name], value)
+
+
+def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    """Only the series of an event goes on."""
+    new, old = _as_core(sent), _as_core(before)
+    yield from check_every_event(new, "reportingController")
+    if new.get("series") != old.get("series"):
+        yield from _check_series(new)
+    for name in _UNCHANGED:
+        if (new.get(name) or None) != (old.get(name) or None):
+            shown = _shown(name, new.get(name))
+            yield errors.invalid(ROOT.child(_SPELT.get(name, name)), shown, IMMUTABLE)
+
+
+_FIELDS: Final = EventFields(
+    first="deprecatedFirstTimestamp",
+    last="deprecatedLastTimestamp",
+    count="deprecatedCount",
+    regarding="regarding",
+    source="deprecatedSource",
+    controller="reportingController",
+    message="note",
+)
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="events.k8s.io",
+        version="v1",
+        name="events",
+        kind="Event",
+        short_names=("ev",),
+        storage_version=("", "v1"),
+        selectable=(
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ),
+    ),
+    strategy=Strategy(create_on_update=True, dependents=UNSUPPORTED),
+    validation=Validation(metadata_first=False, create=_create, update=_update),
+    printer=Printer(columns=EVENT_COLUMNS, cells=partial(event_cells, _FIELDS)),
+    conversion=Conversion(to_core, to_events),
+)

@@ -1,0 +1,245 @@
+"""FlowSchema: which requests belong to one flow, and at which priority level they are served."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common.ages import age
+from mockube.apiserver.kinds.common.cells import number, part, text
+from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, pointer, required, valid
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import as_created, within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_ALL: Final = "*"
+
+
+# --- rules of requests
+
+
+def _alone_if_all(what: str, inner: Check) -> Check:
+    """Allow `*` only as the single item."""
+
+    def check(values: Sequence[str], path: Path) -> Iterable[FieldError]:
+        if _ALL not in values:
+            return inner(values, path)
+        if len(values) == 1:
+            return ()
+        return (errors.invalid(path, values, f"if '*' is present, must not specify other {what}"),)
+
+    return check
+
+
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
+
+
+def _check_verbs(verbs: Sequence[str], path: Path) -> Iterable[FieldError]:
+    return () if {*verbs} <= {*_VERBS} else (errors.not_supported(path, verbs, _VERBS),)
+
+
+def _check_url(url: str, path: Path) -> Iterable[FieldError]:
+    """Return the first fault only, as upstream does."""
+    stars = url.count("*")
+    wrong = {
+        "must not be empty": not url,
+        "must start with slash": not url.startswith("/"),
+        "must not contain white-space": " " in url,
+        "must not contain double slash": "//" in url,
+        "wildcard can only do suffix matching": stars > 1 or (stars == 1 and not url.endswith("/*")),
+    }
+    problems = [problem for problem, is_so in wrong.items() if is_so]
+    return [errors.invalid(path, url, problem) for problem in problems[:1]]
+
+
+def _check_namespace(name: str, path: Path) -> Iterator[FieldError]:
+    for problem in names.check_dns1123_label(name):
+        yield errors.invalid(
+            path, name, f"each member of this list must be '*' or a DNS-1123 label; {problem}"
+        )
+
+
+def _check_namespaces(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    namespaces, path = rule.get("namespaces") or (), path.child("namespaces")
+    if not namespaces and not rule.get("clusterScope"):
+        detail = "resource rules that are not cluster scoped must supply at least one namespace"
+        return (errors.required(path, detail),)
+    return _alone_if_all("namespaces", each(_check_namespace))(namespaces, path)
+
+
+_RULE_VERBS: Final = required(
+    "verbs", _alone_if_all("verbs", _check_verbs), detail="verbs must contain at least one value"
+)
+_RESOURCE_RULE: Final = every(
+    _RULE_VERBS,
+    required(
+        "apiGroups",
+        _alone_if_all("api groups", every()),
+        detail="resource rules must supply at least one api group",
+    ),
+    required(
+        "resources",
+        _alone_if_all("resources", every()),
+        detail="resource rules must supply at least one resource",
+    ),
+    _check_namespaces,
+)
+_URL_RULE: Final = every(
+    _RULE_VERBS,
+    required(
+        "nonResourceURLs",
+        _alone_if_all("non-resource URLs", each(_check_url)),
+        detail="nonResourceURLs must contain at least one value",
+    ),
+)
+
+
+# --- subjects
+
+
+def _check_account_name(name: str, path: Path) -> Iterable[FieldError]:
+    return () if name == _ALL else valid(names.check_dns1123_subdomain)(name, path)
+
+
+_ACCOUNT: Final = every(
+    required("name", _check_account_name),
+    required(
+        "namespace", valid(names.check_dns1123_label), detail="must specify namespace for service account"
+    ),
+)
+_SUBJECTS: Final[Mapping[str, tuple[str, Check]]] = {
+    "Group": ("group", required("name")),
+    "ServiceAccount": ("serviceAccount", _ACCOUNT),
+    "User": ("user", required("name")),
+}
+_ORDER: Final = ("ServiceAccount", "User", "Group")
+
+
+def _check_subject(subject: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    kind = subject.get("kind", "")
+    if kind not in _SUBJECTS:
+        yield errors.not_supported(path.child("kind"), kind, _SUBJECTS)
+        return
+    name, check = _SUBJECTS[kind]
+    if subject.get(name) is None:
+        yield errors.required(path.child(name), f"{name} is required when subject kind is '{kind}'")
+    else:
+        yield from check(subject[name], path.child(name))
+    for other in _ORDER:
+        field_name = _SUBJECTS[other][0]
+        if other != kind and subject.get(field_name) is not None:
+            detail = f"{field_name} is forbidden when subject kind is not '{other}'"
+            yield errors.forbidden(path.child(field_name), detail)
+
+
+# --- FlowSchema
+
+
+def _check_some_rules(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if rule.get("resourceRules") or rule.get("nonResourceRules"):
+        return ()
+    detail = "at least one of resourceRules and nonResourceRules has to be non-empty"
+    return (errors.required(path, detail),)
+
+
+_RULE: Final = every(
+    required("subjects", each(_check_subject), detail="subjects must contain at least one value"),
+    _check_some_rules,
+    field("resourceRules", each(_RESOURCE_RULE)),
+    field("nonResourceRules", each(_URL_RULE)),
+)
+
+_PRECEDENCE: Final = every(
+    must(lambda value: value > 0, "must be a positive value"),
+    must(lambda value: value <= 10000, "must not be greater than 10000"),
+)
+
+
+def _check_distinguisher(method: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Upstream's message has the whole struct as the value, not the type alone."""
+    if method.get("type") in ("ByNamespace", "ByUser"):
+        return ()
+    shown = internal("flowcontrol.FlowDistinguisherMethod", method)
+    return (errors.not_supported(path.child("type"), shown, ("ByNamespace", "ByUser")),)
+
+
+_LEVEL_NAME: Final = required(
+    "name", valid(names.check_dns1123_subdomain), detail="must reference a priority level"
+)
+_SCHEMA: Final = every(
+    pointer("distinguisherMethod", _check_distinguisher),
+    field("priorityLevelConfiguration", _LEVEL_NAME, absent={}),
+    field("rules", each(_RULE)),
+)
+
+
+def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    spec, path = within(tree, "spec"), ROOT.child("spec")
+    precedence = spec.get("matchingPrecedence", 0)
+    yield from _PRECEDENCE(precedence, path.child("matchingPrecedence"))
+    if precedence == 1 and meta.name(tree) != EXEMPT:
+        problem = "only the schema named 'exempt' may have matchingPrecedence 1"
+        yield errors.invalid(path.child("matchingPrecedence"), precedence, problem)
+    yield from _SCHEMA(spec, path)
+
+
+# --- columns
+
+
+def _cells(schema: Tree, now: datetime) -> list[Any]:
+    method = part(schema, "spec", "distinguisherMethod")
+    return [
+        meta.name(schema),
+        text(schema, "spec", "priorityLevelConfiguration", "name"),
+        number(schema, "spec", "matchingPrecedence"),
+        "<none>" if method is None else text(method, "type"),
+        age(schema, now),
+        _is_dangling(schema),
+    ]
+
+
+def _precedence(schema: Tree) -> tuple[int, str]:
+    """Return the key of the order in which requests are matched."""
+    return number(schema, "spec", "matchingPrecedence"), meta.name(schema)
+
+
+def _is_dangling(schema: Tree) -> str:
+    dangling = conditions.get(schema, "Dangling")
+    return "?" if dangling is None else text(dangling, "status")
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="flowcontrol.apiserver.k8s.io",
+        version="v1",
+        name="flowschemas",
+        kind="FlowSchema",
+        namespaced=False,
+        subresources=(STATUS,),
+    ),
+    strategy=STRATEGY,
+    defaults=of("io.k8s.api.flowcontrol.v1", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}),
+    validation=Validation(
+        create=_create, update=as_created(_create, namespaced=False), subresources={"status": update_status}
+    ),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="PriorityLevel"),
+            Column(name="MatchingPrecedence"),
+            Column(name="DistinguisherMethod"),
+            AGE,
+            Column(name="MissingPL"),
+        ),
+        cells=_cells,
+        order=_precedence,
+    ),
+)

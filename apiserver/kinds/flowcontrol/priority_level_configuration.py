@@ -1,0 +1,176 @@
+"""PriorityLevelConfiguration: how many requests of a level are served at once, and how the others are queued."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common.ages import age
+from mockube.apiserver.kinds.common.cells import number, part, text
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    between,
+    every,
+    field,
+    must,
+    one_of,
+    pointer,
+    refused,
+    required,
+)
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objects import as_created, within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_SHARES: Final = must(lambda shares: shares >= 0, "must be a non-negative integer")
+_PERCENT: Final = between(0, 100)
+_COUNT: Final = must(lambda count: count > 0, "must be positive")
+_MAX_QUEUES: Final = 10_000_000
+_MAX_ENTROPY_BITS: Final = 60
+
+
+def _hand_problem(hand: int, queues: int) -> str:
+    """Return what is wrong with a hand size. Shuffle sharding needs more bits of the hash the larger both are."""
+    if hand <= 0:
+        return "must be positive"
+    if hand > queues:
+        return f"should not be greater than queues ({queues})"
+    if math.ceil(math.log2(queues) * hand) > _MAX_ENTROPY_BITS:
+        decks = f"deckSize {queues} and handSize {hand}"
+        return f"required entropy bits of {decks} should not be greater than {_MAX_ENTROPY_BITS}"
+    return ""
+
+
+def _check_hand(queuing: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    hand = queuing.get("handSize", 0)
+    problem = _hand_problem(hand, queuing.get("queues", 0))
+    return (errors.invalid(path.child("handSize"), hand, problem),) if problem else ()
+
+
+_QUEUING: Final = every(
+    field("queueLengthLimit", _COUNT, absent=0),
+    field(
+        "queues",
+        _COUNT,
+        must(lambda queues: queues <= _MAX_QUEUES, f"must not be greater than {_MAX_QUEUES}"),
+        absent=0,
+    ),
+    _check_hand,
+)
+
+_RESPONSES: Final[Mapping[str, Check]] = {
+    "Queue": required(
+        "queuing", _QUEUING, detail="must not be empty if limited.limitResponse.type is Limited"
+    ),
+    "Reject": pointer("queuing", refused("must be nil if limited.limitResponse.type is not Limited")),
+}
+
+
+def _by_type(checks: Mapping[str, Check]) -> Check:
+    def check(of: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        kind = of.get("type", "")
+        return checks[kind](of, path) if kind in checks else required("type", one_of(*checks))(of, path)
+
+    return check
+
+
+_LENDABLE: Final = pointer("lendablePercent", _PERCENT)
+_LIMITED: Final = every(
+    field("nominalConcurrencyShares", _SHARES, absent=0),
+    field("limitResponse", _by_type(_RESPONSES), absent={}),
+    _LENDABLE,
+    pointer(
+        "borrowingLimitPercent",
+        must(lambda percent: percent >= 0, "if specified, must be a non-negative integer"),
+    ),
+)
+_LEVELS: Final[Mapping[str, Check]] = {
+    "Exempt": every(
+        pointer("limited", refused("must be nil if the type is not Limited")),
+        pointer("exempt", field("nominalConcurrencyShares", _SHARES, absent=0), _LENDABLE),
+    ),
+    "Limited": every(
+        pointer("exempt", refused("must be nil if the type is Limited")),
+        lambda spec, path: (
+            ()
+            if spec.get("limited") is not None
+            else (errors.required(path.child("limited"), "must not be empty when type is Limited"),)
+        ),
+        pointer("limited", _LIMITED),
+    ),
+}
+_LEVEL: Final = _by_type(_LEVELS)
+
+
+def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    spec, path = within(tree, "spec"), ROOT.child("spec")
+    type_ = spec.get("type", "")
+    if (meta.name(tree) == EXEMPT) != (type_ == "Exempt"):
+        problem = "type must be 'Exempt' if and only if name is 'exempt'"
+        yield errors.invalid(path.child("type"), type_, problem)
+    yield from _LEVEL(spec, path)
+
+
+# --- columns
+
+
+def _cells(level: Tree, now: datetime) -> list[Any]:
+    limited = part(level, "spec", "limited")
+    queuing = part(limited, "limitResponse", "queuing")
+    return [
+        meta.name(level),
+        text(level, "spec", "type"),
+        _number_or_none(limited, "nominalConcurrencyShares"),
+        _number_or_none(queuing, "queues"),
+        _number_or_none(queuing, "handSize"),
+        _number_or_none(queuing, "queueLengthLimit"),
+        age(level, now),
+    ]
+
+
+def _number_or_none(struct: Any, name: str) -> int | str:
+    return "<none>" if struct is None else number(struct, name)
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="flowcontrol.apiserver.k8s.io",
+        version="v1",
+        name="prioritylevelconfigurations",
+        kind="PriorityLevelConfiguration",
+        namespaced=False,
+        subresources=(STATUS,),
+    ),
+    strategy=STRATEGY,
+    defaults=of(
+        "io.k8s.api.flowcontrol.v1",
+        {
+            "ExemptPriorityLevelConfiguration": {"nominalConcurrencyShares": 0, "lendablePercent": 0},
+            "LimitedPriorityLevelConfiguration": {"nominalConcurrencyShares": 30, "lendablePercent": 0},
+            "QueuingConfiguration": {"queues": 64, "handSize": 8, "queueLengthLimit": 50},
+        },
+    ),
+    validation=Validation(
+        create=_create, update=as_created(_create, namespaced=False), subresources={"status": update_status}
+    ),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Type"),
+            Column(name="NominalConcurrencyShares"),
+            Column(name="Queues"),
+            Column(name="HandSize"),
+            Column(name="QueueLengthLimit"),
+            AGE,
+        ),
+        cells=_cells,
+    ),
+)

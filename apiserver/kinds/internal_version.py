@@ -1,0 +1,99 @@
+"""What becomes of objects on their way through upstream's internal types, even if they stay in their version.
+
+Fields that say the same are made to agree, and what only clients write is taken up into what is stored.
+"""
+
+import base64
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, TypeAlias
+
+from mockube.apimachinery.tree import Tree
+
+Settle: TypeAlias = Callable[[Tree], None]
+"""Changes a tree that may share its inner parts with others: they are replaced, never changed."""
+
+
+def settle(api_version: str, kind: str, tree: Tree) -> None:
+    """Make an object what it would be after it was read and written again by upstream's server."""
+    for change in _TABLE.get((api_version, kind), ()):
+        change(tree)
+
+
+def _take_up_texts(secret: Tree) -> None:
+    """What a client wrote as texts is data, and wins over data of the same name."""
+    texts = secret.pop("stringData", None)
+    if texts:
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+        secret["data"] = dict(sorted({**(secret.get("data") or {}), **encoded}.items()))
+
+
+def _name_both_ways(section: str, one: str, several: str, wrap: str, tree: Tree) -> None:
+    """A field from before there were several, and the list whose first it is; the one wins if they differ."""
+    part = tree.get(section) or {}
+    first, rest = part.get(one, ""), part.get(several) or []
+    if rest and first in ("", _unwrapped(rest[0], wrap)):
+        first = _unwrapped(rest[0], wrap)
+    elif first:
+        rest = [{wrap: first} if wrap else first]
+    if first:
+        tree[section] = part | {one: first, several: rest}
+
+
+def _unwrapped(element: object, wrap: str) -> object:
+    return element.get(wrap, "") if wrap and isinstance(element, dict) else element
+
+
+def _type_claims(stateful_set: Tree) -> None:
+    """Templates of claims say that they are claims."""
+    spec = stateful_set.get("spec") or {}
+    if spec.get("volumeClaimTemplates"):
+        typed = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
+        claims = [typed | claim | typed for claim in spec["volumeClaimTemplates"]]
+        stateful_set["spec"] = spec | {"volumeClaimTemplates": claims}
+
+
+def _name_account(path: tuple[str, ...], tree: Tree) -> None:
+    """`serviceAccount` is what `serviceAccountName` was called before."""
+    *way, last = path
+    outer = tree
+    for step in way:
+        outer = outer.get(step) or {}
+    spec = outer.get(last) or {}
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if name and not spec.get("serviceAccountName") == spec.get("serviceAccount") == name:
+        _replace(tree, path, spec | {"serviceAccountName": name, "serviceAccount": name})
+
+
+def _end_soon(pod: Tree) -> None:
+    """A pod, though not a template, that would end before it is told to has a second for it."""
+    spec = pod.get("spec") or {}
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        pod["spec"] = spec | {"terminationGracePeriodSeconds": 1}
+
+
+def _replace(tree: Tree, path: tuple[str, ...], value: Tree) -> None:
+    step, *rest = path
+    if not rest:
+        tree[step] = value
+        return
+    tree[step] = dict(tree[step])
+    _replace(tree[step], tuple(rest), value)
+
+
+_IN_POD: Final = partial(_name_account, ("spec",))
+_IN_TEMPLATE: Final = partial(_name_account, ("spec", "template", "spec"))
+
+_TABLE: Final[Mapping[tuple[str, str], tuple[Settle, ...]]] = {
+    ("v1", "Node"): (partial(_name_both_ways, "spec", "podCIDR", "podCIDRs", ""),),
+    ("v1", "Pod"): (_IN_POD, _end_soon, partial(_name_both_ways, "status", "podIP", "podIPs", "ip")),
+    ("v1", "PodTemplate"): (partial(_name_account, ("template", "spec")),),
+    ("v1", "ReplicationController"): (_IN_TEMPLATE,),
+    ("v1", "Secret"): (_take_up_texts,),
+    ("apps/v1", "DaemonSet"): (_IN_TEMPLATE,),
+    ("apps/v1", "Deployment"): (_IN_TEMPLATE,),
+    ("apps/v1", "ReplicaSet"): (_IN_TEMPLATE,),
+    ("apps/v1", "StatefulSet"): (_IN_TEMPLATE, _type_claims),
+    ("batch/v1", "CronJob"): (partial(_name_account, ("spec", "jobTemplate", "spec", "template", "spec")),),
+    ("batch/v1", "Job"): (_IN_TEMPLATE,),
+}

@@ -1,0 +1,145 @@
+"""Whether a text is one mail address, as Go's `mail.ParseAddress` decides (RFC 5322)."""
+
+import re
+from ipaddress import ip_address
+from typing import Final
+
+_SPACES: Final = re.compile(r"[ \t]*")
+_ATEXT: Final = r"""!#$%&'*+\-./0-9=?A-Z^_`a-z{|}~\u0080-\U0010ffff"""
+_ATOM: Final = re.compile(f"[{_ATEXT}]+")
+_QUOTED: Final = re.compile(r'"(?:[ \t!#-\[\]-~\u0080-\U0010ffff]|\\[ \t!-~\u0080-\U0010ffff])*+"')
+_LITERAL: Final = re.compile(r"\[([!-Z^-~\u0080-\U0010ffff]*+)\]")
+_COMMENT_PART: Final = re.compile(r"[^\\()]++|\\.|\\\Z|[()]", re.DOTALL)
+
+
+class _NoAddress(Exception):
+    """The text does not have what is needed at a position."""
+
+
+def is_mail_address(text: str) -> bool:
+    try:
+        end, count = _address(text, 0, may_be_group=True)
+        return _skip_comments(text, end) == len(text) and count == 1
+    except _NoAddress:
+        return False
+
+
+def _address(text: str, at: int, *, may_be_group: bool) -> tuple[int, int]:
+    """The end of an address or a group, and the number of addresses in it."""
+    at = _skip_spaces(text, at)
+    if at == len(text):
+        raise _NoAddress
+    try:
+        return _with_comment(text, _specification(text, at)), 1
+    except _NoAddress:
+        at = _named(text, at)
+    at = _skip_spaces(text, at)
+    if may_be_group and text.startswith(":", at):
+        return _group(text, at + 1)
+    at = _specification(text, _behind("<", text, at))
+    return _behind(">", text, at), 1
+
+
+def _named(text: str, at: int) -> int:
+    return at if text.startswith("<", at) else _phrase(text, at)
+
+
+def _with_comment(text: str, at: int) -> int:
+    at = _skip_spaces(text, at)
+    return _comment(text, at + 1) if text.startswith("(", at) else at
+
+
+def _group(text: str, at: int) -> tuple[int, int]:
+    at, count = _skip_spaces(text, at), 0
+    if text.startswith(";", at):
+        return _skip_comments(text, at + 1), 0
+    while True:
+        at, added = _address(text, _skip_spaces(text, at), may_be_group=False)
+        count += added
+        at = _skip_comments(text, at)
+        if text.startswith(";", at):
+            return _skip_comments(text, at + 1), count
+        at = _behind(",", text, at)
+
+
+def _specification(text: str, at: int) -> int:
+    """The end of `local@domain`."""
+    at = _skip_spaces(text, at)
+    if text.startswith('"', at):
+        end = _end(_QUOTED, text, at)
+        if end == at + 2:
+            raise _NoAddress
+    else:
+        end = _dot_atom(text, at)
+    at = _skip_spaces(text, _behind("@", text, end))
+    return _domain_literal(text, at) if text.startswith("[", at) else _dot_atom(text, at)
+
+
+def _domain_literal(text: str, at: int) -> int:
+    found = _LITERAL.match(text, at)
+    if found is None or "%" in found[1]:
+        raise _NoAddress
+    try:
+        ip_address(found[1])
+    except ValueError:
+        raise _NoAddress from None
+    return found.end()
+
+
+def _dot_atom(text: str, at: int) -> int:
+    end = _end(_ATOM, text, at)
+    atom = text[at:end]
+    if atom.startswith(".") or atom.endswith(".") or ".." in atom:
+        raise _NoAddress
+    return end
+
+
+def _phrase(text: str, at: int) -> int:
+    """The end of the words before an address; a name may begin with dots and have several in a row."""
+    at = _word(text, _skip_spaces(text, at))
+    while True:
+        at = _skip_spaces(text, _skip_comments(text, at))
+        try:
+            at = _word(text, at)
+        except _NoAddress:
+            return at
+
+
+def _word(text: str, at: int) -> int:
+    return _end(_QUOTED if text.startswith('"', at) else _ATOM, text, at)
+
+
+def _comment(text: str, at: int) -> int:
+    """The end of a comment whose parenthesis is open."""
+    depth = 1
+    while depth:
+        found = _COMMENT_PART.match(text, at)
+        if found is None:
+            raise _NoAddress
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        at = found.end()
+    return at
+
+
+def _skip_comments(text: str, at: int) -> int:
+    at = _skip_spaces(text, at)
+    while text.startswith("(", at):
+        at = _skip_spaces(text, _comment(text, at + 1))
+    return at
+
+
+def _skip_spaces(text: str, at: int) -> int:
+    return _end(_SPACES, text, at)
+
+
+def _behind(character: str, text: str, at: int) -> int:
+    if not text.startswith(character, at):
+        raise _NoAddress
+    return at + 1
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    if found is None:
+        raise _NoAddress
+    return found.end()

@@ -1,0 +1,86 @@
+"""A structural schema as a tree: the few questions that everybody asks of it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, INT_OR_STRING, PRESERVE
+
+Schema: TypeAlias = Mapping[str, Any]
+
+ANYTHING: Schema = {PRESERVE: True}
+HEAD = frozenset({"apiVersion", "kind", "metadata"})
+"""What every object has, whatever its schema says."""
+
+RULES = "x-kubernetes-validations"
+LIST_TYPE, MAP_KEYS, MAP_TYPE = (
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+)
+
+
+def properties(schema: Schema) -> Mapping[str, Schema]:
+    return schema.get("properties") or {}
+
+
+def items(schema: Schema) -> Schema:
+    return schema.get("items") or ANYTHING
+
+
+def values(schema: Schema) -> Schema | None:
+    """What holds of members that are not named; None if there are to be none."""
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
+        return additional
+    return ANYTHING if additional or schema.get(PRESERVE) else None
+
+
+def within(schema: Schema) -> Iterator[Schema]:
+    """A schema and all that are in it as parts of the value: fields, members, elements."""
+    yield schema
+    inner = [*properties(schema).values(), schema.get("additionalProperties"), schema.get("items")]
+    for one in inner:
+        if isinstance(one, Mapping):
+            yield from within(one)
+
+
+def has_rules(schema: Schema) -> bool:
+    """Whether there are rules in CEL anywhere in it."""
+    return any(one.get(RULES) for one in within(schema))
+
+
+def patterns(schema: Schema) -> Iterator[str]:
+    """All patterns in it, also in what must hold besides or instead."""
+    left = [schema]
+    while left:
+        one = left.pop()
+        if one.get("pattern"):
+            yield one["pattern"]
+        left += properties(one).values()
+        for name in ("allOf", "anyOf", "oneOf"):
+            left += one.get(name) or ()
+        left += (
+            one[name]
+            for name in ("additionalProperties", "items", "not")
+            if isinstance(one.get(name), Mapping)
+        )
+
+
+def is_int_or_string(schema: Schema) -> bool:
+    return bool(schema.get(INT_OR_STRING))
+
+
+def types(schema: Schema) -> tuple[str, ...]:
+    """The types that a value may have; none if it may have any."""
+    if is_int_or_string(schema):
+        return "integer", "string"
+    return (schema["type"],) if schema.get("type") else ()
+
+
+def is_embedded(schema: Schema) -> bool:
+    """Whether it is of a whole object within another."""
+    return bool(schema.get(EMBEDDED))
+
+
+def is_object(schema: Schema) -> bool:
+    return schema.get("type") == "object" or bool(properties(schema))

@@ -1,0 +1,80 @@
+"""Whether a text is a URI, as Go's `url.ParseRequestURI` decides."""
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final
+from urllib.parse import unquote
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):")
+_BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
+_ASCII_ESCAPE: Final = re.compile("%(?!25)[0-7]")
+"""Escapes of ASCII characters but the percent sign are not accepted in a host."""
+_NOT_IN_HOST: Final = re.compile(r"""[\x00-\x7f](?<![A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"%])""")
+_ESCAPED_IN_ZONE: Final = re.compile("%([0-9a-fA-F]{2})")
+_USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_PORT: Final = re.compile("(?::[0-9]*)?")
+
+
+def is_request_uri(text: str) -> bool:
+    if not text or _CONTROL.search(text):
+        return False
+    if text == "*":
+        return True
+    found = _SCHEME.match(text)
+    if text.startswith(":"):
+        return False
+    scheme, rest = (found[1].lower(), text[found.end() :]) if found else ("", text)
+    rest = rest.partition("?")[0]
+    if not rest.startswith("/"):
+        return bool(scheme)
+    if scheme and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        if not _is_authority(scheme, authority):
+            return False
+        rest = slash + path
+    return _BAD_ESCAPE.search(rest) is None
+
+
+def _is_authority(scheme: str, authority: str) -> bool:
+    user, _, host = authority.rpartition("@")
+    return (
+        _USER.fullmatch(user) is not None
+        and _BAD_ESCAPE.search(user) is None
+        and (_is_literal(host) if "[" in host else _is_host(scheme, host))
+    )
+
+
+def _is_host(scheme: str, host: str) -> bool:
+    """Only http and https are strict about colons in it."""
+    at = host.find(":") if scheme in ("http", "https") else host.rfind(":")
+    return (at < 0 or _PORT.fullmatch(host, at) is not None) and _is_escaped_well(host)
+
+
+def _is_escaped_well(host: str) -> bool:
+    return not (_BAD_ESCAPE.search(host) or _ASCII_ESCAPE.search(host) or _NOT_IN_HOST.search(host))
+
+
+def _is_literal(host: str) -> bool:
+    """An IPv6 address in brackets."""
+    address, bracket, port = host[1:].rpartition("]")
+    if not host.startswith("[") or "[" in address or not bracket or not _PORT.fullmatch(port):
+        return False
+    name, separator, zone = address.partition("%25")
+    if not _is_escaped_well(name) or (separator and not _is_zone(zone)):
+        return False
+    try:
+        parsed = ip_address(unquote(name) + (f"%{zone and 'zone'}" if separator else ""))
+    except ValueError:
+        return False
+    return isinstance(parsed, IPv6Address) and not isinstance(parsed, IPv4Address)
+
+
+def _is_zone(zone: str) -> bool:
+    if _BAD_ESCAPE.search(zone) or _NOT_IN_HOST.search(zone):
+        return False
+    escaped = (chr(int(found[1], 16)) for found in _ESCAPED_IN_ZONE.finditer(zone))
+    return all(
+        character.isascii() and (character in "% " or not _NOT_IN_HOST.match(character))
+        for character in escaped
+    )

@@ -1,0 +1,311 @@
+"""What is wrong with a value by its schema, in the words of upstream's OpenAPI library.
+
+Paths are written as that library writes them: members of a map behind a dot, as fields are.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, Protocol, TypeAlias
+
+import orjson
+
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.cancellation import check_wanted
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.gonumbers import as_read
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver.kinds.common.checks import Check
+from mockube.apiserver.kinds.jsonschema.formats import rule
+from mockube.apiserver.kinds.jsonschema.numbers import check_number, is_integer
+from mockube.apiserver.kinds.jsonschema.schema import (
+    ANYTHING,
+    LIST_TYPE,
+    MAP_KEYS,
+    Schema,
+    properties,
+    types,
+    values,
+)
+from mockube.apiserver.kinds.jsonschema.values import (
+    check_array,
+    check_object,
+    check_string,
+    enum_check,
+    shown_path,
+)
+
+_KINDS: Final = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+MOST_ERRORS: Final = 20_000
+"""Of the parts of one value, after which the rest of them is not looked at: a few bytes may lack many fields."""
+_FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "object": lambda value: value.__class__ is dict,
+    "array": lambda value: value.__class__ is list,
+    "string": lambda value: value.__class__ is str,
+    "boolean": lambda value: value.__class__ is bool,
+    "integer": lambda value: value.__class__ in (int, float) and is_integer(as_read(value)),
+    "number": lambda value: value.__class__ in (int, float),
+}
+_NUMBER_FORMATS: Final[Mapping[str, Sequence[str]]] = {
+    "integer": ("int32", "int64"),
+    "number": ("float", "double"),
+}
+_GO_FORMATS: Final = {"integer": "int64", "number": "float64"}
+"""What upstream calls the format of a number that was read from JSON."""
+
+
+class Checker(Protocol):
+    """Checks a value and all that is in it; with `old`, not what an update leaves as it was.
+
+    Old members are found by their names, and old elements by the keys of a list of the type map.
+    """
+
+    def __call__(self, value: Any, path: Path, old: Any = ...) -> Sequence[FieldError]: ...
+
+
+_Walked: TypeAlias = tuple[list[FieldError], bool]
+"""The errors of members or elements, and whether one of them is known to differ from its old value."""
+_Walk: TypeAlias = Callable[[Any, Path, Any], _Walked]
+
+_NONE: Final = object()
+"""The old value of what is new, or is not compared."""
+
+
+def checker(schema: Schema) -> Checker:
+    always = _of_any_class(schema)
+    enum = [enum_check(schema["enum"])] if schema.get("enum") else []
+    by_class: dict[type, tuple[Sequence[Check], _Walk | None, Sequence[Check]]] = {
+        str: ((*always, check_string(schema), *_format_check(schema), *enum), None, ()),
+        bool: ((*always, *enum), None, ()),
+        int: ((*always, check_number(schema), *enum), None, ()),
+        float: ((*always, check_number(schema), *enum), None, ()),
+        list: (always, _elements(schema), (check_array(schema), *enum)),
+        dict: ((*always, *enum, check_object(schema)), _members(schema), ()),
+        type(None): ((*_null_check(schema), *enum), None, ()),
+    }
+
+    def check(value: Any, path: Path, old: Any = _NONE) -> list[FieldError]:
+        found: list[FieldError] = []
+        before, walk, after = by_class[value.__class__]
+        for one in before:
+            found += one(value, path)
+        changed = old is _NONE
+        if walk is not None:
+            inner, differs = walk(value, path, old)
+            found += inner
+            changed = changed or differs
+        for one in after:
+            found += one(value, path)
+        return [] if found and not changed and same(old, value) else found
+
+    return check
+
+
+def _of_any_class(schema: Schema) -> list[Check]:
+    checks = [_type_check(schema)] if types(schema) or _format(schema) else []
+    for name, make in _COMBINED.items():
+        if schema.get(name):
+            checks.append(make(schema[name]))
+    return checks
+
+
+# --- what it is
+
+
+def _format(schema: Schema) -> str:
+    """The format, if upstream knows it for the type."""
+    form, allowed = schema.get("format", ""), types(schema)
+    if not form or (len(allowed) == 1 and allowed[0] != "string"):
+        return form if form in _NUMBER_FORMATS.get("".join(allowed), ()) else ""
+    return form if rule(form) is not None else ""
+
+
+def _type_check(schema: Schema) -> Check:
+    allowed, form = types(schema), _format(schema)
+    fits, expected = [_FITS[name] for name in allowed if name in _FITS], ",".join(allowed)
+    # Upstream leaves texts and lists to the format, even where it then looks at texts alone.
+    left_to_format = (str, list) if form and not _NUMBER_FORMATS.keys() & {*allowed} else ()
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        if any(fit(value) for fit in fits) or value.__class__ in left_to_format:
+            return ()
+        kind = _kind(value)
+        if form and value.__class__ not in (str, list):
+            return (_wrong_type(path, form, _GO_FORMATS.get(kind, "")),)
+        return (_wrong_type(path, expected, kind),)
+
+    return check
+
+
+def _kind(value: Any) -> str:
+    is_number = value.__class__ in (int, float)
+    return _KINDS[as_read(value).__class__ if is_number else value.__class__]
+
+
+def _null_check(schema: Schema) -> list[Check]:
+    allowed = types(schema)
+    if schema.get("nullable") or not allowed:
+        return []
+    return [lambda _value, path: (_wrong_type(path, ",".join(allowed), "null"),)]
+
+
+def _format_check(schema: Schema) -> list[Check]:
+    form = _format(schema)
+    holds = rule(form)
+    if holds is None:
+        return []
+    return [lambda value, path: () if holds(value) else (_wrong_type(path, form, value),)]
+
+
+def _wrong_type(path: Path, expected: str, found: str) -> FieldError:
+    problem = f"{shown_path(path)} in body must be of type {expected}: {gotext.quote(found)}"
+    return errors.type_invalid(path, found, problem)
+
+
+# --- what is in it
+
+
+def _elements(schema: Schema) -> _Walk | None:
+    if not schema.get("items"):
+        return None
+    inner = checker(schema["items"])
+    keys = tuple(schema.get(MAP_KEYS) or ()) if schema.get(LIST_TYPE) == "map" else ()
+
+    def check(value: Any, path: Path, old: Any) -> _Walked:
+        check_wanted()
+        found: list[FieldError] = []
+        changed = False
+        by_keys = _by_keys(old, keys) if keys and old.__class__ is list else {}
+        for index, item in enumerate(value):
+            old_item = by_keys.get(_keys_of(item, keys), _NONE) if by_keys else _NONE
+            errors_of_item = inner(item, path.index(index), old_item)
+            found += errors_of_item
+            changed = changed or bool(errors_of_item and old_item is not _NONE)
+            if len(found) > MOST_ERRORS:
+                break
+        return found, changed
+
+    return check
+
+
+def _by_keys(elements: Sequence[Any], keys: Sequence[str]) -> dict[bytes, Any]:
+    return {_keys_of(item, keys): item for item in elements if item.__class__ is dict}
+
+
+def _keys_of(item: Any, keys: Sequence[str]) -> bytes:
+    return orjson.dumps([item.get(key) for key in keys] if item.__class__ is dict else None)
+
+
+def _members(schema: Schema) -> _Walk:
+    known: dict[str, Checker] = {}
+    for name, inner in sorted(properties(schema).items()):
+        known[name] = checker(inner)
+    others = values(schema)
+    rest = None if others is None or others is ANYTHING else checker(others)
+    defaulted = {name for name, inner in properties(schema).items() if inner.get("default") is not None}
+    required = [name for name in schema.get("required") or () if name not in defaulted]
+
+    def check(value: Any, path: Path, old: Any) -> _Walked:
+        found: list[FieldError] = []
+        changed = False
+        before = old if old.__class__ is dict else {}
+        if rest is not None:
+            for name in sorted(value.keys() - known.keys()):
+                old_item = before.get(name, _NONE)
+                errors_of_item = rest(value[name], path.child(name), old_item)
+                found += errors_of_item
+                changed = changed or bool(errors_of_item and old_item is not _NONE)
+                if len(found) > MOST_ERRORS:
+                    return found, changed
+        for name in sorted(value.keys() & known.keys()):
+            old_item = before.get(name, _NONE)
+            errors_of_item = known[name](value[name], path.child(name), old_item)
+            found += errors_of_item
+            changed = changed or bool(errors_of_item and old_item is not _NONE)
+            if len(found) > MOST_ERRORS:
+                return found, changed
+        absent = (name for name in required if name not in value)
+        found += [errors.required(path.child(name)) for name in islice(absent, MOST_ERRORS)]
+        return found, changed
+
+    return check
+
+
+# --- schemas of which some must hold
+
+
+def _all_of(schemas: list[Schema]) -> Check:
+    each = [checker(schema) for schema in schemas]
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        failed = [found for one in each if (found := [*one(value, path)])]
+        if not failed:
+            return ()
+        none = ". None validated" if len(failed) == len(each) else ""
+        problem = _unmet(path, f"must validate all the schemas (allOf){none}")
+        return [*(error for found in failed for error in found), problem]
+
+    return check
+
+
+def _any_of(schemas: list[Schema]) -> Check:
+    each = [checker(schema) for schema in schemas]
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        failed = []
+        for one in each:
+            found = [*one(value, path)]
+            if not found:
+                return ()
+            failed.append(found)
+        return [_unmet(path, "must validate at least one schema (anyOf)"), *min(failed, key=len)]
+
+    return check
+
+
+def _one_of(schemas: list[Schema]) -> Check:
+    each = [checker(schema) for schema in schemas]
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        tried = [[*one(value, path)] for one in each]
+        valid = sum(not found for found in tried)
+        if valid == 1:
+            return ()
+        if valid:
+            return (_unmet(path, f"{_ONE_OF}. Found {valid} valid alternatives"),)
+        return [_unmet(path, f"{_ONE_OF}. Found none valid"), *min(tried, key=len)]
+
+    return check
+
+
+_ONE_OF: Final = "must validate one and only one schema (oneOf)"
+
+
+def _not(schema: Schema) -> Check:
+    inner = checker(schema)
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        return () if [*inner(value, path)] else (_unmet(path, "must not validate the schema (not)"),)
+
+    return check
+
+
+def _unmet(path: Path, problem: str) -> FieldError:
+    """Upstream names the field in the message alone."""
+    return errors.invalid(ROOT, "", f"{gotext.quote(shown_path(path))} {problem}")
+
+
+_COMBINED: Final[Mapping[str, Callable[[Any], Check]]] = {
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "allOf": _all_of,
+    "not": _not,
+}

@@ -1,0 +1,158 @@
+"""Bounds that a schema sets to a value itself: lengths, numbers of items, enumerations; with kube-openapi's messages."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.errors import ErrorType, FieldError
+from mockube.apimachinery.gonumbers import as_read
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.apimachinery.regexp.matcher import contains_match
+from mockube.apiserver.kinds.common.checks import Check, every
+from mockube.apiserver.kinds.jsonschema.schema import Schema
+
+
+def shown_path(path: Path) -> str:
+    """The path as the library's messages have it."""
+    return "" if path is ROOT else str(path)
+
+
+def refused(path: Path, value: Any, problem: str) -> FieldError:
+    return errors.invalid(path, value, f"{shown_path(path)} in body {problem}")
+
+
+# --- texts
+
+
+def check_string(schema: Schema) -> Check:
+    """The first bound that does not hold; lengths count characters."""
+    checks = [_longest(schema["maxLength"])] if schema.get("maxLength") is not None else []
+    checks += [_shortest(schema["minLength"])] if schema.get("minLength") is not None else []
+    if schema.get("pattern"):
+        checks.append(_pattern(schema["pattern"]))
+    if len(checks) < 2:
+        return every(*checks)
+
+    def check(value: str, path: Path) -> Iterable[FieldError]:
+        return next((found for one in checks if (found := [*one(value, path)])), ())
+
+    return check
+
+
+def _longest(limit: int) -> Check:
+    def check(value: str, path: Path) -> Iterable[FieldError]:
+        return (errors.too_long(path, limit),) if len(value) > limit else ()
+
+    return check
+
+
+def _shortest(limit: int) -> Check:
+    def check(value: str, path: Path) -> Iterable[FieldError]:
+        if len(value) >= limit:
+            return ()
+        return (refused(path, value, f"should be at least {limit} chars long"),)
+
+    return check
+
+
+def _pattern(pattern: str) -> Check:
+    def check(value: str, path: Path) -> Iterable[FieldError]:
+        try:
+            matches, shown = contains_match(pattern, value), pattern
+        except RegexpError as error:
+            # A definition with such a pattern is refused, but one may have been stored by other means.
+            matches, shown = False, f"{pattern}, but pattern is invalid: {error}"
+        return () if matches else (refused(path, value, f"should match '{shown}'"),)
+
+    return check
+
+
+# --- lists and objects
+
+
+def check_array(schema: Schema) -> Check:
+    return every(*_least(schema, "minItems", "items"), *_most(schema, "maxItems"))
+
+
+def check_object(schema: Schema) -> Check:
+    return every(*_least(schema, "minProperties", "properties"), *_most(schema, "maxProperties"))
+
+
+def _least(schema: Schema, name: str, unit: str) -> list[Check]:
+    limit = schema.get(name)
+    if limit is None:
+        return []
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        if len(value) >= limit:
+            return ()
+        return (refused(path, len(value), f"should have at least {limit} {unit}"),)
+
+    return [check]
+
+
+def _most(schema: Schema, name: str) -> list[Check]:
+    limit = schema.get(name)
+    if limit is None:
+        return []
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        return (errors.too_many(path, len(value), limit),) if len(value) > limit else ()
+
+    return [check]
+
+
+class _Allowed:
+    """The values of an `enum`. Upstream converts a value to the type of an allowed one in Go before it compares them:
+    a fraction loses what is behind the point, and a whole number becomes the character with this number.
+    """
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        scalars = [as_read(value) if value.__class__ in (int, float) else value for value in values]
+        self._texts = frozenset(value for value in scalars if value.__class__ is str)
+        self._booleans = frozenset(value for value in scalars if value.__class__ is bool)
+        self._integers = frozenset(value for value in scalars if value.__class__ is int)
+        self._floats = frozenset(value for value in scalars if value.__class__ is float)
+        self._trees = frozenset(_text(value) for value in scalars if value.__class__ in (dict, list))
+
+    def has(self, value: Any) -> bool:
+        if value.__class__ is str:
+            return value in self._texts
+        if value.__class__ is bool:
+            return value in self._booleans
+        if value is None:
+            return False
+        if value.__class__ in (int, float):
+            return self._has_number(as_read(value))
+        return bool(self._trees) and _text(value) in self._trees
+
+    def _has_number(self, value: float) -> bool:
+        if isinstance(value, float):
+            return value in self._floats or (math.isfinite(value) and math.trunc(value) in self._integers)
+        return value in self._integers or float(value) in self._floats or _character(value) in self._texts
+
+
+def _text(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _character(number: int) -> str:
+    is_valid = 0 <= number < 0xD800 or 0xDFFF < number < 0x110000
+    return chr(number) if is_valid else "\N{REPLACEMENT CHARACTER}"
+
+
+def enum_check(values: Sequence[Any]) -> Check:
+    allowed = _Allowed(values)
+    shown = [value if isinstance(value, str) else gotext.marshal(value) for value in values]
+    detail = errors.not_supported(ROOT, None, shown).detail
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        if allowed.has(value):
+            return ()
+        return (FieldError(type=ErrorType.NOT_SUPPORTED, field=str(path), value=value, detail=detail),)
+
+    return check

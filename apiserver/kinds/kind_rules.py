@@ -1,0 +1,112 @@
+"""Validate objects, and warn about them, by the rules of their kinds; fill in their defaults.
+
+`KindRules` is what the verbs use.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
+from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.internal_version import settle
+from mockube.apiserver.kinds.registry import KINDS
+
+VALIDATIONS: Final[Mapping[GroupKind, Validation]] = MappingProxyType(
+    {kind.resource.group_kind: kind.validation for kind in KINDS if kind.validation}
+)
+
+_NONE: Final = Validation(metadata_first=False)
+"""Of a kind that is not in the registry: metadata alone is looked at."""
+
+
+def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
+    return objectmeta.check(tree, objectmeta.LEAST, namespaced=resource.namespaced)
+
+
+def check_create(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
+    """What is wrong with a new object: what its kind says of it or, if nothing, what is said of every kind."""
+    kind = VALIDATIONS.get(resource.group_kind, _NONE)
+    if not kind.metadata_first:
+        return [*kind.create(tree)] or _metadata(resource, tree)
+    found = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
+    found += kind.create(tree)
+    # All else that is said of every kind was asked just now.
+    return found or objectmeta.check_name(tree, objectmeta.LEAST)
+
+
+def check_update(
+    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree
+) -> list[FieldError]:
+    """What is wrong with a change. Every kind says again what was said of metadata, as it does upstream."""
+    kind = VALIDATIONS.get(resource.group_kind, _NONE)
+    update = kind.subresources.get(subresource) if subresource else kind.update
+    wrong = _metadata(resource, new)
+    # Where nothing is wrong with metadata, saying so again would take as long.
+    changed = objectmeta.check_update(new, old) if wrong else objectmeta.check_step(new, old)
+    found = [*wrong, *changed]
+    if update is not None:
+        if kind.metadata_first:
+            found += [*changed, *objectmeta.check_finalizers(new, kind.name)]
+        found += update(new, old)
+    return found
+
+
+WARNINGS: Final[Mapping[GroupKind, Warnings]] = MappingProxyType(
+    {kind.resource.group_kind: kind.warnings for kind in KINDS if kind.warnings}
+)
+
+
+def warn_create(resource: Resource, tree: ReadOnlyTree) -> Iterable[str]:
+    kind = WARNINGS.get(resource.group_kind)
+    return () if kind is None else kind.create(tree)
+
+
+def warn_update(resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[str]:
+    kind = WARNINGS.get(resource.group_kind)
+    if kind is None:
+        return ()
+    update = kind.subresources.get(subresource) if subresource else kind.update
+    return () if update is None else update(new, old)
+
+
+class KindRules:
+    def __init__(self, defaulter: Defaulter) -> None:
+        self._defaulter = defaulter
+        self.check_create = check_create
+        self.check_update = check_update
+        self.warn_create = warn_create
+        self.warn_update = warn_update
+
+    def default(self, api_version: str, kind: str, tree: Tree) -> None:
+        self._defaulter.default_object(api_version, kind, tree)
+        settle(api_version, kind, tree)
+
+
+class UnprivilegedRules(KindRules):
+    """Those of a cluster in which no container is privileged."""
+
+    def __init__(self, defaulter: Defaulter) -> None:
+        super().__init__(defaulter)
+        self.check_create = _check_create
+        self.check_update = _check_update
+
+
+def _check_create(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
+    return [*check_create(resource, tree), *check_unprivileged(resource.group_kind, tree)]
+
+
+def _check_update(
+    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree
+) -> list[FieldError]:
+    found = check_update(resource, subresource, new, old)
+    if subresource in SUBRESOURCES:
+        found += check_unprivileged(resource.group_kind, new)
+    return found

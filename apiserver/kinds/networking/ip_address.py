@@ -1,0 +1,86 @@
+"""IPAddress: an address of a Service, and the object that has it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.addresses import check_ip
+from mockube.apiserver.kinds.common.cells import part, text
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, every, field, optional, required, valid
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import NameRule
+from mockube.apiserver.kinds.common.objects import created, within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.wire.table import NAME, Column, Printer
+
+
+def _check_name(name: str) -> list[str]:
+    """Check that the name is an IP address in canonical form."""
+    problems = [error.detail for error in check_ip(name, ROOT)]
+    if not problems and str(ip_address(name)) != name:
+        return [f'must be in canonical form ("{ip_address(name)}")']
+    return problems
+
+
+_SEGMENT: Final = valid(names.check_path_segment_name)
+
+_PARENT: Final = every(
+    optional("group", valid(names.check_dns1123_subdomain)),
+    required("resource", _SEGMENT),
+    required("name", _SEGMENT),
+    optional("namespace", _SEGMENT),
+)
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    parent, path = within(new, "spec").get("parentRef"), ROOT.child("spec", "parentRef")
+    if parent == within(old, "spec").get("parentRef"):
+        return ()
+    shown = None if parent is None else internal("networking.ParentReference", parent)
+    return (errors.invalid(path, shown, IMMUTABLE),)
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    # Upstream prints one cell more than it has columns; kubectl ignores it, and other clients expect it.
+    return [meta.name(tree), _parent(part(tree, "spec", "parentRef")), ages.age(tree, now)]
+
+
+def _parent(reference: Any) -> str:
+    if reference is None:
+        return "<none>"
+    resource = GroupResource(text(reference, "group"), text(reference, "resource"))
+    namespace, name = text(reference, "namespace"), text(reference, "name")
+    return "/".join(filter(None, (str(resource).lower(), namespace, name)))
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="networking.k8s.io",
+        version="v1",
+        name="ipaddresses",
+        kind="IPAddress",
+        namespaced=False,
+        short_names=("ip",),
+        selectable=(
+            "spec.parentRef.group",
+            "spec.parentRef.resource",
+            "spec.parentRef.namespace",
+            "spec.parentRef.name",
+        ),
+    ),
+    validation=Validation(
+        name=NameRule(_check_name, _check_name),
+        create=created(field("spec", required("parentRef", _PARENT), absent={})),
+        update=_update,
+    ),
+    printer=Printer(columns=(NAME, Column(name="ParentRef")), cells=_cells),
+)

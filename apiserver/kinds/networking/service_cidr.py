@@ -1,0 +1,88 @@
+"""ServiceCIDR: a range of the addresses of Services."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from ipaddress import ip_network
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.addresses import check_cidr, is_ipv6, parse_sloppily
+from mockube.apiserver.kinds.common.cells import items
+from mockube.apiserver.kinds.common.checks import IMMUTABLE
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_CIDRS: Final = ROOT.child("spec", "cidrs")
+
+
+def _check_canonical(network: str, path: Path) -> Iterator[FieldError]:
+    found = [*check_cidr(network, path)]
+    yield from found
+    if not found and str(ip_network(network)) != network:
+        yield errors.invalid(path, network, f'must be in canonical form ("{ip_network(network)}")')
+
+
+def _check_cidrs(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    networks = spec.get("cidrs") or []
+    if not networks:
+        yield errors.required(_CIDRS, "at least one CIDR required")
+        return
+    if len(networks) > 2:
+        problem = "may only hold up to 2 values"
+        yield errors.invalid(_CIDRS, internal("networking.ServiceCIDRSpec", spec), problem)
+        return
+    for index, network in enumerate(networks):
+        yield from _check_canonical(network, _CIDRS.index(index))
+    if len(networks) == 2 and _are_of_one_family(networks):
+        problem = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        yield errors.invalid(_CIDRS, networks, problem)
+
+
+def _are_of_one_family(networks: Sequence[str]) -> bool:
+    first, second = (network.partition("/")[0] for network in networks)
+    known = parse_sloppily(first) is not None and parse_sloppily(second) is not None
+    return known and is_ipv6(first) == is_ipv6(second)
+
+
+def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
+    return _check_cidrs(within(tree, "spec"))
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """Allow only to add a CIDR of the other family."""
+    now, before = within(new, "spec").get("cidrs") or [], within(old, "spec").get("cidrs") or []
+    joins = len(before) == 1 and len(now) == 2
+    if len(now) != len(before) and not joins:
+        yield errors.invalid(_CIDRS, now, IMMUTABLE)
+        return
+    for index, network in enumerate(before):
+        if now[index] != network:
+            yield errors.invalid(_CIDRS.index(index), now[index], IMMUTABLE)
+    if joins:
+        yield from _check_cidrs(within(new, "spec"))
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [meta.name(tree), ",".join(items(tree, "spec", "cidrs")), ages.age(tree, now)]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="networking.k8s.io",
+        version="v1",
+        name="servicecidrs",
+        kind="ServiceCIDR",
+        namespaced=False,
+        subresources=(STATUS,),
+    ),
+    validation=Validation(create=_create, update=_update),
+    printer=Printer(columns=(NAME, Column(name="CIDRs"), AGE), cells=_cells),
+)

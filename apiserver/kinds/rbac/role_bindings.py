@@ -1,0 +1,146 @@
+"""RoleBinding and ClusterRoleBinding: to whom a role is granted."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common.ages import age
+from mockube.apiserver.kinds.common.cells import items, text
+from mockube.apiserver.kinds.common.checks import Check, each, every, field, one_of, optional, required, valid
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
+from mockube.apiserver.kinds.common.objects import as_created, created, together, within
+from mockube.apiserver.kinds.common.validation import Create, Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import UPSERTED
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+
+
+# --- defaults
+
+_SUBJECT_GROUPS: Final = {"User": _GROUP, "Group": _GROUP}
+
+
+def _default_subject(subject: Tree) -> None:
+    group = _SUBJECT_GROUPS.get(subject["kind"])
+    if group:
+        subject.setdefault("apiGroup", group)
+
+
+DEFAULTS: Final = of("io.k8s.api.rbac.v1", {"RoleRef": {"apiGroup": _GROUP}, "Subject": _default_subject})
+"""Of structs that both kinds have."""
+
+
+# --- validation
+
+
+def _check_account_name(subject: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    return optional("name", valid(names.check_dns1123_subdomain))(subject, path)
+
+
+def _check_no_group(subject: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    return optional("apiGroup", one_of(""))(subject, path)
+
+
+_OF_GROUP: Final = field("apiGroup", one_of(_GROUP), absent="")
+
+
+def _subject(*, namespaced: bool) -> Check:
+    account = every(_check_account_name, _check_no_group)
+    kinds = {
+        "ServiceAccount": account if namespaced else every(account, required("namespace")),
+        "User": _OF_GROUP,
+        "Group": _OF_GROUP,
+    }
+
+    def check(subject: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+        yield from required("name")(subject, path)
+        of_kind = kinds.get(subject.get("kind", ""), field("kind", one_of(*kinds), absent=""))
+        yield from of_kind(subject, path)
+
+    return check
+
+
+def _binding(*kinds: str, namespaced: bool) -> Create:
+    role = every(
+        _OF_GROUP,
+        field("kind", one_of(*kinds), absent=""),
+        required("name", valid(names.check_path_segment_name)),
+    )
+    return created(
+        field("roleRef", role, absent={}), field("subjects", each(_subject(namespaced=namespaced)))
+    )
+
+
+_ROLE_BINDING: Final = _binding("Role", "ClusterRole", namespaced=True)
+_CLUSTER_ROLE_BINDING: Final = _binding("ClusterRole", namespaced=False)
+
+
+def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    role = within(new, "roleRef")
+    if role == within(old, "roleRef"):
+        return ()
+    return (errors.invalid(ROOT.child("roleRef"), internal("rbac.RoleRef", role), "cannot change roleRef"),)
+
+
+def _validation(create: Create, *, namespaced: bool) -> Validation:
+    update = as_created(create, PATH_SEGMENT, namespaced=namespaced)
+    return Validation(name=PATH_SEGMENT, create=create, update=together(update, _check_same_role))
+
+
+# --- columns
+
+
+def _cells(binding: Tree, now: datetime) -> list[Any]:
+    subjects = items(binding, "subjects")
+    accounts = _of_kind(subjects, "ServiceAccount")
+    return [
+        meta.name(binding),
+        f"{text(binding, 'roleRef', 'kind')}/{text(binding, 'roleRef', 'name')}",
+        age(binding, now),
+        ", ".join(text(user, "name") for user in _of_kind(subjects, "User")),
+        ", ".join(text(group, "name") for group in _of_kind(subjects, "Group")),
+        ", ".join(f"{text(account, 'namespace')}/{text(account, 'name')}" for account in accounts),
+    ]
+
+
+def _of_kind(subjects: Any, kind: str) -> list[Any]:
+    return [subject for subject in subjects if meta.kind(subject) == kind]
+
+
+_PRINTER: Final = Printer(
+    columns=(
+        NAME,
+        Column(name="Role"),
+        AGE,
+        Column(name="Users", priority=1),
+        Column(name="Groups", priority=1),
+        Column(name="ServiceAccounts", priority=1),
+    ),
+    cells=_cells,
+)
+
+
+CLUSTER_ROLE_BINDING: Final = Kind(
+    resource=Resource(
+        group=_GROUP, version="v1", name="clusterrolebindings", kind="ClusterRoleBinding", namespaced=False
+    ),
+    strategy=UPSERTED,
+    validation=_validation(_CLUSTER_ROLE_BINDING, namespaced=False),
+    printer=_PRINTER,
+)
+
+ROLE_BINDING: Final = Kind(
+    resource=Resource(group=_GROUP, version="v1", name="rolebindings", kind="RoleBinding"),
+    strategy=UPSERTED,
+    validation=_validation(_ROLE_BINDING, namespaced=True),
+    printer=_PRINTER,
+)

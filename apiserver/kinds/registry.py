@@ -1,0 +1,255 @@
+"""Every built-in kind of Kubernetes 1.36, and the parts of kinds by resource or kind.
+
+`GROUPS` is in the order of discovery. The look-ups are derived from it: strategies, conversions, defaults, printers.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.admissionregistration import (
+    matching,
+    mutating_admission_policy,
+    policy_bindings,
+    validating_admission_policy,
+    webhook_configurations,
+)
+from mockube.apiserver.kinds.api_resource import GroupVersion
+from mockube.apiserver.kinds.apiextensions import custom_resource_definition
+from mockube.apiserver.kinds.apiregistration import api_service
+from mockube.apiserver.kinds.apps import (
+    controller_revision,
+    daemon_set,
+    deployment,
+    replica_set,
+    stateful_set,
+)
+from mockube.apiserver.kinds.authentication import reviews
+from mockube.apiserver.kinds.authorization import access_reviews
+from mockube.apiserver.kinds.autoscaling import scale
+from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import horizontal_pod_autoscaler
+from mockube.apiserver.kinds.batch import cron_job
+from mockube.apiserver.kinds.batch.job import job
+from mockube.apiserver.kinds.certificates import certificate_signing_request
+from mockube.apiserver.kinds.common.defaults import Steps, Table, of
+from mockube.apiserver.kinds.coordination import lease
+from mockube.apiserver.kinds.core import (
+    component_status,
+    config_maps_and_secrets,
+    endpoints,
+    event,
+    limit_range,
+    namespace,
+    node,
+    replication_controller,
+    resource_quota,
+    service_account,
+)
+from mockube.apiserver.kinds.core.pod import pod, pod_template
+from mockube.apiserver.kinds.core.service import service
+from mockube.apiserver.kinds.core.volumes import defaults as volume_defaults
+from mockube.apiserver.kinds.core.volumes import persistent_volume, persistent_volume_claim
+from mockube.apiserver.kinds.discovery import endpoint_slice
+from mockube.apiserver.kinds.events import event as events_event
+from mockube.apiserver.kinds.flowcontrol import flow_schema, priority_level_configuration
+from mockube.apiserver.kinds.kind import Conversion, Group
+from mockube.apiserver.kinds.networking import (
+    ingress,
+    ingress_class,
+    ip_address,
+    network_policy,
+    service_cidr,
+)
+from mockube.apiserver.kinds.node import runtime_class
+from mockube.apiserver.kinds.policy import pod_disruption_budget
+from mockube.apiserver.kinds.rbac import role_bindings, roles
+from mockube.apiserver.kinds.resource import device_class, resource_claims, resource_slice
+from mockube.apiserver.kinds.scheduling import priority_class
+from mockube.apiserver.kinds.storage import (
+    csi_driver,
+    csi_node,
+    csi_storage_capacity,
+    storage_class,
+    volume_attachment,
+    volume_attributes_class,
+)
+from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.wire.table import NAME, Column, Printer
+
+GROUPS: Final = (
+    Group(
+        name="",
+        kinds=(
+            component_status.BINDING,
+            component_status.COMPONENT_STATUS,
+            config_maps_and_secrets.CONFIG_MAP,
+            endpoints.KIND,
+            event.KIND,
+            limit_range.KIND,
+            namespace.KIND,
+            node.KIND,
+            persistent_volume_claim.KIND,
+            persistent_volume.KIND,
+            pod.KIND,
+            pod_template.KIND,
+            replication_controller.KIND,
+            resource_quota.KIND,
+            config_maps_and_secrets.SECRET,
+            service_account.KIND,
+            service.KIND,
+        ),
+        defaults=volume_defaults.DEFAULTS,
+    ),
+    Group(name="apiregistration.k8s.io", kinds=(api_service.KIND,)),
+    Group(
+        name="apps",
+        kinds=(
+            controller_revision.KIND,
+            daemon_set.KIND,
+            deployment.KIND,
+            replica_set.KIND,
+            stateful_set.KIND,
+        ),
+    ),
+    Group(name="events.k8s.io", kinds=(events_event.KIND,)),
+    Group(
+        name="authentication.k8s.io",
+        kinds=(reviews.SELF_SUBJECT_REVIEW, reviews.TOKEN_REVIEW),
+        # The body of serviceaccounts/token, which is no resource of its own.
+        defaults=of("io.k8s.api.authentication.v1", {"TokenRequestSpec": {"expirationSeconds": 3600}}),
+    ),
+    Group(
+        name="authorization.k8s.io",
+        kinds=(
+            access_reviews.LOCAL_SUBJECT_ACCESS_REVIEW,
+            access_reviews.SELF_SUBJECT_ACCESS_REVIEW,
+            access_reviews.SELF_SUBJECT_RULES_REVIEW,
+            access_reviews.SUBJECT_ACCESS_REVIEW,
+        ),
+    ),
+    Group(
+        name="autoscaling",
+        versions=("v2", "v1"),
+        kinds=(horizontal_pod_autoscaler.KIND, horizontal_pod_autoscaler.KIND_V1),
+    ),
+    Group(
+        name="batch",
+        kinds=(
+            cron_job.KIND,
+            job.KIND,
+        ),
+    ),
+    Group(name="certificates.k8s.io", kinds=(certificate_signing_request.KIND,)),
+    Group(
+        name="networking.k8s.io",
+        kinds=(
+            ingress_class.KIND,
+            ingress.KIND,
+            ip_address.KIND,
+            network_policy.KIND,
+            service_cidr.KIND,
+        ),
+    ),
+    Group(name="policy", kinds=(pod_disruption_budget.KIND,)),
+    Group(
+        name="rbac.authorization.k8s.io",
+        kinds=(
+            role_bindings.CLUSTER_ROLE_BINDING,
+            roles.CLUSTER_ROLE,
+            role_bindings.ROLE_BINDING,
+            roles.ROLE,
+        ),
+        defaults=role_bindings.DEFAULTS,
+    ),
+    Group(
+        name="storage.k8s.io",
+        kinds=(
+            csi_driver.KIND,
+            csi_node.KIND,
+            csi_storage_capacity.KIND,
+            storage_class.KIND,
+            volume_attachment.KIND,
+            volume_attributes_class.KIND,
+        ),
+    ),
+    Group(
+        name="admissionregistration.k8s.io",
+        kinds=(
+            mutating_admission_policy.KIND,
+            policy_bindings.MUTATING_ADMISSION_POLICY_BINDING,
+            webhook_configurations.MUTATING_WEBHOOK_CONFIGURATION,
+            validating_admission_policy.KIND,
+            policy_bindings.VALIDATING_ADMISSION_POLICY_BINDING,
+            webhook_configurations.VALIDATING_WEBHOOK_CONFIGURATION,
+        ),
+        defaults=matching.DEFAULTS,
+    ),
+    Group(name="apiextensions.k8s.io", kinds=(custom_resource_definition.KIND,)),
+    Group(name="scheduling.k8s.io", kinds=(priority_class.KIND,)),
+    Group(name="coordination.k8s.io", kinds=(lease.KIND,)),
+    Group(name="node.k8s.io", kinds=(runtime_class.KIND,)),
+    Group(name="discovery.k8s.io", kinds=(endpoint_slice.KIND,)),
+    Group(
+        name="resource.k8s.io",
+        kinds=(
+            device_class.KIND,
+            resource_claims.RESOURCE_CLAIM,
+            resource_claims.RESOURCE_CLAIM_TEMPLATE,
+            resource_slice.KIND,
+        ),
+        defaults=resource_claims.DEFAULTS,
+    ),
+    Group(name="flowcontrol.apiserver.k8s.io", kinds=(flow_schema.KIND, priority_level_configuration.KIND)),
+)
+
+KINDS: Final = tuple(kind for group in GROUPS for kind in group.kinds)
+
+
+STRATEGIES: Mapping[GroupResource, Strategy] = MappingProxyType(
+    {kind.resource.group_resource: kind.strategy for kind in KINDS if kind.strategy}
+)
+
+
+Conversions: TypeAlias = Mapping[tuple[GroupVersion, str], Conversion]
+"""By a version that is not stored, and the resource's name."""
+
+CONVERSIONS: Conversions = MappingProxyType(
+    {(kind.resource.group_version, kind.resource.name): kind.conversion for kind in KINDS if kind.conversion}
+)
+
+
+def every_table(clock: Clock) -> Table:
+    """Return the table. The clock is for the one default that is a time."""
+    table: dict[str, Steps | None] = {}
+    for group in GROUPS:
+        table.update(group.defaults)
+        for kind in group.kinds:
+            table.update(kind.defaults)
+            if kind.timed_defaults:
+                table.update(kind.timed_defaults(clock))
+    return table
+
+
+PRINTERS: Final[Mapping[GroupKind, Printer]] = {
+    **{kind.resource.group_kind: kind.printer for kind in KINDS if kind.printer},
+    scale.GROUP_KIND: scale.PRINTER,
+}
+
+
+def _default(tree: Tree, _: datetime) -> list[Any]:
+    created = meta.creation_timestamp(tree)
+    return [meta.name(tree), format_time(created) if created else "0001-01-01T00:00:00Z"]
+
+
+DEFAULT: Final = Printer(columns=(NAME, Column(name="Created At", type="date")), cells=_default)
+"""For a kind that has no printer of its own."""
+
+
+def printer_of_kind(group_kind: GroupKind) -> Printer:
+    return PRINTERS.get(group_kind, DEFAULT)

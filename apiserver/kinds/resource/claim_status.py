@@ -1,0 +1,153 @@
+"""Validation of a ResourceClaim's status: allocation, consumers, and the state of its devices."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import ip_interface
+from typing import Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
+    Check,
+    canonical,
+    every,
+    field,
+    no_longer_than,
+    no_more_than,
+    one_of,
+    optional,
+    pointer,
+    required,
+    unique,
+)
+from mockube.apiserver.kinds.common.conditions import check_conditions
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import within
+from mockube.apiserver.kinds.common.selectors import check_node_selector
+from mockube.apiserver.kinds.resource.requests import (
+    check_configuration,
+    reference,
+    references,
+    request_names,
+)
+from mockube.apiserver.kinds.resource.values import (
+    check_driver,
+    check_label,
+    check_parameters,
+    check_pool_name,
+    items,
+)
+
+_STATUS: Final = ROOT.child("status")
+_MAX_USERS, _MAX_RESULTS, _MAX_CONFIGURATIONS = 256, 32, 64
+_MAX_CONDITIONS, _MAX_ADDRESSES = 8, 16
+
+_DEVICE: Final = every(
+    check_driver, required("pool", check_pool_name), field("device", check_label, absent="")
+)
+_ID: Final = ("driver", "pool", "device")
+
+_USERS: Final = items(_MAX_USERS, required("resource"), required("name"), required("uid"))
+
+
+# --- devices
+
+
+def _check_interface(address: str, path: Path) -> Iterable[FieldError]:
+    try:
+        canonical = str(ip_interface(address)) if "/" in address else ""
+    except ValueError:
+        canonical = ""
+    if not canonical:
+        problem = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        return (errors.invalid(path, address, problem),)
+    if canonical != address:
+        return (errors.invalid(path, address, f'must be in canonical form ("{canonical}")'),)
+    return ()
+
+
+_NETWORK: Final = every(
+    optional("interfaceName", no_longer_than(256)),
+    optional("hardwareAddress", no_longer_than(128)),
+    field("ips", items(_MAX_ADDRESSES, _check_interface), unique()),
+)
+_REPORTED: Final = every(
+    optional("conditions", no_more_than(_MAX_CONDITIONS), check_conditions),
+    pointer("data", check_parameters),
+    pointer("networkData", _NETWORK),
+)
+
+
+def _check_reports(
+    devices: Sequence[ReadOnlyTree], allocated: set[tuple[str, ...]], path: Path
+) -> Iterator[FieldError]:
+    seen = set()
+    for index, device in enumerate(devices):
+        at, key = path.index(index), _key(device)
+        yield from _DEVICE(device, at)
+        if key not in allocated:
+            yield errors.invalid(at, "/".join(key), "must be an allocated device in the claim")
+        yield from _REPORTED(device, at)
+        if key in seen:
+            yield errors.duplicate(at.child("deviceID"), "/".join(key))
+        seen.add(key)
+
+
+def _key(device: ReadOnlyTree) -> tuple[str, ...]:
+    return tuple(device.get(name, "") for name in _ID)
+
+
+# --- allocation
+
+
+def _allocation(requests: frozenset[str]) -> Check:
+    result = every(field("request", reference(requests), absent=""), _DEVICE)
+    configuration = every(
+        required("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
+    )
+    return every(
+        field(
+            "devices",
+            field("results", items(_MAX_RESULTS, result)),
+            field("config", items(_MAX_CONFIGURATIONS, configuration)),
+            absent={},
+        ),
+        pointer("nodeSelector", check_node_selector),
+    )
+
+
+def _check_allocation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Refuse changes of an allocation. Only a claim without one can be allocated."""
+    now, before = within(new, "status").get("allocation"), within(old, "status").get("allocation")
+    path = _STATUS.child("allocation")
+    if now is None or now == before:
+        return ()
+    if before is not None:
+        return (errors.invalid(path, internal("resource.AllocationResult", now), IMMUTABLE),)
+    return _allocation(request_names(within(new, "spec", "devices")))(now, path)
+
+
+# --- consumers
+
+
+def _check_users(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    users, before = (within(tree, "status").get("reservedFor") or [] for tree in (new, old))
+    path = _STATUS.child("reservedFor")
+    if users and within(new, "status").get("allocation") is None:
+        return (errors.forbidden(path, "may not be specified when `allocated` is not set"),)
+    if meta.is_deleting(new) and {*map(canonical, users)} - {*map(canonical, before)}:
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        return (errors.forbidden(path, detail),)
+    return ()
+
+
+def update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    status = within(new, "status")
+    results = within(status, "allocation", "devices").get("results") or ()
+    users = status.get("reservedFor")
+    yield from every(_USERS, unique("uid"))(users, _STATUS.child("reservedFor"))
+    yield from _check_reports(status.get("devices") or (), {*map(_key, results)}, _STATUS.child("devices"))
+    yield from _check_users(new, old)
+    yield from _check_allocation(new, old)

@@ -1,0 +1,40 @@
+"""DeviceClass: devices of one type, and how drivers configure them."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import meta, names
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common.ages import age
+from mockube.apiserver.kinds.common.checks import field
+from mockube.apiserver.kinds.common.objectmeta import named_by
+from mockube.apiserver.kinds.common.objects import again, created
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.resource.requests import MAX_ITEMS, check_configuration, check_selectors
+from mockube.apiserver.kinds.resource.values import items
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Printer
+
+_CREATE: Final = created(
+    field("spec", check_selectors, field("config", items(MAX_ITEMS, check_configuration)), absent={})
+)
+
+
+def _check_name(name: str) -> list[str]:
+    return names.check_dns1123_subdomain(name, names.BYTES)
+
+
+def _cells(device_class: Tree, now: datetime) -> list[Any]:
+    return [meta.name(device_class), age(device_class, now)]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="resource.k8s.io", version="v1", name="deviceclasses", kind="DeviceClass", namespaced=False
+    ),
+    strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
+    validation=Validation(name=named_by(_check_name), create=_CREATE, update=again(_CREATE)),
+    printer=Printer(columns=(NAME, AGE), cells=_cells),
+)

@@ -1,0 +1,123 @@
+"""Validation of the devices that a claim requests, and of the constraints on them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    every,
+    field,
+    no_longer_than,
+    pointer,
+    positive,
+    required,
+    unique,
+)
+from mockube.apiserver.kinds.resource.values import (
+    check_driver,
+    check_fully_qualified_name,
+    check_label,
+    check_parameters,
+    check_subdomain,
+    check_toleration,
+    items,
+)
+
+MAX_ITEMS: Final = 32
+_MAX_ALTERNATIVES: Final = 8
+_MAX_EXPRESSION_LENGTH: Final = 10 * 1024
+
+
+def _check_allocation(request: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    mode, count = request.get("allocationMode", ""), request.get("count", 0)
+    if mode == "ExactCount":
+        return positive(count, path.child("count"))
+    if mode != "All":
+        return (errors.not_supported(path.child("allocationMode"), mode, ("All", "ExactCount")),)
+    problem = "must not be specified when allocationMode is 'All'"
+    return (errors.invalid(path.child("count"), count, problem),) if count else ()
+
+
+_SELECTOR: Final = required("cel", field("expression", no_longer_than(_MAX_EXPRESSION_LENGTH), absent=""))
+check_selectors: Final = field("selectors", items(MAX_ITEMS, _SELECTOR))
+
+_EXACT: Final = every(
+    required("deviceClassName", check_subdomain),
+    check_selectors,
+    _check_allocation,
+    field("tolerations", each(check_toleration)),
+)
+_NAME: Final = field("name", check_label, absent="")
+_ALTERNATIVES: Final = field("firstAvailable", items(_MAX_ALTERNATIVES, _NAME, _EXACT), unique("name"))
+
+
+def _check_request(request: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from _NAME(request, path)
+    yield from _ALTERNATIVES(request, path)
+    yield from pointer("exactly", _EXACT)(request, path)
+    present = bool(request.get("firstAvailable")) + (request.get("exactly") is not None)
+    detail = "exactly one of `exactly` or `firstAvailable` is required"
+    if not present:
+        yield errors.required(path, detail)
+    elif present > 1:
+        yield errors.invalid(path, None, f"{detail}, but multiple fields are set")
+
+
+# --- references to requests
+
+_NO_REQUEST: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+
+
+def request_names(devices: ReadOnlyTree) -> frozenset[str]:
+    """Return the names by which requests and their alternatives can be referred to."""
+    found = set()
+    for request in devices.get("requests") or ():
+        name = request.get("name", "")
+        found.add(name)
+        found.update(f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ())
+    return frozenset(found)
+
+
+def reference(requests: frozenset[str]) -> Callable[[str, Path], Iterator[FieldError]]:
+    def check(name: str, path: Path) -> Iterator[FieldError]:
+        if name.count("/") <= 1:
+            for part in name.split("/"):
+                yield from check_label(part, path)
+        if name not in requests:
+            yield errors.invalid(path, name, _NO_REQUEST)
+
+    return check
+
+
+def references(requests: frozenset[str]) -> Check:
+    return field("requests", items(MAX_ITEMS, reference(requests)), unique())
+
+
+# --- claims
+
+check_configuration: Final = required("opaque", check_driver, field("parameters", check_parameters))
+
+
+def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Check the attribute that devices must have in common, or in which they must differ."""
+    if constraint.get("distinctAttribute") is not None:
+        return pointer("distinctAttribute", check_fully_qualified_name)(constraint, path)
+    attribute, path = constraint.get("matchAttribute"), path.child("matchAttribute")
+    return (errors.required(path),) if attribute is None else check_fully_qualified_name(attribute, path)
+
+
+def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    named = references(request_names(devices))
+    check = every(
+        field("requests", items(MAX_ITEMS, _check_request), unique("name")),
+        field("constraints", items(MAX_ITEMS, named, _check_attribute)),
+        field("config", items(MAX_ITEMS, named, check_configuration)),
+    )
+    yield from check(devices, path)

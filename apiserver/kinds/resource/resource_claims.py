@@ -1,0 +1,116 @@
+"""ResourceClaim and ResourceClaimTemplate: which devices a pod requests."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common.ages import age
+from mockube.apiserver.kinds.common.cells import items, part
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, field
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import again, created, together, within
+from mockube.apiserver.kinds.common.validation import Create, Update, Validation
+from mockube.apiserver.kinds.core.volumes.claims import check_template_metadata
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.resource.claim_status import update_status
+from mockube.apiserver.kinds.resource.requests import check_devices
+from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy, none_when_empty
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+# --- defaults
+
+_EXACT_COUNT: Final = "ExactCount"
+
+
+def _default_count(request: Tree) -> None:
+    if request["allocationMode"] == _EXACT_COUNT:
+        request.setdefault("count", 1)
+
+
+_REQUEST: Final = ({"allocationMode": _EXACT_COUNT}, _default_count)
+
+DEFAULTS: Final = of("io.k8s.api.resource.v1", {"ExactDeviceRequest": _REQUEST, "DeviceSubRequest": _REQUEST})
+"""Of structs that both kinds have."""
+
+
+# --- validation
+
+_CLAIM_SPEC: Final = field("devices", check_devices, absent={})
+_CREATE_CLAIM: Final = created(field("spec", _CLAIM_SPEC, absent={}))
+_CREATE_TEMPLATE: Final = created(
+    field(
+        "spec",
+        field("metadata", check_template_metadata, absent={}),
+        field("spec", _CLAIM_SPEC, absent={}),
+        absent={},
+    )
+)
+
+
+def _fixed_spec(struct: str) -> Update:
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+        spec = within(new, "spec")
+        if spec == within(old, "spec"):
+            return ()
+        return (errors.invalid(ROOT.child("spec"), internal(struct, spec), IMMUTABLE),)
+
+    return update
+
+
+def _fixed(create: Create, struct: str, subresources: Mapping[str, Update] | None = None) -> Validation:
+    update = together(_fixed_spec(struct), again(create))
+    return Validation(create=create, update=update, subresources=subresources or {})
+
+
+# --- columns
+
+
+def _claim_cells(claim: Tree, now: datetime) -> list[Any]:
+    return [meta.name(claim), ",".join(_states(claim)), age(claim, now)]
+
+
+def _states(claim: Tree) -> list[str]:
+    deleted = ["deleted"] if meta.is_deleting(claim) else []
+    if part(claim, "status", "allocation") is None:
+        return deleted or ["pending"]
+    reserved = ["reserved"] if items(claim, "status", "reservedFor") else []
+    return [*deleted, "allocated", *reserved]
+
+
+def _template_cells(template: Tree, now: datetime) -> list[Any]:
+    return [meta.name(template), age(template, now)]
+
+
+RESOURCE_CLAIM: Final = Kind(
+    resource=Resource(
+        group="resource.k8s.io",
+        version="v1",
+        name="resourceclaims",
+        kind="ResourceClaim",
+        subresources=(STATUS,),
+    ),
+    strategy=Strategy(
+        resets=OWN_STATUS,
+        returns_deleted=True,
+        canonicalize=none_when_empty(("spec", "devices", "requests")),
+    ),
+    validation=_fixed(_CREATE_CLAIM, "resource.ResourceClaimSpec", {"status": update_status}),
+    printer=Printer(columns=(NAME, Column(name="State"), AGE), cells=_claim_cells),
+)
+
+RESOURCE_CLAIM_TEMPLATE: Final = Kind(
+    resource=Resource(
+        group="resource.k8s.io", version="v1", name="resourceclaimtemplates", kind="ResourceClaimTemplate"
+    ),
+    strategy=Strategy(
+        returns_deleted=True, canonicalize=none_when_empty(("spec", "spec", "devices", "requests"))
+    ),
+    validation=_fixed(_CREATE_TEMPLATE, "resource.ResourceClaimTemplateSpec"),
+    printer=Printer(columns=(NAME, AGE), cells=_template_cells),
+)

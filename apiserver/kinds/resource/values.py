@@ -1,0 +1,116 @@
+"""Validation of names, tolerations and parameters, which claims, classes and slices have."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    each,
+    no_longer_than,
+    one_of,
+    optional,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
+
+_MAX_ID_LENGTH: Final = 32
+_MAX_POOL_LENGTH: Final = 253
+_MAX_PARAMETERS_LENGTH: Final = 10 * 1024
+
+check_label: Final = valid(names.check_dns1123_label)
+check_subdomain: Final = valid(names.check_dns1123_subdomain)
+check_driver: Final = required("driver", check_driver_name)
+
+
+# --- lists
+
+
+def items(limit: int, *checks: Check) -> Callable[[Sequence[Any] | None, Path], Iterator[FieldError]]:
+    """Return the check of a list with at most `limit` items. As upstream, all are checked before they are counted."""
+
+    def check(values: Sequence[Any] | None, path: Path) -> Iterator[FieldError]:
+        yield from each(*checks)(values, path)
+        if len(values or ()) > limit:
+            yield errors.too_many(path, len(values or ()), limit)
+
+    return check
+
+
+# --- names
+
+
+def _check_identifier(name: str, path: Path) -> Iterator[FieldError]:
+    yield from no_longer_than(_MAX_ID_LENGTH)(name, path)
+    for problem in names.check_c_identifier(name):
+        yield errors.type_invalid(path, name, problem)
+
+
+def check_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
+    """An identifier, prefixed by the domain that defines it unless the driver does."""
+    domain, slash, identifier = name.rpartition("/")
+    if not name:
+        yield errors.required(path, "name required")
+        return
+    if slash and not domain:
+        yield errors.required(path, "the domain must not be empty")
+    elif domain:
+        yield from check_driver_name(domain, path)
+    if not identifier:
+        yield errors.required(path, "the name must not be empty")
+    else:
+        yield from _check_identifier(identifier, path)
+
+
+def check_fully_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
+    yield from check_qualified_name(name, path)
+    if name and "/" not in name:
+        yield errors.invalid(path, name, "must include a domain")
+
+
+def check_pool_name(name: str, path: Path) -> Iterator[FieldError]:
+    yield from no_longer_than(_MAX_POOL_LENGTH)(name, path)
+    for part in name.split("/"):
+        yield from check_subdomain(part, path)
+
+
+# --- taints
+
+check_effect: Final = one_of("NoExecute", "NoSchedule")
+_LABEL_VALUE: Final = valid(names.check_label_value)
+
+
+def _check_tolerated(toleration: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    operator, value = toleration.get("operator", ""), toleration.get("value", "")
+    if operator == "Equal":
+        return _LABEL_VALUE(value, path.child("value"))
+    if operator == "Exists":
+        problem = "must be empty for operator `Exists`"
+        return (errors.invalid(path.child("value"), value, problem),) if value else ()
+    return required("operator", one_of("Equal", "Exists"))(toleration, path)
+
+
+def check_toleration(toleration: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from optional("key", check_label_name)(toleration, path)
+    yield from _check_tolerated(toleration, path)
+    yield from optional("effect", check_effect)(toleration, path)
+
+
+# --- opaque parameters of drivers
+
+
+def check_parameters(parameters: Any, path: Path) -> Iterable[FieldError]:
+    if parameters is None:
+        return (errors.required(path),)
+    if not isinstance(parameters, dict):
+        return (errors.invalid(path, "<value omitted>", "parameters must be a valid JSON object"),)
+    if len(orjson.dumps(parameters)) > _MAX_PARAMETERS_LENGTH:
+        return (errors.too_long(path, _MAX_PARAMETERS_LENGTH),)
+    return ()

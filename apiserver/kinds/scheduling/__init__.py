@@ -1,0 +1,4 @@
+"""The kinds of scheduling.k8s.io.
+
+A module belongs here if it describes one of them.
+"""

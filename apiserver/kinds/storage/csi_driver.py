@@ -1,0 +1,150 @@
+"""CSIDriver."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import flag, items, part, text
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, must, one_of, pointer
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.objects import again, created, together, unchanged, within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_LIFECYCLES: Final[Check] = one_of("Persistent", "Ephemeral")
+_MAX_EXPIRATION_SECONDS: Final = 1 << 32
+
+
+def _check_lifecycles(modes: Iterable[str] | None, path: Path) -> Iterator[FieldError]:
+    """Upstream's message has the path of the list, not that of the element."""
+    for mode in modes or ():
+        yield from _LIFECYCLES(mode, path)
+
+
+_EXPIRATION: Final = pointer(
+    "expirationSeconds",
+    must(lambda seconds: seconds >= 600, "may not specify a duration less than 10 minutes"),
+    must(
+        lambda seconds: seconds <= _MAX_EXPIRATION_SECONDS,
+        "may not specify a duration larger than 2^32 seconds",
+    ),
+)
+
+
+def _check_token_requests(requests: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for index, request in enumerate(requests or ()):
+        audience = request.get("audience", "")
+        if audience in seen:
+            yield errors.duplicate(path.index(index).child("audience"), audience)
+        else:
+            yield from _EXPIRATION(request, path.index(index))
+        seen.add(audience)
+
+
+_CREATE: Final = created(
+    field(
+        "spec",
+        pointer("fsGroupPolicy", one_of("File", "None", "ReadWriteOnceWithFSType")),
+        field("tokenRequests", _check_token_requests),
+        field("volumeLifecycleModes", _check_lifecycles),
+        pointer(
+            "nodeAllocatableUpdatePeriodSeconds",
+            must(lambda seconds: seconds >= 10, "must be greater than or equal to 10 seconds"),
+        ),
+        absent={},
+    )
+)
+
+
+def _check_same_attach_required(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Upstream's message calls the field `attachedRequired`."""
+    now, before = (within(tree, "spec").get("attachRequired") for tree in (new, old))
+    return () if now == before else (errors.invalid(ROOT.child("spec", "attachedRequired"), now, IMMUTABLE),)
+
+
+_TOKENS_LOGGED: Final = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
+    "possible logging of tokens in volume attributes"
+)
+
+
+def _warn_create(driver: ReadOnlyTree) -> Iterator[str]:
+    spec = driver.get("spec") or {}
+    if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+        yield _TOKENS_LOGGED
+
+
+def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
+    if (new.get("spec") or {}).get("tokenRequests") != (old.get("spec") or {}).get("tokenRequests"):
+        yield from _warn_create(new)
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    spec = part(tree, "spec")
+    return [
+        meta.name(tree),
+        flag(spec, "attachRequired", default=True),
+        flag(spec, "podInfoOnMount"),
+        flag(spec, "storageCapacity"),
+        _audiences(spec),
+        flag(spec, "requiresRepublish"),
+        ",".join(items(spec, "volumeLifecycleModes")) or "<none>",
+        ages.age(tree, now),
+    ]
+
+
+def _audiences(spec: Any) -> str:
+    requests = part(spec, "tokenRequests")
+    return "<unset>" if requests is None else ",".join(text(request, "audience") for request in requests)
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="storage.k8s.io", version="v1", name="csidrivers", kind="CSIDriver", namespaced=False
+    ),
+    strategy=Strategy(generation=SPEC, returns_deleted=True, unconditional_update=False),
+    validation=Validation(
+        create=_CREATE,
+        update=together(
+            again(_CREATE), _check_same_attach_required, unchanged("spec", "volumeLifecycleModes")
+        ),
+    ),
+    warnings=Warnings(create=_warn_create, update=_warn_update),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="AttachRequired", type="boolean"),
+            Column(name="PodInfoOnMount", type="boolean"),
+            Column(name="StorageCapacity", type="boolean"),
+            Column(name="TokenRequests"),
+            Column(name="RequiresRepublish", type="boolean"),
+            Column(name="Modes"),
+            AGE,
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.storage.v1",
+        {
+            "CSIDriverSpec": {
+                "attachRequired": True,
+                "podInfoOnMount": False,
+                "volumeLifecycleModes": ["Persistent"],
+                "storageCapacity": False,
+                "fsGroupPolicy": "ReadWriteOnceWithFSType",
+                "requiresRepublish": False,
+                "seLinuxMount": False,
+            }
+        },
+    ),
+)

@@ -1,0 +1,104 @@
+"""CSINode."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import count
+from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
+    every,
+    field,
+    must,
+    non_negative,
+    pointer,
+    required,
+)
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import as_created, created, within
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy, none_when_empty
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_NODE_ID: Final = must(lambda text: len(text.encode()) <= 256, "must be 256 characters or less")
+_DRIVER: Final = every(
+    required("name", check_driver_name),
+    required("nodeID", _NODE_ID),
+    pointer("allocatable", pointer("count", non_negative)),
+)
+
+
+def _check_topology_keys(keys: Iterable[str], path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for key in keys:
+        if not key:
+            yield errors.required(path)
+        if key in seen:
+            yield errors.duplicate(path, key)
+        seen.add(key)
+        yield from check_label_name(key, path)
+
+
+def _check_drivers(drivers: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for index, driver in enumerate(drivers or ()):
+        at, name = path.index(index), driver.get("name", "")
+        yield from _DRIVER(driver, at)
+        if name in seen:
+            yield errors.duplicate(at.child("name"), name)
+        seen.add(name)
+        yield from _check_topology_keys(driver.get("topologyKeys") or (), at)
+
+
+_CREATE: Final = created(field("spec", field("drivers", _check_drivers), absent={}))
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    """Allow only `allocatable` of an existing driver to change."""
+    yield from as_created(_CREATE, namespaced=False)(new, old)
+    drivers = {driver.get("name"): driver for driver in (within(new, "spec").get("drivers") or ())}
+    for before in within(old, "spec").get("drivers") or ():
+        now = drivers.get(before.get("name"))
+        if now is not None and now | {"allocatable": None} != before | {"allocatable": None}:
+            shown = internal("storage.CSINodeDriver", {**now, "allocatable": None})
+            yield errors.invalid(ROOT.child("spec", "drivers"), shown, IMMUTABLE)
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [meta.name(tree), count(tree, "spec", "drivers"), ages.age(tree, now)]
+
+
+_write_lists = none_when_empty(("spec", "drivers"), ("spec", "drivers", "*", "topologyKeys"))
+
+
+def _prepare_create(node: Tree, _request: Request) -> None:
+    _write_lists(node)
+
+
+def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
+    """Write lists as Go does before the drivers are compared: no keys are the same as an empty list of keys."""
+    _write_lists(new)
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="storage.k8s.io", version="v1", name="csinodes", kind="CSINode", namespaced=False
+    ),
+    strategy=Strategy(
+        returns_deleted=True,
+        unconditional_update=False,
+        prepare_create=_prepare_create,
+        prepare_update={MAIN: _prepare_update},
+    ),
+    validation=Validation(create=_CREATE, update=_update),
+    printer=Printer(columns=(NAME, Column(name="Drivers", type="integer"), AGE), cells=_cells),
+)

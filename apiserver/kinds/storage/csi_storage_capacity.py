@@ -1,0 +1,45 @@
+"""CSIStorageCapacity. It has no columns of its own."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mockube.apimachinery import names
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common.checks import field, pointer, valid
+from mockube.apiserver.kinds.common.node_labels import selector_warnings
+from mockube.apiserver.kinds.common.objects import as_created, created, together, unchanged
+from mockube.apiserver.kinds.common.resource_names import check_not_negative
+from mockube.apiserver.kinds.common.selectors import check_selector
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Strategy
+
+_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+
+
+_CREATE: Final = created(
+    pointer("nodeTopology", check_selector),
+    field("storageClassName", _SUBDOMAIN, absent=""),
+    pointer("capacity", check_not_negative),
+    pointer("maximumVolumeSize", check_not_negative),
+)
+
+
+def _warn(capacity: ReadOnlyTree) -> Iterator[str]:
+    return selector_warnings(capacity.get("nodeTopology"), ROOT.child("nodeTopology"))
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="storage.k8s.io", version="v1", name="csistoragecapacities", kind="CSIStorageCapacity"
+    ),
+    strategy=Strategy(unconditional_update=False),
+    validation=Validation(
+        create=_CREATE,
+        update=together(as_created(_CREATE), unchanged("nodeTopology"), unchanged("storageClassName")),
+    ),
+    warnings=always(_warn),
+)

@@ -1,0 +1,127 @@
+"""StorageClass, and the checks that it shares with VolumeAttributesClass."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, wellknown
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
+from mockube.apiserver.kinds.common.checks import each, every, field, one_of, optional, required, unique
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.node_labels import DEPRECATED
+from mockube.apiserver.kinds.common.objects import created, together, unchanged
+from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import KEPT
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_MAX_PARAMETERS: Final = 512
+_MAX_PARAMETERS_BYTES: Final = 256 * 1024
+
+
+def check_provisioner(name: str, path: Path) -> Iterator[FieldError]:
+    yield from check_label_name(name.lower(), path)
+
+
+def check_parameters(parameters: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
+    if len(parameters or ()) > _MAX_PARAMETERS:
+        yield errors.too_long(path, _MAX_PARAMETERS)
+        return
+    size = 0
+    for key, value in (parameters or {}).items():
+        if not key:
+            yield errors.invalid(path, key, "field can not be empty.")
+        size += len(key.encode()) + len(value.encode())
+    if size > _MAX_PARAMETERS_BYTES:
+        yield errors.too_long(path, _MAX_PARAMETERS_BYTES)
+
+
+_REQUIREMENT: Final = every(required("values", unique()), field("key", check_label_name, absent=""))
+_TERM: Final = field("matchLabelExpressions", each(_REQUIREMENT), unique("key"))
+
+
+def _values_by_key(term: ReadOnlyTree) -> dict[str, set[str]]:
+    return {
+        one.get("key", ""): {*(one.get("values") or ())} for one in (term.get("matchLabelExpressions") or ())
+    }
+
+
+def _check_topologies(terms: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen: list[Any] = []
+    for index, term in enumerate(terms or ()):
+        yield from _TERM(term, path.index(index))
+        values = _values_by_key(term)
+        if values in seen:
+            yield errors.duplicate(path.index(index).child("matchLabelExpressions"), "")
+        seen.append(values)
+
+
+_CREATE: Final = created(
+    required("provisioner", check_provisioner),
+    field("parameters", check_parameters),
+    optional("reclaimPolicy", one_of("Delete", "Retain")),
+    field("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer"), absent=""),
+    field("allowedTopologies", _check_topologies),
+)
+
+
+def _warn(storage_class: ReadOnlyTree) -> Iterator[str]:
+    for index, topology in enumerate(storage_class.get("allowedTopologies") or ()):
+        path = ROOT.child("allowedTopologies").index(index).child("matchLabelExpressions")
+        for number, expression in enumerate(topology.get("matchLabelExpressions") or ()):
+            if (key := expression.get("key")) in DEPRECATED:
+                yield f"{path.index(number).child('key')}: {DEPRECATED[key]}"
+
+
+_BETA_DEFAULT_STORAGE_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [
+        name_with_default(tree, wellknown.ANNOTATION_DEFAULT_STORAGE_CLASS, _BETA_DEFAULT_STORAGE_CLASS),
+        text(tree, "provisioner"),
+        text(tree, "reclaimPolicy", default="Delete"),
+        text(tree, "volumeBindingMode", default="Immediate"),
+        flag(tree, "allowVolumeExpansion"),
+        ages.age(tree, now),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="storage.k8s.io",
+        version="v1",
+        name="storageclasses",
+        kind="StorageClass",
+        namespaced=False,
+        short_names=("sc",),
+    ),
+    strategy=KEPT,
+    validation=Validation(
+        create=_CREATE,
+        update=together(*map(unchanged, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"))),
+    ),
+    warnings=always(_warn),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Provisioner"),
+            Column(name="ReclaimPolicy"),
+            Column(name="VolumeBindingMode"),
+            Column(name="AllowVolumeExpansion"),
+            AGE,
+        ),
+        cells=_cells,
+    ),
+    defaults=of(
+        "io.k8s.api.storage.v1",
+        {"StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}},
+    ),
+)

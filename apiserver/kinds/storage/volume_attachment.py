@@ -1,0 +1,132 @@
+"""VolumeAttachment."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import flag, text
+from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
+    every,
+    field,
+    must,
+    no_longer_than,
+    optional,
+    pointer,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objects import as_created, created, within
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
+from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_MAX_BYTES: Final = 256 * 1024
+
+_SUBDOMAIN: Final = valid(names.check_dns1123_subdomain)
+
+
+_ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+
+
+def _check_source(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
+    if inline is None and name is None:
+        yield errors.required(path, _ONE_SOURCE)
+    elif inline is not None and name is not None:
+        yield errors.forbidden(path, _ONE_SOURCE)
+    elif name == "":
+        yield errors.required(
+            path.child("persistentVolumeName"), "must specify non empty persistentVolumeName"
+        )
+    elif inline is not None:
+        yield from check_inline_spec(inline, path.child("inlineVolumeSpec"))
+
+
+def _check_metadata(metadata: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
+    return (errors.too_long(path, _MAX_BYTES),) if size > _MAX_BYTES else ()
+
+
+_VOLUME_ERROR: Final = every(
+    optional("message", no_longer_than(_MAX_BYTES)),
+    pointer("errorCode", must(lambda code: code >= 0, "must be between 0 and 2147483647, inclusive")),
+)
+
+_ATTACHMENT_ERRORS: Final = every(
+    optional("attachmentMetadata", _check_metadata),
+    pointer("attachError", _VOLUME_ERROR),
+    pointer("detachError", _VOLUME_ERROR),
+)
+
+_CHECK_ALWAYS: Final = created(
+    field(
+        "spec",
+        required("attacher"),
+        field("source", _check_source, absent={}),
+        field("nodeName", _SUBDOMAIN, absent=""),
+        absent={},
+    ),
+    optional("status", _ATTACHMENT_ERRORS),
+)
+
+
+def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
+    """Check the names of driver and volume too, which upstream checks in new objects only."""
+    yield from _CHECK_ALWAYS(tree)
+    spec, path = within(tree, "spec"), ROOT.child("spec")
+    yield from optional("attacher", check_driver_name)(spec, path)
+    yield from pointer("persistentVolumeName", _SUBDOMAIN)(within(spec, "source"), path.child("source"))
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    yield from as_created(_CHECK_ALWAYS, namespaced=False)(new, old)
+    spec = within(new, "spec")
+    if spec != within(old, "spec"):
+        yield errors.invalid(ROOT.child("spec"), internal("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [
+        meta.name(tree),
+        text(tree, "spec", "attacher"),
+        text(tree, "spec", "source", "persistentVolumeName"),
+        text(tree, "spec", "nodeName"),
+        flag(tree, "status", "attached"),
+        ages.age(tree, now),
+    ]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="storage.k8s.io",
+        version="v1",
+        name="volumeattachments",
+        kind="VolumeAttachment",
+        namespaced=False,
+        subresources=(STATUS,),
+    ),
+    strategy=Strategy(resets=OWN_STATUS, returns_deleted=True, unconditional_update=False),
+    validation=Validation(create=_create, update=_update, subresources={"status": _update}),
+    printer=Printer(
+        columns=(
+            NAME,
+            Column(name="Attacher", format="name"),
+            Column(name="PV"),
+            Column(name="Node"),
+            Column(name="Attached", type="boolean"),
+            AGE,
+        ),
+        cells=_cells,
+    ),
+)

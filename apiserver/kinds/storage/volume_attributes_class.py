@@ -1,0 +1,47 @@
+"""VolumeAttributesClass."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common.cells import text
+from mockube.apiserver.kinds.common.checks import required
+from mockube.apiserver.kinds.common.objects import created, not_updated, together
+from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
+from mockube.apiserver.kinds.strategy import KEPT
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+_CREATE: Final = created(
+    required("driverName", check_provisioner),
+    required("parameters", check_parameters, detail="must contain at least one key/value pair"),
+)
+
+
+def _cells(tree: Tree, now: datetime) -> list[Any]:
+    return [meta.name(tree), text(tree, "driverName"), ages.age(tree, now)]
+
+
+KIND: Final = Kind(
+    resource=Resource(
+        group="storage.k8s.io",
+        version="v1",
+        name="volumeattributesclasses",
+        kind="VolumeAttributesClass",
+        namespaced=False,
+        short_names=("vac",),
+    ),
+    strategy=KEPT,
+    validation=Validation(
+        create=_CREATE,
+        update=together(
+            not_updated("driverName", "updates to driverName are forbidden."),
+            not_updated("parameters", "updates to parameters are forbidden."),
+        ),
+    ),
+    printer=Printer(columns=(NAME, Column(name="DriverName"), AGE), cells=_cells),
+)

@@ -1,0 +1,195 @@
+"""How many requests there are, how long they take, and how they end: upstream's metrics under upstream's names.
+
+Counting is on the way of every request, so it is a few additions to plain numbers; the families that Prometheus reads
+are made of them when it asks. Labels come from the rows of resources and from fixed words, never from what a client
+sent, so that no client can make them many.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.request.request_info import RequestInfo
+
+_MILLISECONDS = (5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500)
+_SECONDS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
+BUCKETS = (*(limit / 1000 for limit in _MILLISECONDS), *map(float, _SECONDS))
+"""Seconds; upstream's."""
+
+_READ_ONLY = frozenset({"GET", "LIST", "WATCH"})
+_KNOWN_VERBS = frozenset(
+    {"GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
+)
+_VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETECOLLECTION"}
+
+
+class Labels(NamedTuple):
+    """What a request is counted under."""
+
+    verb: str
+    dry_run: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+    component: str = "apiserver"
+
+
+def labels(info: RequestInfo, resource: Resource | None, *, dry_run: bool, applies: bool) -> Labels:
+    """What a request is counted under; for what is no resource of this server, by its verb alone."""
+    return (_labels_usual if len(info.path) <= _USUAL_LENGTH else _labels)(info, resource, dry_run, applies)
+
+
+def _labels(info: RequestInfo, resource: Resource | None, dry_run: bool, applies: bool) -> Labels:  # noqa: FBT001 - remembered by position
+    verb = "APPLY" if applies else _VERBS.get(info.verb, info.verb.upper())
+    if verb not in _KNOWN_VERBS:
+        verb = "other"
+    if resource is None:
+        return Labels(verb=verb)
+    subresource = info.subresource if resource.subresource(info.subresource) else ""
+    return Labels(
+        verb=verb,
+        dry_run="All" if dry_run else "",
+        group=resource.group,
+        version=resource.version,
+        resource=resource.name,
+        subresource=subresource,
+        scope="resource" if info.name else "namespace" if info.namespace else "cluster",
+    )
+
+
+# The same few paths are asked for again and again; a long one is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 255
+_labels_usual = lru_cache(maxsize=4096)(_labels)
+
+
+class Counts:
+    """The numbers of requests with the same labels."""
+
+    __slots__ = ("buckets", "codes", "is_watch", "kind", "labels", "total")
+
+    def __init__(self, under: Labels) -> None:
+        self.labels = under
+        self.is_watch = under.verb == "WATCH"
+        self.kind = "readOnly" if under.verb in _READ_ONLY else "mutating"
+        self.codes: Counter[int] = Counter()
+        self.buckets = [0] * (len(BUCKETS) + 1)
+        self.total = 0.0
+
+
+class RequestMetrics(Collector):
+    """The numbers, and the families made of them."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Labels, Counts] = {}
+        self._in_flight = {"mutating": 0, "readOnly": 0}
+        self._watches: Counter[Labels] = Counter()
+        self._aborted: Counter[Labels] = Counter()
+        self._terminated: Counter[tuple[str, str]] = Counter()
+
+    def begin(self, under: Labels) -> Counts:
+        """Count a request as in flight; return what `end` is given."""
+        counts = self._counts.get(under)
+        if counts is None:
+            counts = self._counts[under] = Counts(under)
+        if counts.is_watch:
+            self._watches[under] += 1
+        else:
+            self._in_flight[counts.kind] += 1
+        return counts
+
+    def end(self, counts: Counts, code: int, seconds: float) -> None:
+        counts.codes[code] += 1
+        if counts.is_watch:
+            self._watches[counts.labels] -= 1
+            return
+        self._in_flight[counts.kind] -= 1
+        counts.buckets[bisect_left(BUCKETS, seconds)] += 1
+        counts.total += seconds
+
+    def abort(self, counts: Counts) -> None:
+        """An answer had begun, and was cut off for it took too long or was not read."""
+        self._aborted[counts.labels] += 1
+
+    def terminate_watch(self, resource: Resource) -> None:
+        """A watch was ended whose client did not read."""
+        self._terminated[resource.group, resource.name] += 1
+
+    def collect(self) -> Iterable[Metric]:
+        yield self._collect_totals()
+        yield self._collect_durations()
+        yield self._collect_in_flight()
+        yield self._collect_watches()
+        yield self._collect_aborted()
+        yield self._collect_terminated()
+
+    def _collect_totals(self) -> Metric:
+        family = CounterMetricFamily(
+            "apiserver_request",
+            "Requests by what they were and how they ended.",
+            labels=[*Labels._fields, "code"],
+        )
+        for under, counts in self._counts.items():
+            for code, count in counts.codes.items():
+                family.add_metric([*under, str(code)], count)
+        return family
+
+    def _collect_durations(self) -> Metric:
+        family = HistogramMetricFamily(
+            "apiserver_request_duration_seconds", "How long requests took.", labels=Labels._fields
+        )
+        for under, counts in self._counts.items():
+            if any(counts.buckets):
+                family.add_metric(list(under), _cumulative(counts.buckets), counts.total)
+        return family
+
+    def _collect_in_flight(self) -> Metric:
+        family = GaugeMetricFamily(
+            "apiserver_current_inflight_requests",
+            "Requests that are being answered.",
+            labels=["request_kind"],
+        )
+        for kind, count in self._in_flight.items():
+            family.add_metric([kind], count)
+        return family
+
+    def _collect_watches(self) -> Metric:
+        names = [name for name in Labels._fields if name != "dry_run"]
+        family = GaugeMetricFamily("apiserver_longrunning_requests", "Watches that are open.", labels=names)
+        for under, count in self._watches.items():
+            family.add_metric([getattr(under, name) for name in names], count)
+        return family
+
+    def _collect_aborted(self) -> Metric:
+        names = ("verb", "group", "version", "resource", "subresource", "scope")
+        family = CounterMetricFamily(
+            "apiserver_request_aborts", "Answers that were cut off before their end.", labels=names
+        )
+        for under, count in self._aborted.items():
+            family.add_metric([getattr(under, name) for name in names], count)
+        return family
+
+    def _collect_terminated(self) -> Metric:
+        family = CounterMetricFamily(
+            "apiserver_terminated_watchers",
+            "Watches that were ended since their client did not read.",
+            labels=["group", "resource"],
+        )
+        for (group, resource), count in self._terminated.items():
+            family.add_metric([group, resource], count)
+        return family
+
+
+def _cumulative(buckets: Iterable[int]) -> list[tuple[str, float]]:
+    made, below = [], 0
+    for limit, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
+        below += count
+        made.append((limit, float(below)))
+    return made

@@ -1,0 +1,64 @@
+"""Metrics of the store: how many objects there are, and how consistency checks of the watch cache ended."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from mockube.apimachinery.groups import GroupResource
+
+
+class ObjectMetrics(Collector):
+    """Asks when Prometheus does; nothing is counted in between."""
+
+    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterable[Metric]:
+        objects = GaugeMetricFamily(
+            "apiserver_storage_objects", "Objects stored, by resource.", labels=["resource"]
+        )
+        for resource, count in self._counts().items():
+            objects.add_metric([resource], count)
+        yield objects
+
+
+class ConsistencyMetrics(Collector):
+    """Counts by resource; `resources` says whose objects lie below a prefix of the store."""
+
+    def __init__(self, resources: Mapping[bytes, GroupResource]) -> None:
+        self._resources = resources
+        self._checks: Counter[tuple[GroupResource, str]] = Counter()
+
+    def count(self, prefix: bytes, status: str) -> None:
+        self._checks[self._resources[prefix], status] += 1
+
+    def collect(self) -> Iterable[Metric]:
+        checks = CounterMetricFamily(
+            "apiserver_storage_consistency_checks",
+            "Comparisons of the watch cache with the store, by how they ended.",
+            labels=["group", "resource", "status"],
+        )
+        for (resource, status), count in self._checks.items():
+            checks.add_metric([resource.group, resource.resource, status], count)
+        yield checks
+
+
+class DecodeMetrics(Collector):
+    """How many stored values could not be read as objects: upstream's metric under upstream's name."""
+
+    def __init__(self, failures: Mapping[bytes, int], resources: Mapping[bytes, GroupResource]) -> None:
+        self._failures = failures
+        self._resources = resources
+
+    def collect(self) -> Iterable[Metric]:
+        errors = CounterMetricFamily(
+            "apiserver_storage_decode_errors",
+            "Stored values that could not be read as the objects that their keys name.",
+            labels=["group", "resource"],
+        )
+        for folder, count in self._failures.items():
+            if (resource := self._resources.get(folder)) is not None:
+                errors.add_metric([resource.group, resource.resource], count)
+        yield errors

@@ -1,0 +1,156 @@
+"""OpenAPI 2 in protobuf, as kubectl before 1.29 and older clients ask for it.
+
+The messages are gnostic's. Each is a table of what stands at which number; a member that a table does not know and
+that begins with `x-` goes into the message's extensions, as YAML, of which JSON is a part.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.wire.protobuf.varint import LENGTH, VARINT, sized, tag_of, varint
+
+Write: TypeAlias = Callable[[int, Any], bytes]
+Table: TypeAlias = Mapping[str, tuple[int, Write]]
+
+MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""Clients ask with an @ in it, which no media type may have: the answer has a dot, as upstream's."""
+
+
+def encode(document: ReadOnlyTree) -> bytes:
+    return _message(_DOCUMENT, document)
+
+
+def _message(table: Table, tree: ReadOnlyTree, extensions: int = 0) -> bytes:
+    made = [write(number, tree[name]) for name, (number, write) in table.items() if name in tree]
+    if extensions:
+        made += [
+            _named(extensions, name, _any(value)) for name, value in tree.items() if name.startswith("x-")
+        ]
+    return b"".join(made)
+
+
+def _bytes(number: int, payload: bytes) -> bytes:
+    return varint(tag_of(number, LENGTH)) + sized(payload)
+
+
+def _text(number: int, value: str) -> bytes:
+    return _bytes(number, value.encode())
+
+
+def _texts(number: int, values: list[str]) -> bytes:
+    return b"".join(_text(number, value) for value in values)
+
+
+def _flag(number: int, value: bool) -> bytes:  # noqa: FBT001 - a writer like the others
+    return varint(tag_of(number, VARINT)) + varint(int(value))
+
+
+def _any(value: Any) -> bytes:
+    return _text(2, orjson.dumps(value).decode() + "\n")
+
+
+def _anys(number: int, values: list[Any]) -> bytes:
+    return b"".join(_bytes(number, _any(value)) for value in values)
+
+
+def _named(number: int, name: str, value: bytes) -> bytes:
+    return _bytes(number, _text(1, name) + _bytes(2, value))
+
+
+def _info(number: int, info: ReadOnlyTree) -> bytes:
+    return _bytes(number, _message({"title": (1, _text), "version": (2, _text)}, info))
+
+
+def _paths(number: int, paths: ReadOnlyTree) -> bytes:
+    return _bytes(
+        number, b"".join(_named(2, path, _message(_PATH_ITEM, item, 10)) for path, item in paths.items())
+    )
+
+
+def _operation(number: int, operation: ReadOnlyTree) -> bytes:
+    return _bytes(number, _message(_OPERATION, operation, 13))
+
+
+def _parameters(number: int, parameters: list[ReadOnlyTree]) -> bytes:
+    return b"".join(_bytes(number, _bytes(1, _parameter(parameter))) for parameter in parameters)
+
+
+def _parameter(parameter: ReadOnlyTree) -> bytes:
+    """A parameter that is no body: in the path or in the query."""
+    kind, table = _PARAMETERS[parameter["in"]]
+    return _bytes(2, _bytes(kind, _message(table, parameter)))
+
+
+def _responses(number: int, responses: ReadOnlyTree) -> bytes:
+    return _bytes(
+        number,
+        b"".join(_named(1, code, _bytes(1, _message(_RESPONSE, body))) for code, body in responses.items()),
+    )
+
+
+def _schema(tree: ReadOnlyTree) -> bytes:
+    return _message(_SCHEMA, tree, 31)
+
+
+def _schemas(number: int, named: ReadOnlyTree) -> bytes:
+    return _bytes(number, b"".join(_named(1, name, _schema(tree)) for name, tree in named.items()))
+
+
+def _one_schema(number: int, tree: ReadOnlyTree) -> bytes:
+    """A message whose first and only field is a schema: an item, a response's, a map's values."""
+    return _bytes(number, _bytes(1, _schema(tree)))
+
+
+def _type(number: int, value: str) -> bytes:
+    return _bytes(number, _text(1, value))
+
+
+_DOCUMENT: Final[Table] = {
+    "swagger": (1, _text),
+    "info": (2, _info),
+    "paths": (8, _paths),
+    "definitions": (9, _schemas),
+}
+_PATH_ITEM: Final[Table] = {
+    "get": (2, _operation),
+    "put": (3, _operation),
+    "post": (4, _operation),
+    "delete": (5, _operation),
+    "patch": (8, _operation),
+    "parameters": (9, _parameters),
+}
+_OPERATION: Final[Table] = {
+    "tags": (1, _texts),
+    "description": (3, _text),
+    "operationId": (5, _text),
+    "parameters": (8, _parameters),
+    "responses": (9, _responses),
+}
+_PARAMETERS: Final[Mapping[str, tuple[int, Table]]] = {
+    "query": (3, {"in": (2, _text), "name": (4, _text), "type": (6, _text), "uniqueItems": (20, _flag)}),
+    "path": (
+        4,
+        {
+            "required": (1, _flag),
+            "in": (2, _text),
+            "name": (4, _text),
+            "type": (5, _text),
+            "uniqueItems": (19, _flag),
+        },
+    ),
+}
+_RESPONSE: Final[Table] = {"description": (1, _text), "schema": (2, _one_schema)}
+_SCHEMA: Final[Table] = {
+    "$ref": (1, _text),
+    "format": (2, _text),
+    "description": (4, _text),
+    "required": (19, _texts),
+    "enum": (20, _anys),
+    "additionalProperties": (21, _one_schema),
+    "type": (22, _type),
+    "items": (23, _one_schema),
+    "properties": (25, _schemas),
+}

@@ -1,0 +1,230 @@
+"""The definitions of types in OpenAPI documents: upstream's, what is added to them, and those of custom resources.
+
+`data/` holds what upstream's definitions say beyond those of `kubernetes-validate`: enumerations, defaults, two
+descriptions. `data/README.md` says where it comes from.
+"""
+
+import gzip
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pkgutil import get_data
+from typing import Any, Final, TypeAlias
+
+import orjson
+from msgspec import Raw
+from msgspec.json import decode
+
+from mockube.apimachinery.schema.descriptions import openapi_definitions
+from mockube.apiserver.customresources.custom import Custom
+
+Schema: TypeAlias = dict[str, Any]
+
+_ONE_SCHEMA: Final = ("items", "additionalProperties")
+"""Keywords under which another schema stands."""
+
+
+def load(release: str) -> Mapping[str, Raw]:
+    """By the name of a definition what is added to it, not looked into yet."""
+    packed = get_data(__package__, f"data/{release}.json.gz")
+    assert packed is not None, "the package is installed where its files can be read"
+    return decode(gzip.decompress(packed), type=dict[str, Raw])
+
+
+def extended(schema: Schema, addition: Schema) -> Schema:
+    """The schema with the addition, which has its form; only a description is added to the end of the schema's own."""
+    made = schema | addition
+    for keyword in _ONE_SCHEMA:
+        if keyword in addition:
+            made[keyword] = extended(schema[keyword], addition[keyword])
+    if "properties" in addition:
+        fields = schema["properties"]
+        made["properties"] = fields | {
+            name: extended(fields[name], added) for name, added in addition["properties"].items()
+        }
+    if "description" in addition:
+        made["description"] = schema.get("description", "") + addition["description"]
+    return made
+
+
+_META: Final = "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1."
+_API_VERSION: Final = (
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
+    "schemas to the latest internal value, and may reject unrecognized values. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
+)
+_KIND: Final = (
+    "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
+    "endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
+)
+_HEAD: Final = {
+    "apiVersion": {"type": "string", "description": _API_VERSION},
+    "kind": {"type": "string", "description": _KIND},
+}
+
+
+def definitions_of(custom: Custom) -> Mapping[str, Schema]:
+    name, row = custom.definition_name, custom.row
+    given = dict(custom.schema)
+    metadata = {
+        "description": "Standard object's metadata. More info: "
+        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+        "$ref": f"{_META}ObjectMeta",
+    }
+    if "properties" in given or "type" in given:
+        given["properties"] = {**(given.get("properties") or {}), **_HEAD, "metadata": metadata}
+    items = {"description": f"List of {row.name}.", "type": "array", "items": {"$ref": f"#/$defs/{name}"}}
+    listed = {
+        "description": f"{row.list_kind} is a list of {row.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            **_HEAD,
+            "items": items,
+            "metadata": {"description": metadata["description"], "$ref": f"{_META}ListMeta"},
+        },
+    }
+    return {name: given | _kind(custom, row.kind), f"{name}List": listed | _kind(custom, row.list_kind)}
+
+
+def _kind(custom: Custom, kind: str) -> Schema:
+    row = custom.row
+    return {"x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]}
+
+
+_LOCAL: Final = "#/$defs/"
+_DROPPED: Final = frozenset({"$schema", "$id", "additionalProperties"})
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+"""Their allowed values are the package's addition; upstream says only that they are texts."""
+
+V2: Final = "#/definitions/"
+V3: Final = "#/components/schemas/"
+_EITHER: Final[Mapping[str, Mapping[str, Schema]]] = {
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+        V2: {"type": "string", "format": "int-or-string"},
+        V3: {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+    },
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {
+        V2: {"type": "string"},
+        V3: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    },
+}
+"""Types that may be either of two, which version 2 has no words for."""
+
+
+class Definitions:
+    """The definitions of one release."""
+
+    def __init__(self, release: str = "1.36", *, customs: Iterable[Custom] = ()) -> None:
+        added = {
+            name: orjson.dumps(tree) for custom in customs for name, tree in definitions_of(custom).items()
+        }
+        self._texts = {**openapi_definitions(release), **added}
+        self._additions = load(release)
+        self._tree = cache(self._read)
+        self.names = tuple(self._texts)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._texts
+
+    def schema(self, name: str, prefix: str) -> Schema:
+        """A definition whose references begin with `prefix`, as the version of OpenAPI has it."""
+        return _written(self._tree(name), prefix, name)
+
+    def needed(self, names: Iterable[str]) -> list[str]:
+        """These definitions and all that they refer to, in order of their names."""
+        found: set[str] = set()
+        left = [name for name in names if name in self._texts]
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += _references(self._tree(name))
+        return sorted(found)
+
+    def of_kinds(self) -> Mapping[tuple[str, str, str], str]:
+        """The definition of each group, version and kind."""
+        found = {}
+        for name in self.names:
+            for gvk in self._tree(name).get("x-kubernetes-group-version-kind", ()):
+                found[gvk["group"], gvk["version"], gvk["kind"]] = name
+        return found
+
+    def _read(self, name: str) -> Schema:
+        read: Schema = orjson.loads(bytes(self._texts[name]))
+        added = self._additions.get(name)
+        return extended(read, orjson.loads(bytes(added))) if added else read
+
+
+def _references(tree: Any) -> list[str]:
+    if isinstance(tree, list):
+        return [name for item in tree for name in _references(item)]
+    if not isinstance(tree, dict):
+        return []
+    here = [tree["$ref"].removeprefix(_LOCAL)] if isinstance(tree.get("$ref"), str) else []
+    return here + [name for item in tree.values() for name in _references(item)]
+
+
+def _written(tree: Schema, prefix: str, name: str) -> Schema:
+    """A whole definition in a version's way of writing."""
+    if name in _EITHER:
+        return {"description": tree["description"]} | _EITHER[name][prefix]
+    return _schema(tree, prefix)
+
+
+def _schema(tree: Schema, prefix: str) -> Schema:
+    made: Schema = {}
+    for key, value in tree.items():
+        if key == "properties":
+            made[key] = {field: _property(field, schema, prefix) for field, schema in value.items()}
+        elif key not in _DROPPED:
+            made |= _KEYWORDS.get(key, _as_it_is)(key, value, prefix)
+    if isinstance(tree.get("additionalProperties"), dict):
+        made["additionalProperties"] = _schema(tree["additionalProperties"], prefix)
+    if prefix == V3 and "$ref" in made and len(made) > 1:
+        # Version 3.0 reads nothing that stands beside a reference.
+        made["allOf"] = [{"$ref": made.pop("$ref")}]
+    return made
+
+
+def _property(field: str, tree: Schema, prefix: str) -> Schema:
+    schema = _schema(tree, prefix)
+    if field in _TYPE_META:
+        schema.pop("enum", None)
+    return schema
+
+
+def _as_it_is(key: str, value: Any, _prefix: str) -> Schema:
+    return {key: value}
+
+
+def _type(key: str, value: Any, _prefix: str) -> Schema:
+    """The package lets every optional field be null; upstream does not say so."""
+    named = value if isinstance(value, str) else next(name for name in value if name != "null")
+    return {key: named}
+
+
+def _reference(key: str, value: str, prefix: str) -> Schema:
+    return {key: prefix + value.removeprefix(_LOCAL)}
+
+
+def _items(key: str, value: Schema, prefix: str) -> Schema:
+    return {key: _schema(value, prefix)}
+
+
+def _enum(key: str, value: list[Any], _prefix: str) -> Schema:
+    return {key: [item for item in value if item is not None]}
+
+
+def _default(key: str, value: Any, prefix: str) -> Schema:
+    """Upstream keeps defaults out of version 2, whose clients would send them."""
+    return {key: value} if prefix == V3 else {}
+
+
+_KEYWORDS: Final[Mapping[str, Callable[[str, Any, str], Schema]]] = {
+    "type": _type,
+    "$ref": _reference,
+    "items": _items,
+    "enum": _enum,
+    "default": _default,
+}

@@ -1,0 +1,179 @@
+"""Advanced StatefulSet of v1beta1: defaults and validation, as OpenKruise's webhooks do them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import errors, intstr
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.intstr import IntOrString, IntOrStringError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, every, field, non_negative, one_of
+from mockube.apiserver.kinds.common.workloads import check_amount
+from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
+from mockube.apiserver.packs.kruise.clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY, RECREATE
+from mockube.apiserver.packs.kruise.workloads import (
+    changes_beyond,
+    check_own_template,
+    check_priorities,
+    set_template_defaults,
+)
+from mockube.apiserver.registry.backend import Backend
+
+_ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
+_ORDERED, _PARALLEL = "OrderedReady", "Parallel"
+_READY: Final = "InPlaceUpdateReady"
+_NAMES: Final = ("statefulset", "StatefulSet")
+"""Its names in messages about its selector and about its pods."""
+_MAX_MIN_READY_SECONDS: Final = 300
+_SPEC: Final = ROOT.child("spec")
+_ROLLING: Final = {"partition": 0, "maxUnavailable": 1, "podUpdatePolicy": RECREATE, "minReadySeconds": 0}
+
+
+def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None:
+    spec = tree["spec"]
+    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or _ORDERED
+    strategy = spec.setdefault("updateStrategy", {})
+    strategy["type"] = strategy.get("type") or _ROLLING_UPDATE
+    if strategy["type"] == _ROLLING_UPDATE:
+        strategy["rollingUpdate"] = _ROLLING | strategy.get("rollingUpdate", {})
+    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
+    spec.setdefault("volumeClaimUpdateStrategy", {})
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    set_template_defaults(backend, spec, old and old["spec"])
+
+
+def validate(_backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+    spec = new["spec"]
+    yield from _check_management(spec)
+    yield from _check_reserved(spec)
+    if "maxUnavailable" in spec.get("scaleStrategy", {}):
+        path = _SPEC.child("scaleStrategy", "maxUnavailable")
+        yield from _check_unavailable(spec["scaleStrategy"]["maxUnavailable"], spec, path)
+    yield from _check_strategy(spec, _SPEC.child("updateStrategy"))
+    yield from _RETENTION(
+        spec["persistentVolumeClaimRetentionPolicy"], _SPEC.child("persistentVolumeClaimRetentionPolicy")
+    )
+    if spec["replicas"] < 0:
+        yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
+    yield from check_own_template(
+        spec, old and old["spec"], spec["template"], _NAMES, check_template_metadata
+    )
+    if old is not None and changes_beyond(spec, old["spec"], _CHANGEABLE):
+        yield errors.forbidden(_SPEC, _UNCHANGEABLE)
+
+
+def _check_management(spec: ReadOnlyTree) -> Iterable[FieldError]:
+    policy = spec["podManagementPolicy"]
+    if policy in (_ORDERED, _PARALLEL):
+        return ()
+    return (
+        errors.invalid(_SPEC.child("podManagementPolicy"), policy, f"must be '{_ORDERED}' or '{_PARALLEL}'"),
+    )
+
+
+# --- reserved ordinals
+
+_RANGE: Final = re.compile(r"(\d+)-(\d+)")
+
+
+def _check_reserved(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    """Upstream's error names the whole spec as the field."""
+    given = spec.get("reserveOrdinals") or ()
+    for index, ordinal in enumerate(given):
+        problem = _reserved_problem(ordinal)
+        if problem:
+            yield errors.invalid(_SPEC, given, f"{index} th reserve ordinal is {problem}")
+
+
+def _reserved_problem(ordinal: IntOrString) -> str:
+    if isinstance(ordinal, int):
+        return f"negative: {ordinal}" if ordinal < 0 else ""
+    match = _RANGE.fullmatch(ordinal)
+    if match is None:
+        return f"not a valid range: {ordinal}"
+    start, end = map(int, match.groups())
+    return "" if start <= end else f"invalid: {ordinal}, err = invalid range {ordinal}: start > end"
+
+
+# --- update strategy
+
+
+def _check_strategy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    strategy = spec["updateStrategy"]
+    update = strategy.get("rollingUpdate")
+    if strategy["type"] == _ROLLING_UPDATE:
+        yield from _check_rolling(spec, update, path.child("rollingUpdate"))
+    elif strategy["type"] != _ON_DELETE:
+        yield errors.invalid(path, strategy, f"must be '{_ROLLING_UPDATE}' or '{_ON_DELETE}'")
+    elif update is not None:
+        problem = f"only allowed for updateStrategy '{_ROLLING_UPDATE}'"
+        yield errors.invalid(path.child("rollingUpdate"), update, problem)
+
+
+_NUMBERS: Final = every(field("partition", non_negative), field("minReadySeconds", non_negative))
+
+
+def _check_rolling(spec: ReadOnlyTree, update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from _NUMBERS(update, path)
+    if update["minReadySeconds"] > _MAX_MIN_READY_SECONDS:
+        problem = f"must be no more than {_MAX_MIN_READY_SECONDS} seconds"
+        yield errors.invalid(path.child("minReadySeconds"), update["minReadySeconds"], problem)
+    yield from _check_unavailable(update["maxUnavailable"], spec, path.child("maxUnavailable"))
+    yield from _check_policy(spec, update["podUpdatePolicy"], path.child("podUpdatePolicy"))
+    unordered = update.get("unorderedUpdate")
+    if unordered is not None:
+        at = path.child("unorderedUpdate")
+        if spec["podManagementPolicy"] != _PARALLEL:
+            yield errors.required(at, "unorderedUpdate can only work with Parallel PodManagementPolicyType")
+        yield from check_priorities(unordered.get("priorityStrategy"), at.child("priorityStrategy"))
+
+
+def _check_unavailable(value: IntOrString, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from check_amount(value, path)
+    try:
+        if intstr.scaled(value, 1, round_up=True) < 1:
+            yield errors.invalid(path, value, "should not be less than 1")
+    except IntOrStringError as error:
+        yield errors.invalid(path, value, f"getValueFromIntOrPercent error: {error}")
+    if spec["podManagementPolicy"] != _PARALLEL and value != 1:
+        yield errors.invalid(path, value, "can only work with Parallel PodManagementPolicyType")
+
+
+def _check_policy(spec: ReadOnlyTree, policy: str, path: Path) -> Iterable[FieldError]:
+    if policy == RECREATE:
+        return ()
+    if policy not in (IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY):
+        problem = f"must be '{RECREATE}', {IN_PLACE_IF_POSSIBLE} or '{IN_PLACE_ONLY}'"
+        return (errors.invalid(path, policy, problem),)
+    gates = spec["template"]["spec"].get("readinessGates") or []
+    if any(gate.get("conditionType") == _READY for gate in gates):
+        return ()
+    problem = f"must contains {_READY} when podUpdatePolicy is {policy}"
+    return (errors.invalid(_SPEC.child("template", "spec", "readinessGates"), gates, problem),)
+
+
+_RETENTION: Final = every(
+    field("whenDeleted", one_of("Retain", "Delete"), absent=""),
+    field("whenScaled", one_of("Retain", "Delete"), absent=""),
+)
+
+
+# --- changes
+
+_CHANGEABLE: Final = frozenset(
+    {
+        "replicas", "ordinals", "template", "reserveOrdinals", "lifecycle", "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy", "volumeClaimTemplates", "volumeClaimUpdateStrategy",
+        "updateStrategy", "scaleStrategy",
+    }
+)  # fmt: skip
+_UNCHANGEABLE: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'reserveOrdinals', "
+    "'lifecycle', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy', `volumeClaimTemplates`, "
+    "`VolumeClaimUpdateStrategy` and 'updateStrategy' are forbidden"
+)

@@ -1,0 +1,142 @@
+"""What the workloads of OpenKruise share: defaults and validation of pod templates, update order, and changes."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.labels.requirement import SelectorError
+from mockube.apimachinery.labels.selector import from_label_selector
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.common.workloads import (
+    CheckTemplate,
+    check_required_selector,
+    check_restarts,
+    check_selected_template,
+    selector_of,
+)
+from mockube.apiserver.kinds.core.pod.context import STRICT
+from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template, options_from_old_template
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_as
+
+# --- defaults of templates
+
+
+def _read(backend: Backend, kind: tuple[str, str], tree: Tree) -> Tree:
+    """Return the tree as Go reads and writes it. Raises DecodeError if it is not of that kind."""
+    decoded: Tree = decode_as(backend, tree, kind).tree
+    return decoded
+
+
+def _with_defaults(backend: Backend, kind: tuple[str, str], tree: Tree) -> Tree:
+    made = {"apiVersion": kind[0], "kind": kind[1]} | _read(backend, kind, tree)
+    backend.rules.default(*kind, made)
+    return made
+
+
+def pod_template(backend: Backend, given: Any) -> Tree:
+    """Return a pod template with the defaults of pods."""
+    made: Tree = _with_defaults(backend, ("v1", "PodTemplate"), {"template": given})["template"]
+    return made
+
+
+def _claims(backend: Backend, given: Iterable[ReadOnlyTree]) -> list[Tree]:
+    """Return claims with their defaults. They may leave out kind and apiVersion."""
+    return [_claim(backend, one) for one in given]
+
+
+def _claim(backend: Backend, given: ReadOnlyTree) -> Tree:
+    made = _with_defaults(backend, ("v1", "PersistentVolumeClaim"), dict(given))
+    return {name: value for name, value in made.items() if name in given or name not in _TYPE_META}
+
+
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+
+
+def set_template_defaults(backend: Backend, spec: Tree, old: ReadOnlyTree | None) -> None:
+    """Set the defaults of pod and claim templates in a workload's spec, unless the pod template is unchanged."""
+    if "template" in spec and (old is None or spec["template"] != old["template"]):
+        spec["template"] = pod_template(backend, spec["template"])
+        if "volumeClaimTemplates" in spec:
+            spec["volumeClaimTemplates"] = _claims(backend, spec["volumeClaimTemplates"])
+
+
+# --- validation of templates and selectors
+
+_SPEC: Final = ROOT.child("spec")
+
+
+def check_own_template(
+    spec: ReadOnlyTree,
+    before: ReadOnlyTree | None,
+    made: ReadOnlyTree,
+    names: tuple[str, str],
+    check: CheckTemplate = check_pod_template,
+) -> Iterator[FieldError]:
+    """Validate a workload's pod template and selector.
+
+    `made` is the template from which pods are created; `names` are the kind's names in messages about the selector and
+    about the pods.
+    """
+    for_selector, for_pods = names
+    yield from check_required_selector(spec, _SPEC, for_selector)
+    selector, path = selector_of(spec), _SPEC.child("template")
+    if selector is None:
+        yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
+        yield from check_restarts(made, path, for_pods)
+        return
+    options = STRICT if before is None else options_from_old_template(before["template"])
+    yield from check_selected_template(made, selector, path, kind=for_pods, options=options, check=check)
+
+
+# --- the order in which pods are updated
+# As in OpenKruise's webhooks, only the first fault is reported.
+
+
+def check_priorities(strategy: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
+    problem = _priority_problem(strategy or {})
+    return (errors.required(path, problem),) if problem else ()
+
+
+def check_scattering(terms: Sequence[ReadOnlyTree] | None, path: Path) -> Iterable[FieldError]:
+    problem = _scatter_problem(terms or ())
+    return (errors.required(path, problem),) if problem else ()
+
+
+def _priority_problem(strategy: ReadOnlyTree) -> str:
+    weights, orders = strategy.get("weightPriority") or (), strategy.get("orderPriority") or ()
+    if weights and orders:
+        return "only one of weightPriority and orderPriority can be used"
+    for term in weights:
+        if not 0 <= term["weight"] <= 100:
+            return "weight must be valid number in the range 1-100"
+        if not any(term["matchSelector"].values()):
+            return "selector can not be empty"
+        try:
+            from_label_selector(term["matchSelector"])
+        except SelectorError as error:
+            return f"invalid selector {error}"
+    return "" if all(term["orderedKey"] for term in orders) else "order key can not be empty"
+
+
+def _scatter_problem(terms: Sequence[ReadOnlyTree]) -> str:
+    seen = set()
+    for term in terms:
+        key, value = term["key"], term["value"]
+        if not key:
+            return "key should not be empty"
+        if (key, value) in seen:
+            return f"duplicated key={key} value={value}"
+        seen.add((key, value))
+    return ""
+
+
+# --- changes
+
+
+def changes_beyond(new: ReadOnlyTree, old: ReadOnlyTree, changeable: Collection[str]) -> bool:
+    """Report whether another field changed. Absent and empty are equal, as in Go's semantic comparison."""
+    fields = {*new, *old} - {*changeable}
+    return any((new.get(name) or None) != (old.get(name) or None) for name in fields)

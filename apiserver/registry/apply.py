@@ -1,0 +1,91 @@
+"""Server-side apply: a client says what it wants to manage, and the server settles it with all other managers."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mockube.apimachinery import status
+from mockube.apimachinery.gonumbers import rewritten
+from mockube.apimachinery.patch.apply import Conflicts, FieldManager
+from mockube.apimachinery.patch.errors import PatchError, Undecodable
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry import metadata
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_applied
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.create import create_tree
+from mockube.apiserver.registry.managed import field_manager
+from mockube.apiserver.registry.options import WriteOptions, check_apply, write_options
+from mockube.apiserver.registry.update import change
+from mockube.apiserver.wire.parse import Unreadable, parse
+
+APPLY_TYPES = frozenset({"application/apply-patch+yaml"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """What one request applies, and how."""
+
+    backend: Backend
+    call: Call
+    options: WriteOptions
+    manager: FieldManager
+    config: Any
+    time: str | None
+
+    def settle(self, live: Tree) -> Tree:
+        """The live object with what is applied merged into it, read as an object of its kind."""
+        config, manager = self.config, self.manager
+        name, force = self.options.field_manager, self.options.force
+        if not isinstance(config, dict):
+            raise status.BadRequest("error decoding YAML: an object is expected")
+        try:
+            merged = manager.apply(live, config, manager=name, time=self.time, force=force)
+            strict = self.options.field_validation != "Ignore"
+            decoded = decode_applied(self.backend, merged, strict=strict)
+        except Conflicts as error:
+            raise _conflict(error) from error
+        except Undecodable as error:
+            raise status.BadRequest(str(error)) from error
+        except (PatchError, DecodeError) as error:
+            raise ApiError(str(error)) from error
+        made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | decoded.tree
+        self.backend.rules.default(made["apiVersion"], made["kind"], made)
+        metadata.match_name(made, self.call.name)
+        metadata.match_namespace(made, self.call)
+        return made
+
+
+def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
+    options = write_options(call, "PatchOptions")
+    check_apply(options)
+    try:
+        config = rewritten(parse(call.body.data, "application/yaml").tree)
+    except Unreadable as error:
+        raise status.BadRequest(f"error decoding YAML: {error}") from error
+    return Application(backend=backend, call=call, options=options, manager=manager, config=config, time=time)
+
+
+async def apply(backend: Backend, call: Call) -> ObjectAnswer:
+    manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
+    run, time = backend.worker.run, format_time(backend.clock.now())
+    wanted = await backend.begin(call, partial(read_application, backend, call, manager, time=time))
+
+    async def transform(old: Tree) -> Tree:
+        return await run(call.size, wanted.settle, old)
+
+    if call.subresource is None and await backend.find(call.resource, call.namespace, call.name) is None:
+        tree = await run(call.size, wanted.settle, dict(manager.empty))
+        return await create_tree(backend, call, tree, wanted.options, manage=False)
+    return await change(backend, call, wanted.options, transform)
+
+
+def _conflict(error: Conflicts) -> Conflict:
+    causes = tuple(
+        Cause(reason="FieldManagerConflict", message=conflict.message, field=conflict.field)
+        for conflict in error.conflicts
+    )
+    return Conflict(str(error), Details(causes=causes))

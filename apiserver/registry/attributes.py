@@ -1,0 +1,51 @@
+"""A write as admission sees it."""
+
+from enum import Enum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.call import Call
+
+
+class Operation(Enum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+Target: TypeAlias = tuple[str, str, str]
+"""What is written: group, resource, and subresource or ""."""
+
+
+class Attributes(Struct, kw_only=True):
+    """One write. `object` may be changed by a plugin that mutates, and by nobody else."""
+
+    operation: Operation
+    call: Call
+    name: str
+    object: Tree | None
+    old: Tree | None = None
+    dry_run: bool = False
+    target: Target = ("", "", "")
+    """Follows from the call: nobody gives it."""
+
+    def __post_init__(self) -> None:
+        # Every plugin may ask for it.
+        resource = self.call.resource
+        self.target = resource.group, resource.name, self.subresource
+
+    @property
+    def resource(self) -> Resource:
+        return self.call.resource
+
+    @property
+    def namespace(self) -> str:
+        return self.call.namespace
+
+    @property
+    def subresource(self) -> str:
+        return self.call.subresource.name if self.call.subresource else ""

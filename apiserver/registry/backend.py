@@ -1,0 +1,232 @@
+"""What every verb works with, wired together once in `app.py`."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from mockube.apimachinery import status
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.patch.apply import FieldManager
+from mockube.apimachinery.schema.decode import Decoder
+from mockube.apimachinery.schema.model import Schemas
+from mockube.apimachinery.status import InternalError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.kind import Conversion
+from mockube.apiserver.kinds.registry import Conversions
+from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.storage.compaction import Expiry
+from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.unreadable import MAX_REASON
+from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.apiserver.turns import Worker
+from mockube.apiserver.user import User
+from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
+
+_R = TypeVar("_R")
+
+MAX_WARNINGS: Final = 10
+"""Objects that the warnings of one list name at most."""
+
+
+OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What Python raises of an object whose fields have other types than its kind says."""
+
+
+class CorruptObject(InternalError):
+    """What is stored under a key cannot be read as an object: the error that upstream's storage gives of it."""
+
+    def __init__(self, key: bytes, revision: int, problem: Exception) -> None:
+        error = status.internal_error(
+            f"StorageError: corrupt object, Code: 7, Key: {key.decode(errors='replace')}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: {str(problem)[:MAX_REASON]}"
+        )
+        super().__init__(str(error), error.details)
+        self.key = key
+        self.revision = revision
+
+
+class Admission(Protocol):
+    async def mutate(self, backend: "Backend", attributes: Attributes) -> None: ...
+
+    async def validate(self, backend: "Backend", attributes: Attributes) -> None: ...
+
+
+class Rules(Protocol):
+    """What kinds demand of their objects, beyond their schemas."""
+
+    def default(self, api_version: str, kind: str, tree: Tree) -> None:
+        """Fill in what was left out; the tree is nobody else's yet."""
+
+    def check_create(self, resource: Resource, tree: Tree) -> Sequence[FieldError]: ...
+
+    def check_update(
+        self, resource: Resource, subresource: str, new: Tree, old: Tree
+    ) -> Sequence[FieldError]: ...
+
+    def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
+        """What a client should be told of a new object that is not refused."""
+
+    def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a write takes or gives back besides its object, in the same transaction: so nothing is ever held twice."""
+
+    compare: Sequence[Compare] = ()
+    then: Sequence[Operation] = ()
+
+
+NO_CLAIMS = Claims()
+
+
+class Claimant(Protocol):
+    """Gives the objects of a resource what no two of them may hold, such as addresses."""
+
+    async def claim(self, backend: "Backend", new: Tree | None, old: Tree | None) -> Claims:
+        """Fill in what the new object is given. `old` is None at its creation, `new` at its deletion."""
+
+    async def reclaim(self, backend: "Backend", namespace: str, name: str) -> Claims:
+        """Return what gives back all that a deleted object had been given that cannot be read."""
+
+
+Permits: TypeAlias = Callable[[User, str, GroupResource, str], bool]
+"""Whether a user may do what a verb says with a resource of a name, where the request's own check is not all."""
+
+
+def _everything(_user: User, _verb: str, _resource: GroupResource, _name: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """The store and all that is known of objects."""
+
+    kv: KV
+    layout: Layout
+    watch_cache: WatchCache
+    schemas: Schemas
+    decoder: Decoder
+    clock: Clock
+    chance: Chance
+    admission: Admission
+    rules: Rules
+    rows: Mapping[GroupResource, Resource]
+    """The built-in resources, each in the version that it is stored in."""
+    strategies: Mapping[GroupResource, Strategy]
+    claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
+    permits: Permits = _everything
+    watch_list: bool = True
+    """Whether watches may begin with what there is, if their clients wish."""
+    expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)
+    """Of objects that are forgotten by themselves."""
+    conversions: Conversions = field(default_factory=dict)
+    worker: Worker = field(default_factory=Worker)
+    prepare: Callable[[Worker, Resource], Awaitable[None]] | None = None
+    """Makes what work on objects of a custom resource needs, before the first of them is worked on."""
+    field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
+    """For each resource and subresource that was written so far."""
+
+    def strategy(self, resource: Resource) -> Strategy:
+        return self.strategies.get(resource.group_resource, DEFAULT)
+
+    def stored_row(self, resource: Resource) -> Resource:
+        """The resource in the version that its objects are stored in."""
+        group, version = resource.storage_version or resource.group_version
+        if (group, version) == resource.group_version:
+            return resource
+        return self.rows[GroupResource(group, resource.name)]
+
+    async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:
+        """The result of the first work on what was sent: in the worker's thread if it may take long."""
+        if call.resource.custom and self.prepare is not None:
+            await self.prepare(self.worker, call.resource)
+        return await self.worker.begin(call.size, work, *arguments)
+
+    def conversion(self, resource: Resource) -> Conversion | None:
+        return self.conversions.get((resource.group_version, resource.name))
+
+    def request(self, call: Call) -> Request:
+        """What a strategy may know of a call."""
+        return Request(user=call.user, now=self.clock.now(), warn=call.warn)
+
+    def may_claim(self, resource: Resource) -> bool:
+        """Whether objects of the resource may be given what others ask for at the same time."""
+        return resource.group_resource in self.claimants
+
+    async def claims(self, resource: Resource, new: Tree | None, old: Tree | None) -> Claims:
+        claimant = self.claimants.get(resource.group_resource)
+        return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old)
+
+    async def claims_of_unreadable(self, resource: Resource, namespace: str, name: str) -> Claims:
+        claimant = self.claimants.get(resource.group_resource)
+        return NO_CLAIMS if claimant is None else await claimant.reclaim(self, namespace, name)
+
+    async def lease(self, resource: Resource) -> int:
+        """What an object of the resource is put under."""
+        expiry = self.expiry.get(resource.group_resource)
+        return NO_LEASE if expiry is None else await expiry.lease()
+
+    def seen(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
+        """An object as the watch cache shows it, which must be fresh."""
+        row = self.rows[resource]
+        resource_cache = self.watch_cache.resource_cache(self.layout.resource_cache(row))
+        return resource_cache.get(self.layout.object(row, namespace, name))
+
+    def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
+        """Every object of a resource, or those in a namespace, as the watch cache shows them."""
+        row = self.rows[resource]
+        resource_cache = self.watch_cache.resource_cache(self.layout.resource_cache(row))
+        return resource_cache.select(self.layout.scope(row, namespace)) if len(resource_cache) else ()
+
+    async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        """An object as it is now."""
+        key = self.layout.object(resource, namespace, name)
+        kvs = (await self.kv.range(Range(key=key))).kvs
+        return self._read(self.layout.resource_cache(resource), kvs[0]) if kvs else None
+
+    def _read(self, prefix: bytes, kv: KeyValue) -> Stored:
+        """The object of a value; a value that the watch cache has read already is not checked again."""
+        known = self.watch_cache.at_revision(prefix, kv.key, kv.mod_revision)
+        if known is not None:
+            return known
+        try:
+            return Stored(kv.key, self.watch_cache.read(prefix, kv), kv.mod_revision)
+        except Exception as error:
+            raise CorruptObject(kv.key, kv.mod_revision, error) from error
+
+    def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:
+        """The operation that stores canonical text."""
+        self.watch_cache.trust(key, text)
+        return Put(key=key, value=text, lease=lease)
+
+    def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[Stored]:
+        """The objects of values, without those that cannot be read."""
+        prefix = self.layout.resource_cache(resource)
+        for kv in kvs:
+            try:
+                yield self._read(prefix, kv)
+            except CorruptObject as error:
+                self.watch_cache.unreadable.report(prefix, kv.key, kv.mod_revision, error)
+
+    def warn_unreadable(self, call: Call, prefix: bytes) -> Sequence[bytes]:
+        """Name the objects below a prefix that a list leaves out, in warnings; answers with their keys."""
+        keys = self.watch_cache.unreadable.below(prefix) if self.watch_cache.unreadable else ()
+        for key in keys[:MAX_WARNINGS]:
+            call.warn(f"{key.decode(errors='replace')} cannot be read and is left out: delete it by its name")
+        if len(keys) > MAX_WARNINGS:
+            call.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
+        return keys
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Stored:
+        stored = await self.find(resource, namespace, name)
+        if stored is None:
+            raise status.not_found(resource.group_resource, name)
+        return stored

@@ -1,0 +1,169 @@
+"""A body as an object: parsed, checked to be what the URL is about, brought into the form that is stored.
+
+What the schema does not know is dropped, and named in a warning or refused, as the client asked.
+"""
+
+from collections.abc import Sequence
+
+from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.schema.decode import Decoded, DecodeError
+from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.wire.parse import Parsed, Unreadable, parse
+
+SHOWN = 30
+"""Bytes of a body that is no object, in the error that says so."""
+
+
+def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
+    """The object that a create or update was sent, as it would be stored, with its defaults."""
+    api_version, kind = expected(call)
+    parsed = _parse(call.body, kind)
+    tree = parsed.tree
+    given = (tree.get("apiVersion") or api_version, tree.get("kind") or kind)
+    if call.resource.custom and not call.subresource:
+        _check_custom(call, given)
+    else:
+        _check_kind(backend, given, api_version, kind)
+    strict = options.field_validation != "Ignore"
+    try:
+        decoded = decode_as(backend, tree, (api_version, kind), text=parsed.text, strict=strict)
+    except DecodeError as error:
+        raise status.BadRequest(_refusal(call, kind) + str(error)) from error
+    if complaints := [*parsed.complaints, *decoded.strict]:
+        judge_fields(call, options, complaints, _refusal(call, kind))
+    made: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
+    backend.rules.default(api_version, kind, made)
+    return made
+
+
+def _refusal(call: Call, kind: str) -> str:
+    """How an error begins that says what is wrong with a body of the right kind."""
+    return f"{kind} in version {gotext.quote(call.resource.version)} cannot be handled as a {kind}: "
+
+
+def expected(call: Call) -> tuple[str, str]:
+    """The apiVersion and kind that belong to the URL."""
+    subresource = call.subresource
+    if subresource is None or not subresource.kind:
+        return call.resource.api_version, call.resource.kind
+    if subresource.group_version is None:
+        return call.resource.api_version, subresource.kind
+    group, version = subresource.group_version
+    return f"{group}/{version}" if group else version, subresource.kind
+
+
+def decode_as(
+    backend: Backend,
+    tree: Tree,
+    kind: tuple[str, str] | None = None,
+    *,
+    text: bytes = b"",
+    strict: bool = False,
+    before: Tree | None = None,
+) -> Decoded:
+    """The tree in stored form, as a kind, by its apiVersion and name, or as the kind that it says it is.
+
+    `before` is an object in that form from which the tree was made, if there is one.
+    """
+    schema = _schema(backend, *(kind or (tree["apiVersion"], tree["kind"])))
+    decoded = backend.decoder.decode(schema, tree, text=text, strict=strict, before=before)
+    return _with_empty_managers(decoded, tree)
+
+
+def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> Decoded:
+    """The tree that server-side apply made, in stored form."""
+    schema = _schema(backend, tree["apiVersion"], tree["kind"])
+    return _with_empty_managers(backend.decoder.decode_applied(schema, tree, strict=strict), tree)
+
+
+def _schema(backend: Backend, api_version: str, kind: str) -> Type:
+    schema = backend.schemas.kind(api_version, kind)
+    assert schema is not None, f"no schema of {api_version} {kind}"
+    return schema
+
+
+def _with_empty_managers(decoded: Decoded, tree: Tree) -> Decoded:
+    given = tree.get("metadata")
+    if not isinstance(given, dict) or given.get("managedFields") != []:
+        return decoded
+    metadata = decoded.tree.get("metadata")
+    if metadata is not None:
+        # Go writes no empty list, but who reads one forgets the managers.
+        metadata["managedFields"] = []
+    return decoded
+
+
+def judge_fields(call: Call, options: WriteOptions, complaints: Sequence[str], prefix: str) -> None:
+    """Refuse, warn of or pass over fields that are unknown or came twice. Upstream's default is to warn."""
+    if not complaints or options.field_validation == "Ignore":
+        return
+    if options.field_validation == "Strict":
+        raise status.BadRequest(f"{prefix}strict decoding error: {', '.join(complaints)}")
+    call.warnings += complaints
+
+
+def _parse(body: Body, kind: str) -> Parsed:
+    try:
+        parsed = parse(body.data, body.media_type)
+    except Unreadable as error:
+        raise _unrecognized(body, kind, str(error)) from error
+    if not isinstance(parsed.tree, dict):
+        raise _unrecognized(body, kind, _not_readable(parsed.tree, _TYPE_META))
+    for name, value in parsed.tree.items():
+        if name in ("apiVersion", "kind") and not isinstance(value, str | None):
+            where = f"struct field .{name} of type string"
+            raise _unrecognized(body, kind, _not_readable(value, where))
+    return parsed
+
+
+def _check_kind(backend: Backend, given: tuple[str, str], api_version: str, kind: str) -> None:
+    if given == (api_version, kind):
+        return
+    version = gotext.quote(api_version.rpartition("/")[2])
+    prefix = f"{given[1]} in version {version} cannot be handled as a {kind}: "
+    if backend.schemas.kind(*given) is None:
+        scheme = gotext.quote("pkg/runtime/scheme.go:111")
+        named = f"{gotext.quote(str(given[1]))} is registered for version {gotext.quote(str(given[0]))}"
+        raise status.BadRequest(f"{prefix}no kind {named} in scheme {scheme}")
+    group = api_version.rpartition("/")[0].partition(".")[0] or "core"
+    raise status.BadRequest(
+        f"{prefix}converting ({_go_name(*given)}) to ({group}.{kind}): unknown conversion"
+    )
+
+
+def _check_custom(call: Call, given: tuple[str, str]) -> None:
+    """An object that is no struct to upstream is of any kind at first."""
+    api_version, kind = given
+    expected_version, expected_kind = expected(call)
+    if api_version != expected_version:
+        mismatch = f"does not match the expected API version ({expected_version})"
+        raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
+    if kind != expected_kind:
+        wrong = errors.invalid(ROOT.child("kind"), kind, f"must be {expected_kind}")
+        raise status.invalid(call.resource.group_kind, "", [wrong])
+
+
+def _go_name(api_version: str, kind: str) -> str:
+    return f"{api_version.rpartition('/')[2]}.{kind}"
+
+
+def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
+    shown = f"{body.data[:SHOWN].hex()}{' ...' if len(body.data) > SHOWN else ''}" if body.data else "<empty>"
+    what = f"couldn't get version/kind; json parse error: {problem}"
+    return status.BadRequest(
+        f"the object provided is unrecognized (must be of type {kind}): {what} ({shown})"
+    )
+
+
+_TYPE_META = r'value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_GO_NAMES = ((bool, "bool"), (str, "string"), (list, "array"), (dict, "object"))
+
+
+def _not_readable(value: object, where: str) -> str:
+    found = next((name for cls, name in _GO_NAMES if isinstance(value, cls)), "number")
+    return f"json: cannot unmarshal {found} into Go {where}"

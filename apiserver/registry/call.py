@@ -1,0 +1,79 @@
+"""A request for an object or a collection, and its answer, free of any transport."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.user import User
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """What was sent, as it was sent."""
+
+    data: bytes
+    media_type: str = ""
+
+
+NO_BODY = Body(data=b"")
+
+
+class Call(Struct, kw_only=True):
+    """One request. `warnings` collects what the client should be told besides the answer."""
+
+    verb: str
+    resource: Resource
+    subresource: Subresource | None = None
+    namespace: str = ""
+    name: str = ""
+    query: Mapping[str, Sequence[str]] = {}
+    body: Body = NO_BODY
+    user: User
+    user_agent: str = ""
+    warnings: list[str] = []
+    stored_size: int = 0
+    """Bytes of the object that is changed, as far as it was read."""
+    growth: int = 0
+    """Bytes that the object may become larger by, beyond what was sent."""
+
+    @property
+    def size(self) -> int:
+        """Bytes to work on, of an object of the usual kind that takes as long as this one."""
+        return (len(self.body.data) + self.stored_size + self.growth) * self.resource.work
+
+    def parameter(self, name: str) -> str:
+        """A parameter of the query; "" if it was not given."""
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+    def warn(self, text: str) -> None:
+        """Tell the client something besides the answer; once, however often the same is found."""
+        self.warnings.append(text)
+
+
+class ObjectAnswer(Struct, frozen=True, kw_only=True):
+    """One object: as stored, or as a tree where it is not stored as it is shown."""
+
+    code: int = 200
+    stored: Stored | None = None
+    tree: Tree | None = None
+
+    def object(self) -> Tree:
+        if self.tree is not None:
+            return self.tree
+        assert self.stored is not None
+        return self.stored.tree()
+
+
+class ListAnswer(Struct, frozen=True, kw_only=True):
+    """A list: its items as stored, and what its metadata says."""
+
+    api_version: str
+    kind: str
+    items: Sequence[Stored]
+    metadata: Mapping[str, Any]
+    named: bool = False
+    """Each item says what it is, besides the list, as those of custom resources do."""

@@ -1,0 +1,89 @@
+"""ComponentStatuses: how the parts of a control plane are, asked of them at each request and never stored.
+
+As upstream does, it is assumed that they are on the server's own machine, at the ports that they have by default.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from mockube.apimachinery import status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.options import list_options
+from mockube.apiserver.registry.selection import selection
+from mockube.apiserver.registry.verbs import Verb, Verbs
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.etcd.errors import KVError
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """`error` is what went wrong in the asking, `message` what was answered."""
+
+    is_good: bool
+    message: str = ""
+    error: str = ""
+
+
+Probe: TypeAlias = Callable[[str], Awaitable[Health]]
+"""Asks a component at its URL."""
+
+RESOURCE: Final = GroupResource("", "componentstatuses")
+URLS: Final[Mapping[str, str]] = {
+    "controller-manager": "https://127.0.0.1:10257/healthz",
+    "scheduler": "https://127.0.0.1:10259/healthz",
+}
+STORE: Final = "etcd-0"
+
+
+class ComponentStatuses:
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+
+    def among(self, others: Verbs) -> Verbs:
+        """The verbs of all resources, with those of this one."""
+        own: Mapping[str, Verb] = {"get": self.get, "list": self.list}
+
+        def find(resource: GroupResource, subresource: str, name: str) -> Verb | None:
+            return own.get(name) if resource == RESOURCE else others(resource, subresource, name)
+
+        return find
+
+    async def get(self, backend: Backend, call: Call) -> ObjectAnswer:
+        if call.name not in (*URLS, STORE):
+            raise status.not_found(GroupResource("", "componentstatus"), call.name)
+        return ObjectAnswer(stored=await self._look(backend, call, call.name))
+
+    async def list(self, backend: Backend, call: Call) -> ListAnswer:
+        options = list_options(call)
+        matches = selection(call.resource, options.label_selector, options.field_selector).matches
+        found = await asyncio.gather(*(self._look(backend, call, name) for name in (*URLS, STORE)))
+        return ListAnswer(
+            api_version=call.resource.api_version,
+            kind=call.resource.list_kind,
+            items=[one for one in found if matches is None or matches(one)],
+            metadata={},
+        )
+
+    async def _look(self, backend: Backend, call: Call, name: str) -> Stored:
+        health = await (_of_store(backend) if name == STORE else self._probe(URLS[name]))
+        condition = {"type": "Healthy", "status": "True" if health.is_good else "False"}
+        told = {"message": health.message, "error": health.error}
+        tree = {
+            "kind": call.resource.kind,
+            "apiVersion": call.resource.api_version,
+            "metadata": {"name": name},
+            "conditions": [condition | {field: text for field, text in told.items() if text}],
+        }
+        return Stored.unversioned(canonical(tree))
+
+
+async def _of_store(backend: Backend) -> Health:
+    try:
+        await backend.kv.status()
+    except KVError as error:
+        return Health(is_good=False, error=str(error))
+    return Health(is_good=True, message="ok")

@@ -1,0 +1,91 @@
+"""Objects between the version that a client speaks and the one that is stored, where those are not the same.
+
+Clients' writes are read, patched and attributed to managers in the client's version; they are admitted, validated and
+stored in the stored one.
+"""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
+from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.call import ListAnswer, ObjectAnswer
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.turns import yield_between_batches
+
+
+def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+    conversion = backend.conversion(resource)
+    if conversion is None:
+        return tree
+    made = conversion.to_stored(tree)
+    decoded: Tree = decode_as(backend, made).tree
+    made = {"kind": made["kind"], "apiVersion": made["apiVersion"]} | decoded
+    backend.rules.default(made["apiVersion"], made["kind"], made)
+    return made
+
+
+def from_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+    conversion = backend.conversion(resource)
+    return tree if conversion is None else conversion.from_stored(tree)
+
+
+def client_version_converter(backend: Backend, resource: Resource) -> Callable[[Stored], Stored] | None:
+    """What shows stored objects in the version of a resource; None if they are in it."""
+    conversion = backend.conversion(resource)
+    if conversion is None:
+        return None
+
+    def show(stored: Stored) -> Stored:
+        return Stored(stored.key, canonical(conversion.from_stored(stored.tree())), stored.revision)
+
+    return show
+
+
+def tolerant_client_version_converter(
+    backend: Backend, resource: Resource
+) -> Callable[[Stored], Stored | None] | None:
+    """The same, but None for an object that somebody else has stored with fields of wrong types."""
+    show = client_version_converter(backend, resource)
+    if show is None:
+        return None
+
+    def tolerant(stored: Stored) -> Stored | None:
+        try:
+            return show(stored)
+        except OF_WRONG_TYPES as error:
+            backend.watch_cache.report_malformed(stored, error)
+            return None
+
+    return tolerant
+
+
+def _size(stored: Stored) -> int:
+    return len(stored.value)
+
+
+async def shown(
+    backend: Backend, resource: Resource, answer: ObjectAnswer | ListAnswer
+) -> ObjectAnswer | ListAnswer:
+    """An answer in the version that it was asked for."""
+    show = client_version_converter(backend, resource)
+    if show is None:
+        return answer
+    if isinstance(answer, ListAnswer):
+        tolerant = tolerant_client_version_converter(backend, resource)
+        assert tolerant is not None
+        converted = await yield_between_batches(tolerant, answer.items, size=_size, worker=backend.worker)
+        return replace(answer, items=[one for one in converted if one is not None])
+    if answer.stored is not None:
+        try:
+            stored = await backend.worker.run(_size(answer.stored), show, answer.stored)
+            return replace(answer, stored=stored)
+        except OF_WRONG_TYPES as error:
+            raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
+    tree = answer.object()
+    if tree["apiVersion"] == backend.stored_row(resource).api_version and tree["kind"] == resource.kind:
+        return replace(answer, tree=from_stored(backend, resource, tree))
+    return answer

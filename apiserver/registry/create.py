@@ -1,0 +1,144 @@
+"""Create: a body becomes an object with a name, a uid and a beginning."""
+
+import itertools
+
+import orjson
+
+from mockube.apimachinery import gotext, status
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.strategy import MAIN
+from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend, Claims
+from mockube.apiserver.registry.body import read_object
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.convert import to_stored
+from mockube.apiserver.registry.options import WriteOptions, write_options
+from mockube.apiserver.registry.reset_fields import preserve_fields
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
+
+MAX_NAMES = 8
+"""Generated names tried before the client is told to try again."""
+
+
+async def create(backend: Backend, call: Call) -> ObjectAnswer:
+    options = write_options(call, "CreateOptions")
+    tree = await backend.begin(call, read_object, backend, call, options)
+    if _is_revision(metadata.of(tree).get("resourceVersion", "")):
+        raise ApiError("resourceVersion should not be set on objects to be created")
+    return await create_tree(backend, call, tree, options)
+
+
+def _is_revision(text: str) -> bool:
+    """Upstream passes over a resourceVersion that is no number, and over 0."""
+    if not text:
+        return False
+    try:
+        return bool(gotext.parse_uint(text))
+    except gotext.NumberError:
+        return False
+
+
+async def create_tree(
+    backend: Backend, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
+) -> ObjectAnswer:
+    """Create from a tree in stored form: what create, and an update or apply of what is not there, share."""
+    metadata.begin(tree, call, now=backend.clock.now(), chance=backend.chance)
+    tree = await backend.worker.run(call.size, _to_stored, backend, call, tree, options if manage else None)
+    name = metadata.of(tree).get("name", "")
+    attributes = Attributes(
+        operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    return await _create(backend, attributes, "" if name else metadata.of(tree).get("generateName", ""))
+
+
+def _to_stored(backend: Backend, call: Call, tree: Tree, options: WriteOptions | None) -> Tree:
+    """The tree as it is stored, with its first manager if there are options that name one."""
+    if options is not None:
+        tree = managed.on_create(backend, call, tree, options)
+    return to_stored(backend, call.resource, tree)
+
+
+async def _create(backend: Backend, attributes: Attributes, base: str) -> ObjectAnswer:
+    """Create under its name, or under one generated; again if what was generated or claimed is somebody else's."""
+    tree = attributes.object
+    assert tree is not None
+    may_repeat = bool(base) or backend.may_claim(backend.stored_row(attributes.resource))
+    untouched = orjson.dumps(tree) if may_repeat else b""
+    for attempt in itertools.count(1):
+        if base:
+            metadata.of(tree)["name"] = metadata.generated_name(base, backend.chance)
+        try:
+            answer = await _create_named(backend, attributes, tree)
+        except status.AlreadyExists as error:
+            if not base:
+                raise
+            if attempt == MAX_NAMES:
+                name = metadata.of(tree)["name"]
+                raise status.generate_name_conflict(attributes.resource.group_resource, name, 1) from error
+            answer = None
+        if answer is not None:
+            return answer
+        tree = orjson.loads(untouched)
+    raise AssertionError("the loop above ends by itself")
+
+
+async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
+    """Prepare, check and store an object; None if it claimed what somebody else got first."""
+    resource, size, run = backend.stored_row(attributes.resource), attributes.call.size, backend.worker.run
+    tree = await run(size, _prepared, backend, attributes, resource, tree)
+    claims = await backend.claims(resource, tree, None)
+    await run(size, _check, backend, attributes, resource, tree)
+    await backend.admission.validate(backend, attributes)
+    value = await run(size, canonical, tree)
+    return await _insert(backend, attributes, tree, value, claims)
+
+
+def _prepared(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
+    strategy = backend.strategy(resource)
+    empty = managed.field_manager(backend, resource, MAIN).empty
+    tree = attributes.object = preserve_fields(tree, empty, strategy.cleared)
+    if strategy.first_generation:
+        metadata.of(tree)["generation"] = strategy.first_generation
+    strategy.prepare_create(tree, backend.request(attributes.call))
+    return tree
+
+
+def _check(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> None:
+    """Refuse an object that is wrong, and bring one that is not into its canonical form."""
+    call = attributes.call
+    wrong = backend.rules.check_create(attributes.resource, tree)
+    if wrong:
+        raise status.invalid(resource.group_kind, metadata.of(tree).get("name", ""), wrong)
+    for warning in backend.rules.warn_create(attributes.resource, tree):
+        call.warn(warning)
+    backend.strategy(resource).canonicalize(tree)
+
+
+async def _insert(
+    backend: Backend, attributes: Attributes, tree: Tree, value: bytes, claims: Claims
+) -> ObjectAnswer | None:
+    """Store what is not there yet; a dry run only makes sure that it is not."""
+    resource, namespace, name = attributes.resource, attributes.namespace, metadata.of(tree)["name"]
+    if attributes.dry_run:
+        if await backend.find(resource, namespace, name) is not None:
+            raise status.already_exists(resource.group_resource, name)
+        return ObjectAnswer(code=201, tree=tree)
+    key = backend.layout.object(resource, namespace, name)
+    transaction = Txn(
+        compare=(Compare(key=key, target=Target.MOD, operand=0), *claims.compare),
+        then=(backend.put(key, value, lease=await backend.lease(resource)), *claims.then),
+        otherwise=(Range(key=key, count_only=True),),
+    )
+    result = await backend.kv.txn(transaction)
+    if result.succeeded:
+        return ObjectAnswer(code=201, stored=Stored(key, value, result.revision))
+    present = result.results[0]
+    assert isinstance(present, RangeResult)
+    if present.count:
+        raise status.already_exists(resource.group_resource, name)
+    return None

@@ -1,0 +1,250 @@
+"""Delete: at once, or marked and left to whoever has to finish with the object first.
+
+An object waits if it has finalizers, which the propagation policy may add, or a grace period. Otherwise it goes.
+"""
+
+from datetime import datetime
+
+from mockube.apimachinery import status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.status import Details
+from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
+from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.deletion import (
+    FINALIZER_OF,
+    DeleteOptions,
+    check_preconditions,
+    delete_options,
+)
+from mockube.apiserver.registry.read import list_objects
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.turns import turn
+from mockube.etcd.kv import Compare, Delete, Target, Txn
+
+_POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
+
+
+async def delete(backend: Backend, call: Call) -> ObjectAnswer:
+    return await delete_as(backend, call, await backend.worker.begin(call.size, _options, backend, call))
+
+
+def _options(backend: Backend, call: Call) -> DeleteOptions:
+    options = delete_options(backend, call)
+    warning = backend.strategy(call.resource).dependents_warning
+    if warning and not options.policy:
+        call.warnings.append(warning)
+    return options
+
+
+async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
+    """Delete what a list would show; answers with what it was."""
+    options = await backend.worker.begin(call.size, _options, backend, call)
+    found = await list_objects(backend, call)
+    for stored in found.items:
+        await turn()  # a store in memory is never waited for
+        name = stored.key.rpartition(b"/")[2].decode()
+        namespace = stored.key.split(b"/")[-2].decode() if call.resource.namespaced else ""
+        one = Call(
+            verb="delete",
+            resource=call.resource,
+            namespace=namespace,
+            name=name,
+            user=call.user,
+            query=call.query,
+        )
+        try:
+            await delete_as(backend, one, options)
+        except status.NotFound:
+            continue  # somebody else was quicker
+    if not options.dry_run and not _has_selector(call):
+        await _delete_unreadable(backend, call)
+    return found
+
+
+def _has_selector(call: Call) -> bool:
+    return bool(call.parameter("labelSelector") or call.parameter("fieldSelector"))
+
+
+async def _delete_unreadable(backend: Backend, call: Call) -> None:
+    """Delete what no list shows: what must be empty, such as a namespace that ends, would never be."""
+    resource = call.resource
+    scope = backend.layout.scope(resource, call.namespace)
+    for key in backend.watch_cache.unreadable.below(scope) if backend.watch_cache.unreadable else ():
+        *_, namespace, name = key.decode(errors="replace").split("/")
+        claims = await backend.claims_of_unreadable(resource, namespace if resource.namespaced else "", name)
+        await backend.kv.txn(Txn(compare=claims.compare, then=(Delete(key=key), *claims.then)))
+
+
+async def delete_as(backend: Backend, call: Call, options: DeleteOptions) -> ObjectAnswer:
+    """Delete the object that a call is about, as its options say."""
+    while True:
+        try:
+            stored = await backend.get(call.resource, call.namespace, call.name)
+            answer = await _delete_readable(backend, call, options, stored)
+        except CorruptObject as error:
+            answer = await _delete_corrupt(backend, call, options, error)
+        if answer is not None:
+            return answer
+
+
+async def _delete_readable(
+    backend: Backend, call: Call, options: DeleteOptions, stored: Stored
+) -> ObjectAnswer | None:
+    """None if another write came between; `CorruptObject` if its fields have other types than its kind says."""
+    try:
+        return await _delete_stored(backend, call, options, stored)
+    except OF_WRONG_TYPES as error:
+        if _is_well_formed(backend, stored):
+            raise
+        raise CorruptObject(stored.key, stored.revision, error) from error
+
+
+def _is_well_formed(backend: Backend, stored: Stored) -> bool:
+    try:
+        decode_as(backend, stored.tree())
+    except (DecodeError, *OF_WRONG_TYPES):
+        return False
+    return True
+
+
+async def _delete_corrupt(
+    backend: Backend, call: Call, options: DeleteOptions, error: CorruptObject
+) -> ObjectAnswer | None:
+    """Delete what cannot be read, whatever it may have waited for; None if another write came between."""
+    if options.uid is not None:  # nobody can tell whether it is the one that is meant
+        raise error
+    metadata: Tree = {"name": call.name, "resourceVersion": str(error.revision)}
+    if call.namespace:
+        metadata["namespace"] = call.namespace
+    resource = call.resource
+    old: Tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    await _admit(backend, call, options, old)
+    check_preconditions(GroupResource(resource.group, resource.kind), call.name, options, metadata)
+    call.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
+    if not options.dry_run:
+        claims = await backend.claims_of_unreadable(resource, call.namespace, call.name)
+        seen, gone = _unchanged(error.key, error.revision), Delete(key=error.key)
+        deletion = Txn(compare=(seen, *claims.compare), then=(gone, *claims.then))
+        if not (await backend.kv.txn(deletion)).succeeded:
+            return None
+    subject = resource.group_resource
+    return ObjectAnswer(
+        tree=status.success(Details(name=call.name, group=subject.group, kind=subject.resource))
+    )
+
+
+async def _admit(backend: Backend, call: Call, options: DeleteOptions, old: Tree) -> None:
+    attributes = Attributes(
+        operation=Operation.DELETE, call=call, name=call.name, object=None, old=old, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    await backend.admission.validate(backend, attributes)
+
+
+async def _delete_stored(
+    backend: Backend, call: Call, options: DeleteOptions, stored: Stored
+) -> ObjectAnswer | None:
+    """None if another write came between."""
+    strategy, old = backend.strategy(call.resource), stored.tree()
+    await _admit(backend, call, options, old)
+    about = GroupResource(call.resource.group, call.resource.kind)
+    check_preconditions(about, call.name, options, old["metadata"])
+    marked = _mark(strategy, old, options, backend.clock.now())
+    if marked is None:
+        return ObjectAnswer(stored=stored)
+    return await _carry_out(backend, call, options, stored, marked)
+
+
+def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) -> Tree | None:
+    """The object as its deletion leaves it; None if it is being deleted already, and no sooner for this call."""
+    meta = dict(old["metadata"])
+    tree, going = old | {"metadata": meta}, "deletionTimestamp" in meta
+    grace = strategy.grace(old, options.grace)
+    if going and grace is not None:
+        return _mark_sooner(tree, options.grace)
+    _set_policy(meta, options.policy or _default_policy(strategy, meta))
+    if grace is None:
+        if not strategy.pending(tree):
+            return tree
+        grace = 0
+    if not going:
+        if meta.get("generation"):
+            meta["generation"] += 1
+        meta["deletionTimestamp"] = format_time(after(now, span_of(grace)))
+        meta["deletionGracePeriodSeconds"] = grace
+    strategy.prepare_delete(tree)
+    return tree
+
+
+def _mark_sooner(tree: Tree, asked: int | None) -> Tree | None:
+    """A graceful deletion that goes on can be hastened, and nothing else of it can be changed."""
+    meta = tree["metadata"]
+    left: int = meta.get("deletionGracePeriodSeconds", 0)
+    if asked is None or asked >= left:
+        return None
+    end = after(parse_time(meta["deletionTimestamp"]), -span_of(left - asked))
+    meta |= {"deletionTimestamp": format_time(end), "deletionGracePeriodSeconds": asked}
+    return tree
+
+
+def _default_policy(strategy: Strategy, meta: Tree) -> str:
+    """What becomes of dependents if the client does not say: as a finalizer says that is there, or as is usual."""
+    decided = strategy.dependents == UNSUPPORTED or not _POLICY_FINALIZERS.isdisjoint(
+        meta.get("finalizers", ())
+    )
+    return "" if decided else strategy.dependents
+
+
+def _set_policy(meta: Tree, policy: str) -> None:
+    """The finalizer that a propagation policy stands for, in place of any other's."""
+    if not policy:
+        return
+    finalizers = [name for name in meta.get("finalizers", []) if name not in _POLICY_FINALIZERS]
+    if policy in FINALIZER_OF:
+        finalizers.append(FINALIZER_OF[policy])
+    meta["finalizers"] = finalizers
+    if not finalizers:
+        del meta["finalizers"]
+
+
+async def _carry_out(
+    backend: Backend, call: Call, options: DeleteOptions, stored: Stored, marked: Tree
+) -> ObjectAnswer | None:
+    """Store the mark, or the end; None if another write came between."""
+    strategy, meta = backend.strategy(call.resource), marked["metadata"]
+    waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
+    value, revision = canonical(marked), stored.revision
+    if options.dry_run:
+        return _answer(call, strategy, Stored(stored.key, value, revision), waits=waits)
+    if value != stored.value:
+        put = backend.put(stored.key, value)
+        result = await backend.kv.txn(Txn(compare=(_unchanged(stored.key, revision),), then=(put,)))
+        if not result.succeeded:
+            return None
+        revision = result.revision
+    if not waits:
+        claims = await backend.claims(call.resource, None, marked)
+        seen, gone = _unchanged(stored.key, revision), Delete(key=stored.key)
+        result = await backend.kv.txn(Txn(compare=(seen, *claims.compare), then=(gone, *claims.then)))
+        if not result.succeeded:
+            return None
+    return _answer(call, strategy, Stored(stored.key, value, revision), waits=waits)
+
+
+def _unchanged(key: bytes, revision: int) -> Compare:
+    return Compare(key=key, target=Target.MOD, operand=revision)
+
+
+def _answer(call: Call, strategy: Strategy, last: Stored, *, waits: bool) -> ObjectAnswer:
+    if waits or strategy.returns_deleted:
+        return ObjectAnswer(stored=last)
+    subject = call.resource.group_resource
+    uid = last.tree()["metadata"]["uid"]
+    details = Details(name=call.name, group=subject.group, kind=subject.resource, uid=uid)
+    return ObjectAnswer(tree=status.success(details))

@@ -1,0 +1,75 @@
+"""Who manages which fields, kept in `metadata.managedFields` at every write."""
+
+from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.options import MAX_FIELD_MANAGER, WriteOptions
+from mockube.apiserver.registry.reset_fields import apply_fields
+
+
+def field_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
+    """The manager of a resource's fields for one way to write it, made when it is first needed."""
+    key = resource, subresource
+    found = backend.field_managers.get(key)
+    if found is None:
+        found = backend.field_managers[key] = _make(backend, resource, subresource)
+    return found
+
+
+def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
+    version, kind = resource.api_version, resource.kind
+    resets = of_fields(*map(".".join, backend.strategy(resource).resets.get(subresource, ())))
+    every = (version, *resource.relabelled)
+    versions = Versions(
+        own=version,
+        atoms={one: atom_of(backend.schemas.kind(one, kind)) for one in every},
+        reset_fields=dict.fromkeys(every, resets),
+    )
+    bare: Tree = {"kind": kind, "apiVersion": version}
+    empty = bare | decode_as(backend, bare).tree
+    return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)
+
+
+def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+    """A new object with its first manager, who wrote it when it was created."""
+    manager = field_manager(backend, call.resource, "")
+    time = tree["metadata"]["creationTimestamp"]
+    return _without_none(manager.create(tree, manager=manager_name(call, options), time=time))
+
+
+def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
+    """An object with its managers after a change to it."""
+    subresource = call.subresource.name if call.subresource else ""
+    manager = field_manager(backend, call.resource, subresource)
+    only = backend.strategy(call.resource).only.get(subresource)
+    # Nobody becomes the manager of what this way to write does not change.
+    new = new if only is None else apply_fields(new, old, only)
+    name, time = manager_name(call, options), _time(backend, call)
+    return _without_none(manager.update(old, new, manager=name, time=time))
+
+
+def _time(backend: Backend, call: Call) -> str | None:
+    # Upstream does not say when, if what was written was shown as something else, such as a Scale.
+    shown = call.subresource and call.subresource.kind
+    return None if shown else format_time(backend.clock.now())
+
+
+def _without_none(tree: Tree) -> Tree:
+    """An object that nobody manages has no managers at all, rather than an empty list of them."""
+    if not tree["metadata"].get("managedFields"):
+        tree["metadata"].pop("managedFields", None)
+    return tree
+
+
+def manager_name(call: Call, options: WriteOptions) -> str:
+    """Who writes: as the client says, or else as its program is called."""
+    if options.field_manager:
+        return options.field_manager
+    program = call.user_agent.partition("/")[0]
+    return "".join(filter(str.isprintable, program))[:MAX_FIELD_MANAGER] or "unknown"

@@ -1,0 +1,163 @@
+"""Patch: an object is changed by saying what should be different, in any of four languages.
+
+A patch is carried out on the object as it is stored, and what comes of it is read as a body would be. It is tried
+again on the newest object when another write came between, so that no one's change is lost.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import orjson
+
+from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.patch import json_patch, merge, strategic
+from mockube.apimachinery.patch.errors import Inapplicable, PatchError, TooManyOperations, Undecodable
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry.apply import APPLY_TYPES, apply
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.options import WriteOptions, check_not_apply, write_options
+from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
+from mockube.apiserver.registry.update import change
+from mockube.apiserver.wire.negotiation import sent
+from mockube.apiserver.wire.parse import Unreadable, parse
+
+CarryOut: TypeAlias = Callable[[Tree, Any, Type], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """A way to write a patch. `check` refuses what is no such patch, and tells of what strict decoding minds."""
+
+    carry_out: CarryOut
+    check: Callable[[Any], Sequence[str]] = lambda _: ()
+    growth: Callable[[Any], int] = lambda _: 0
+    """Bytes that an object may become larger by, beyond those of the patch."""
+
+
+LANGUAGES: Mapping[str, Language] = {
+    "application/json-patch+json": Language(
+        carry_out=lambda tree, patch, _: json_patch.apply(tree, patch),
+        check=json_patch.check,
+        growth=json_patch.growth,
+    ),
+    "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: merge.apply(tree, patch)),
+    "application/strategic-merge-patch+json": Language(carry_out=strategic.apply),
+}
+
+
+CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json")
+"""Of custom resources nobody knows how their lists would merge strategically."""
+
+
+async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) -> ObjectAnswer:
+    media_type = sent(call.body.media_type)[0]
+    if media_type in APPLY_TYPES:
+        return await apply(backend, call)
+    language = LANGUAGES.get(media_type)
+    if call.resource.custom and media_type not in CUSTOM_LANGUAGES:
+        raise status.unsupported_media_type([*CUSTOM_LANGUAGES, *APPLY_TYPES])
+    if language is None:
+        raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+    options = write_options(call, "PatchOptions")
+    check_not_apply(call)
+    given, complaints = await backend.begin(call, _read, call, language, options)
+    call.growth = language.growth(given)
+
+    def patched_tree(old: Tree) -> Tree:
+        # The new object shares what the patch does not reach, and is filled in where it stands.
+        own = orjson.loads(orjson.dumps(old))
+        seen = face.show(own)
+        patched = _carry_out(backend, language, seen, given)
+        new = face.take(own, _patched(backend, call, options, patched, seen, complaints))
+        return managed.on_update(backend, call, new, own, options)
+
+    async def transform(old: Tree) -> Tree:
+        return await backend.worker.run(call.size, patched_tree, old)
+
+    answer = await change(backend, call, options, transform)
+    return answer if face is ITSELF else face.shown(answer)
+
+
+def _read(call: Call, language: Language, options: WriteOptions) -> tuple[Any, Sequence[str]]:
+    try:
+        given = parse(call.body.data, "application/json").tree
+    except Unreadable as error:
+        raise status.BadRequest(f"error decoding patch: {error}") from error
+    if options.field_validation == "Ignore":
+        return given, ()
+    try:
+        return given, language.check(given)
+    except PatchError as error:
+        raise refused(error) from error
+
+
+def _carry_out(backend: Backend, language: Language, old: Tree, given: Any) -> Any:
+    schema = backend.schemas.kind(old["apiVersion"], old["kind"])
+    assert schema is not None
+    try:
+        return language.carry_out(old, given, schema)
+    except PatchError as error:
+        raise refused(error) from error
+
+
+def refused(error: PatchError) -> ApiError:
+    """What a client is told of a patch that cannot be carried out."""
+    match error:
+        case Undecodable():
+            return status.BadRequest(str(error))
+        case TooManyOperations():
+            return status.request_entity_too_large(str(error))
+        case Inapplicable():
+            return status.generic(422, said=str(error))
+        case _:
+            return ApiError(str(error))
+
+
+def _patched(
+    backend: Backend, call: Call, options: WriteOptions, patched: Any, old: Tree, complaints: Sequence[str]
+) -> Tree:
+    """What came of a patch, read as an object of its kind."""
+    if not isinstance(patched, dict):
+        raise status.BadRequest("the patch makes something that is no object")
+    kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
+    if patched.get("kind") != old["kind"] or patched.get("apiVersion") != old["apiVersion"]:
+        raise _invalid(patched, _other_kind(backend, old, patched))
+    try:
+        # What was converted may not be in stored form.
+        before = old if backend.conversion(call.resource) is None else None
+        strict = options.field_validation != "Ignore"
+        decoded = decode_as(backend, patched, strict=strict, before=before)
+    except DecodeError as error:
+        raise _invalid(patched, str(error)) from error
+    found = [*complaints, *decoded.strict]
+    if found and options.field_validation == "Strict":
+        raise _invalid(patched, f"strict decoding error: {', '.join(found)}")
+    call.warnings += found
+    made: Tree = kind | decoded.tree
+    backend.rules.default(kind["apiVersion"], kind["kind"], made)
+    metadata.match_name(made, call.name)
+    metadata.match_namespace(made, call)
+    return made
+
+
+def _other_kind(backend: Backend, old: Tree, patched: Tree) -> str:
+    given = f"{patched.get('apiVersion', '')}".rpartition("/")[2], str(patched.get("kind", ""))
+    group = old["apiVersion"].rpartition("/")[0].partition(".")[0] or "core"
+    if backend.schemas.kind(str(patched.get("apiVersion", "")), given[1]) is None:
+        named = f"{gotext.quote(given[1])} is registered for version {gotext.quote(str(patched.get('apiVersion', '')))}"
+        return f"no kind {named} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
+    return f"converting ({given[0]}.{given[1]}) to ({group}.{old['kind']}): unknown conversion"
+
+
+def _invalid(patched: Tree, problem: str) -> ApiError:
+    text = orjson.dumps(dict(sorted(patched.items()))).decode()
+    return status.invalid(GroupKind("", ""), "", [errors.invalid(ROOT.child("patch"), text, problem)])

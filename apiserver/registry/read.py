@@ -1,0 +1,169 @@
+"""Get and list: from what is at hand, as new as was asked for, in bytes that were made before."""
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from mockube.apimachinery import status
+from mockube.apimachinery.status import Expired
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.options import EXACT, ListOptions, list_options
+from mockube.apiserver.registry.selection import Selection, select_by
+from mockube.apiserver.registry.versions import TOO_OLD_TO_LIST, get_version, list_version, wait_for
+from mockube.apiserver.storage import continuation
+from mockube.apiserver.storage.continuation import LATEST, BadToken, Continuation
+from mockube.apiserver.storage.resource_cache import ResourceCache
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import filtered
+from mockube.etcd.errors import Compacted, FutureRevision
+from mockube.etcd.kv import Range, prefix_end
+
+CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter, or use the continue token in this response to "
+    "retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - "
+    "objects that were created, modified, or deleted between the time the first chunk was returned and now may "
+    "show up in the list."
+)
+
+
+class PageExpired(Expired):
+    """A page's revision is gone; the client is told where it may go on all the same."""
+
+    def __init__(self, fresh_token: str) -> None:
+        super().__init__(CONTINUE_EXPIRED)
+        self._fresh_token = fresh_token
+
+    def status(self) -> dict[str, Any]:
+        return super().status() | {"metadata": {"continue": self._fresh_token}}
+
+
+async def get(backend: Backend, call: Call) -> ObjectAnswer:
+    asked = get_version(call.parameter("resourceVersion"))
+    if asked:
+        await wait_for(backend, asked)
+    return ObjectAnswer(stored=await backend.get(call.resource, call.namespace, call.name))
+
+
+async def list_objects(backend: Backend, call: Call) -> ListAnswer:
+    options = list_options(call)
+    chosen = await select_by(backend, call, options)
+    revision = list_version(options.resource_version)
+    if options.continue_token:
+        return await _next_page(backend, call, options, chosen)
+    if revision and (options.match == EXACT or (options.limit and not options.match)):
+        return await _at(backend, call, options, chosen, Continuation(revision, ""))
+    if revision:
+        await wait_for(backend, revision)
+    elif options.resource_version != "0":
+        await backend.watch_cache.fresh()
+    if not backend.watch_cache.is_consistent:
+        await backend.watch_cache.wait_consistent()
+    scope = _scope(backend, call, chosen)
+    backend.warn_unreadable(call, scope)
+    resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
+    # What may be of any age is not cut into pages.
+    limit = 0 if options.resource_version == "0" else options.limit
+    revision = backend.watch_cache.revision  # of what is selected from now on, before others have their turn
+    shown, total = await _found(backend, resource_cache, scope, chosen, limit)
+    return _page(backend, call, chosen, shown, total, revision)
+
+
+async def _found(
+    backend: Backend, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
+) -> tuple[Sequence[Stored], int]:
+    """What the first page shows, and how many match in all."""
+    if chosen.matches is None:
+        return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
+    if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
+        # The index of a label is made of all objects at once: their labels are read before.
+        await filtered(attrgetter("labels"), list(resource_cache))
+        await backend.watch_cache.wait_consistent()
+    found = await filtered(chosen.matches, resource_cache.select(scope, chosen.label), cost=chosen.cost)
+    return found[:limit] if limit else found, len(found)
+
+
+def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
+    """The prefix that holds all that can match."""
+    prefix = backend.layout.scope(call.resource, call.namespace)
+    if chosen.name and (call.namespace or not call.resource.namespaced):
+        return prefix + chosen.name.encode()
+    return prefix
+
+
+def _page(
+    backend: Backend, call: Call, chosen: Selection, shown: Sequence[Stored], total: int, revision: int
+) -> ListAnswer:
+    """The first page of what the watch cache showed at a revision."""
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if total > len(shown):
+        metadata["continue"] = _token(backend, call, shown[-1].key, revision)
+        if chosen.matches is None:
+            metadata["remainingItemCount"] = total - len(shown)
+    return _answer(call, shown, metadata)
+
+
+def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) -> ListAnswer:
+    resource = call.resource
+    return ListAnswer(
+        api_version=resource.api_version,
+        kind=resource.list_kind,
+        items=items,
+        metadata={"continue": "", **metadata} if resource.custom else metadata,
+        named=resource.custom,
+    )
+
+
+def _token(backend: Backend, call: Call, last: bytes, revision: int) -> str:
+    start = last.removeprefix(backend.layout.scope(call.resource, call.namespace)) + b"\x00"
+    return continuation.encode(Continuation(revision, start.decode()))
+
+
+async def _next_page(backend: Backend, call: Call, options: ListOptions, chosen: Selection) -> ListAnswer:
+    if options.resource_version not in ("", "0"):
+        raise status.BadRequest("specifying resource version is not allowed when using continue")
+    try:
+        position = continuation.decode(options.continue_token)
+    except BadToken as error:
+        raise status.BadRequest(f"invalid continue token: {error}") from error
+    return await _at(backend, call, options, chosen, position)
+
+
+async def _at(
+    backend: Backend, call: Call, options: ListOptions, chosen: Selection, position: Continuation
+) -> ListAnswer:
+    """A page as it was at one revision, read from the store's own history, until it is full or there is no more."""
+    prefix = backend.layout.scope(call.resource, call.namespace)
+    start, end = prefix + position.start.encode(), prefix_end(prefix)
+    found: list[Stored] = []
+    revision, remaining, more = max(position.revision, 0), 0, True
+    while more and not (options.limit and len(found) >= options.limit):
+        wanted = options.limit - len(found) if options.limit else 0
+        request = Range(key=start, range_end=end, revision=revision, limit=wanted)
+        try:
+            page = await backend.kv.range(request)
+        except Compacted as error:
+            raise _expired(options, position) from error
+        except FutureRevision:
+            await wait_for(backend, position.revision)
+            continue
+        revision = revision or page.revision
+        read = list(backend.readable(call.resource, page.kvs))
+        found += read if chosen.matches is None else await filtered(chosen.matches, read, cost=chosen.cost)
+        more, remaining = page.more, page.count - len(page.kvs)
+        if page.kvs:
+            start = page.kvs[-1].key + b"\x00"
+    backend.warn_unreadable(call, prefix)
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if more:
+        metadata["continue"] = _token(backend, call, start.removesuffix(b"\x00"), revision)
+        if chosen.matches is None:
+            metadata["remainingItemCount"] = remaining
+    return _answer(call, found, metadata)
+
+
+def _expired(options: ListOptions, position: Continuation) -> Expired:
+    if not options.continue_token:
+        return Expired(TOO_OLD_TO_LIST)
+    return PageExpired(continuation.encode(Continuation(LATEST, position.start)))

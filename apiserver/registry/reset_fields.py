@@ -1,0 +1,66 @@
+"""What a write may not touch: status but through /status, spec through it, and so on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mockube.apimachinery.tree import Tree
+
+Path = tuple[str, ...]
+
+EACH = "*"
+"""As a step of a path: every element of a list, each matched with the one at its place."""
+
+
+def preserve_fields(new: Tree, old: Mapping[str, Any], paths: Sequence[Path]) -> Tree:
+    """The new object with what is at some paths as it was in the old one. Neither tree is changed."""
+    for path in paths:
+        new = _with(new, path, _get(old, path))
+    return new
+
+
+def apply_fields(new: Tree, old: Tree, paths: Sequence[Path]) -> Tree:
+    """The old object with what is at some paths as it is in the new one. Neither tree is changed.
+
+    The managers of fields are the new one's too: they tell of the write itself.
+    """
+    made = preserve_fields(old, new, (("metadata", "managedFields"),))
+    for path in paths:
+        made = _with_each(made, new, path)
+    return made
+
+
+def is_changed(new: Tree, old: Tree, paths: Sequence[Path]) -> bool:
+    """Whether anything at some paths differs."""
+    return any(_get(new, path) != _get(old, path) for path in paths)
+
+
+def _get(tree: Any, path: Path) -> Any:
+    for step in path:
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
+
+
+def _with(tree: Tree, path: Path, value: Any) -> Tree:
+    """The tree with a value at a path, or with nothing there for None; only what lies on the way is copied."""
+    step, *rest = path
+    if rest:
+        inner = tree.get(step)
+        if not isinstance(inner, dict):
+            inner = {}
+        value = _with(inner, tuple(rest), value) or None
+    if value is None:
+        return {name: kept for name, kept in tree.items() if name != step}
+    return tree | {step: value}
+
+
+def _with_each(base: Any, given: Any, path: Path) -> Any:
+    """The base with what is given at a path. A list whose elements are not the same ones is taken as it is given."""
+    if EACH not in path:
+        return _with(base, path, _get(given, path))
+    at = path.index(EACH)
+    mine, theirs = _get(base, path[:at]) or [], _get(given, path[:at]) or []
+    if [one.get("name") for one in mine] != [other.get("name") for other in theirs]:
+        return _with(base, path[:at], theirs or None)
+    rest = path[at + 1 :]
+    elements = [_with_each(one, other, rest) for one, other in zip(mine, theirs, strict=True)]
+    return _with(base, path[:at], elements or None)

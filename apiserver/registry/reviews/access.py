@@ -1,0 +1,138 @@
+"""What somebody may do: the SubjectAccessReviews, and the rules of the sender."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mockube.apimachinery import errors, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.reviews import question
+from mockube.apiserver.user import User
+
+_NO_KIND = GroupKind("authorization.k8s.io", "")
+"""Upstream's errors here tell the group alone."""
+_SPEC, _METADATA = ROOT.child("spec"), ROOT.child("metadata")
+
+
+class AccessReviews:
+    def __init__(self, authorization: Authorization) -> None:
+        self._authorization = authorization
+
+    async def of_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
+        tree = await question.read(backend, call)
+        spec = tree.get("spec") or {}
+        _refuse([*_check_attributes(spec), *_check_subject(spec), *_check_metadata(tree)])
+        return await self._answer(tree, _subject(spec))
+
+    async def of_local_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
+        tree = await question.read(backend, call)
+        spec = tree.get("spec") or {}
+        _refuse(
+            [
+                *_check_attributes(spec),
+                *_check_subject(spec),
+                *_check_metadata(tree, allowed="namespace"),
+                *_check_local(tree, spec),
+            ]
+        )
+        return await self._answer(tree, _subject(spec))
+
+    async def of_self(self, backend: Backend, call: Call) -> ObjectAnswer:
+        tree = await question.read(backend, call)
+        _refuse([*_check_attributes(tree.get("spec") or {}), *_check_metadata(tree)])
+        return await self._answer(tree, call.user)
+
+    async def rules(self, backend: Backend, call: Call) -> ObjectAnswer:
+        tree = await question.read(backend, call)
+        namespace = (tree.get("spec") or {}).get("namespace", "")
+        if not namespace:
+            raise status.BadRequest("no namespace on request")
+        resources, paths = await self._authorization.rules(call.user, namespace)
+        found = {"resourceRules": list(resources), "nonResourceRules": list(paths), "incomplete": False}
+        return question.answer({**tree, "metadata": {}, "spec": {}}, found)
+
+    async def _answer(self, tree: Tree, user: User) -> ObjectAnswer:
+        decision, reason = await self._authorization.decide(_attributes(user, tree["spec"]))
+        found: Tree = {"allowed": decision is Decision.ALLOW}
+        if decision is Decision.DENY:
+            found["denied"] = True
+        return question.answer(tree, found | ({"reason": reason} if reason else {}))
+
+
+def _subject(spec: Mapping[str, Any]) -> User:
+    return User(
+        name=spec.get("user", ""),
+        uid=spec.get("uid", ""),
+        groups=tuple(spec.get("groups") or ()),
+        extra=spec.get("extra") or {},
+    )
+
+
+def _attributes(user: User, spec: Mapping[str, Any]) -> Attributes:
+    asked = spec.get("nonResourceAttributes")
+    if asked is not None:
+        return Attributes(user=user, verb=asked.get("verb", ""), path=asked.get("path", ""))
+    asked = spec["resourceAttributes"]
+    return Attributes(
+        user=user,
+        verb=asked.get("verb", ""),
+        group=asked.get("group", ""),
+        version=asked.get("version") or "*",
+        resource=asked.get("resource", ""),
+        subresource=asked.get("subresource", ""),
+        namespace=asked.get("namespace", ""),
+        name=asked.get("name", ""),
+    )
+
+
+# --- checks
+
+
+def _refuse(wrong: list[FieldError]) -> None:
+    if wrong:
+        raise status.invalid(_NO_KIND, "", wrong)
+
+
+def _check_attributes(spec: Mapping[str, Any]) -> Iterable[FieldError]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and path is not None:
+        said = "cannot be specified in combination with resourceAttributes"
+        yield errors.invalid(_SPEC.child("nonResourceAttributes"), _go(path), said)
+    if resource is None and path is None:
+        said = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield errors.invalid(_SPEC.child("resourceAttributes"), None, said)
+
+
+def _check_subject(spec: Mapping[str, Any]) -> Iterable[FieldError]:
+    if not spec.get("user") and not spec.get("groups"):
+        yield errors.invalid(
+            _SPEC.child("user"), spec.get("user", ""), "at least one of user or group must be specified"
+        )
+
+
+def _check_metadata(tree: Tree, *, allowed: str = "") -> Iterable[FieldError]:
+    metadata = {name: value for name, value in tree["metadata"].items() if name != "managedFields"}
+    if metadata.keys() - {allowed}:
+        said = f"must be empty except for {allowed}" if allowed else "must be empty"
+        yield errors.invalid(_METADATA, metadata, said)
+
+
+def _check_local(tree: Tree, spec: Mapping[str, Any]) -> Iterable[FieldError]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and resource.get("namespace", "") != tree["metadata"].get("namespace", ""):
+        where = _SPEC.child("resourceAttributes", "namespace")
+        yield errors.invalid(where, resource.get("namespace", ""), "must match metadata.namespace")
+    if path is not None:
+        yield errors.invalid(
+            _SPEC.child("nonResourceAttributes"), _go(path), "disallowed on this kind of request"
+        )
+
+
+def _go(path: Mapping[str, Any]) -> Mapping[str, str]:
+    """A NonResourceAttributes as upstream's errors show it: by the names of its fields in Go."""
+    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}

@@ -1,0 +1,42 @@
+"""Who somebody is: TokenReview of a token, SelfSubjectReview of the sender."""
+
+from mockube.apimachinery import status
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.bearer import BadToken, BearerTokens
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.reviews import question
+from mockube.apiserver.user import User
+
+
+class TokenReviews:
+    def __init__(self, tokens: BearerTokens) -> None:
+        self._tokens = tokens
+
+    async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
+        tree = await question.read(backend, call)
+        spec = tree.get("spec") or {}
+        token = spec.get("token", "")
+        if not token:
+            raise status.BadRequest("token is required for TokenReview in authentication")
+        try:
+            found = await self._tokens.review(token, spec.get("audiences") or ())
+        except BadToken as error:
+            return question.answer(tree, {"user": {}, "error": str(error)})
+        known = {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
+        return question.answer(tree, question.present(known))
+
+
+async def self_subject_review(backend: Backend, call: Call) -> ObjectAnswer:
+    tree = await question.read(backend, call)
+    asked = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
+    metadata = {"creationTimestamp": format_time(backend.clock.now())}
+    return question.answer({**asked, "metadata": metadata}, {"userInfo": user_info(call.user)})
+
+
+def user_info(user: User) -> Tree:
+    extra = {name: list(values) for name, values in user.extra.items()}
+    return question.present(
+        {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    )

@@ -1,0 +1,32 @@
+"""Who answers which question, instead of the verb that would store it."""
+
+from collections.abc import Mapping
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.authn.bearer import BearerTokens
+from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.registry.reviews.access import AccessReviews
+from mockube.apiserver.registry.reviews.identity import TokenReviews, self_subject_review
+from mockube.apiserver.registry.reviews.token_request import TokenRequests
+from mockube.apiserver.registry.verbs import Verb, Verbs, verb
+
+
+def with_reviews(tokens: BearerTokens, authorization: Authorization, accounts: ServiceAccounts) -> Verbs:
+    """The verbs of all resources: creating a question means to answer it."""
+    authentication, authorization_ = "authentication.k8s.io", "authorization.k8s.io"
+    access = AccessReviews(authorization)
+    answers: Mapping[tuple[GroupResource, str], Verb] = {
+        (GroupResource(authentication, "tokenreviews"), ""): TokenReviews(tokens).create,
+        (GroupResource(authentication, "selfsubjectreviews"), ""): self_subject_review,
+        (GroupResource(authorization_, "subjectaccessreviews"), ""): access.of_subject,
+        (GroupResource(authorization_, "localsubjectaccessreviews"), ""): access.of_local_subject,
+        (GroupResource(authorization_, "selfsubjectaccessreviews"), ""): access.of_self,
+        (GroupResource(authorization_, "selfsubjectrulesreviews"), ""): access.rules,
+        (GroupResource("", "serviceaccounts"), "token"): TokenRequests(accounts).create,
+    }
+
+    def find(resource: GroupResource, subresource: str, name: str) -> Verb | None:
+        return answers.get((resource, subresource)) or verb(resource, subresource, name)
+
+    return find

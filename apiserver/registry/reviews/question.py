@@ -1,0 +1,33 @@
+"""A question that was sent as an object, read and admitted like one that is going to be stored."""
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry import metadata
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import read_object
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.options import write_options
+
+
+async def read(backend: Backend, call: Call) -> Tree:
+    """The object, with its metadata and spec."""
+    options = write_options(call, "CreateOptions")
+    tree = await backend.begin(call, read_object, backend, call, options)
+    metadata.match_namespace(tree, call)
+    attributes = Attributes(
+        operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    await backend.admission.validate(backend, attributes)
+    return tree
+
+
+def answer(tree: Tree, status: Tree) -> ObjectAnswer:
+    """The question with its answer, and nothing that nobody set."""
+    spec = {"spec": tree["spec"]} if tree.get("spec") is not None else {}
+    head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": tree["metadata"]}
+    return ObjectAnswer(code=201, tree={**head, **spec, "status": status})
+
+
+def present(fields: Tree) -> Tree:
+    return {name: value for name, value in fields.items() if value not in ("", None, False, [], {})}

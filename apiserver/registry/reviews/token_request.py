@@ -1,0 +1,121 @@
+"""TokenRequest: a token of a service account, bound to a pod, a secret or a node if the client wants it so."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.reviews import question
+
+KIND = GroupKind("authentication.k8s.io", "TokenRequest")
+LEAST_SECONDS, MOST_SECONDS = 600, 1 << 32
+
+
+class TokenRequests:
+    def __init__(self, accounts: ServiceAccounts) -> None:
+        self._accounts = accounts
+
+    async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
+        tree = await question.read(backend, call)
+        spec, metadata = tree.get("spec") or {}, tree["metadata"]
+        _check_name(metadata.get("name", ""), call.name)
+        owner = await self._get("serviceaccounts", call.namespace, call.name)
+        uid = owner["metadata"]["uid"]
+        _check_uid(metadata.get("uid", ""), uid, call.name)
+        seconds = spec.get("expirationSeconds", 3600)
+        if wrong := _check_seconds(seconds):
+            raise status.invalid(KIND, "", wrong)
+        bound = await self._bound(call, spec.get("boundObjectRef"))
+        account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
+        audiences = list(spec.get("audiences") or self._accounts.audiences)
+        token = self._accounts.give(account, audiences=audiences, seconds=seconds)
+        now = backend.clock.now()
+        made = {
+            "name": call.name,
+            "namespace": call.namespace,
+            "uid": uid,
+            "creationTimestamp": format_time(now),
+        }
+        asked = {
+            "audiences": audiences,
+            "expirationSeconds": seconds,
+            "boundObjectRef": spec.get("boundObjectRef"),
+        }
+        expires = format_time(now + timedelta(seconds=seconds))
+        return question.answer(
+            {**tree, "metadata": made, "spec": asked}, {"token": token, "expirationTimestamp": expires}
+        )
+
+    async def _get(self, resource: str, namespace: str, name: str) -> Tree:
+        found = await self._accounts.find(resource, namespace, name)
+        if found is None:
+            raise status.not_found(GroupResource("", resource), name)
+        return found
+
+    async def _bound(self, call: Call, wanted: Mapping[str, Any] | None) -> dict[str, Reference | None]:
+        """What the token is bound to, by the claim that tells of it."""
+        if not wanted:
+            return {}
+        api_version, kind, name = (wanted.get(field, "") for field in ("apiVersion", "kind", "name"))
+        resource = _BINDABLE.get((api_version, kind))
+        if resource is None:
+            group, _, version = api_version.rpartition("/")
+            raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+        found = await self._get(resource, "" if resource == "nodes" else call.namespace, name)
+        uid = found["metadata"]["uid"]
+        if wanted.get("uid", uid) != uid:
+            given = wanted["uid"]
+            raise status.conflict(GroupResource("", kind), name, _ANOTHER.format(given=given, uid=uid))
+        bound: dict[str, Reference | None] = {resource.removesuffix("s"): Reference.of(found)}
+        if resource == "pods":
+            bound["node"] = await self._node_of(found, call.name)
+        return bound
+
+    async def _node_of(self, pod: Tree, account: str) -> Reference | None:
+        """Where a pod runs, which its tokens tell."""
+        spec = pod["spec"]
+        if spec.get("serviceAccountName", "") != account:
+            who = f"cannot bind token for serviceaccount {gotext.quote(account)}"
+            raise status.BadRequest(f"{who} to pod running with different serviceaccount name.")
+        name = spec.get("nodeName", "")
+        if not name:
+            return None
+        node = await self._accounts.find("nodes", "", name)
+        return Reference(name, "") if node is None else Reference.of(node)
+
+
+_BINDABLE = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
+_ANOTHER = (
+    "the UID in the bound object reference ({given}) does not match the UID in record. "
+    "The object might have been deleted and then recreated"
+)
+
+
+def _check_name(given: str, name: str) -> None:
+    if given not in ("", name):
+        said = "must match the service account name if specified"
+        raise status.invalid(KIND, name, [errors.invalid(ROOT.child("metadata", "name"), given, said)])
+
+
+def _check_uid(given: str, uid: str, name: str) -> None:
+    if given and given != uid:
+        said = f"the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+        raise status.conflict(GroupResource(KIND.group, KIND.kind), name, said)
+
+
+def _check_seconds(seconds: int) -> list[FieldError]:
+    where = ROOT.child("spec", "expirationSeconds")
+    if seconds < LEAST_SECONDS:
+        return [errors.invalid(where, seconds, "may not specify a duration less than 10 minutes")]
+    if seconds > MOST_SECONDS:
+        return [errors.invalid(where, seconds, "may not specify a duration larger than 2^32 seconds")]
+    return []

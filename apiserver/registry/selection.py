@@ -1,0 +1,117 @@
+"""Which objects a list, a watch or a deletecollection is about: by labels and by fields.
+
+A selector that asks for everything costs nothing; one that asks for a name narrows the keys; only the rest has to
+look at objects.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+from mockube.apimachinery import fields, gotext, labels, status
+from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery.labels import SelectorError
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.options import ListOptions
+from mockube.apiserver.storage.stored import Stored
+
+Paths = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """`name` is what metadata.name must be, if the selector says so; `matches` is None when everything does."""
+
+    name: str = ""
+    label: tuple[str, str] | None = None
+    """A label and the one value that it must have, if the selector says so: what an index is asked for."""
+    matches: Callable[[Stored], bool] | None = None
+    cost: int = 1
+    """How much longer than a short selector it takes to look at an object."""
+
+
+EVERYTHING = Selection()
+
+
+def selection(resource: Resource, label_selector: str, field_selector: str) -> Selection:
+    is_usual = len(label_selector) + len(field_selector) <= _USUAL_LENGTH
+    return (_select_usual if is_usual else _select)(resource, label_selector, field_selector)
+
+
+async def select_by(backend: Backend, call: Call, options: ListOptions) -> Selection:
+    """The selection that a request asks for."""
+    by_label, by_field = options.label_selector, options.field_selector
+    size = len(by_label) + len(by_field)
+    return await backend.worker.run(size, selection, call.resource, by_label, by_field)
+
+
+def _select(resource: Resource, label_selector: str, field_selector: str) -> Selection:
+    if not label_selector and not field_selector:
+        return EVERYTHING
+    by_label, by_field = _labels(label_selector), _fields(resource, field_selector)
+    paths = selectable_paths(resource)
+
+    def matches(stored: Stored) -> bool:
+        return by_label.matches(stored.labels) and (
+            by_field.empty or by_field.matches(stored.selectable(paths))
+        )
+
+    return Selection(
+        name=by_field.requires_exact_match("metadata.name") or "",
+        label=_exact_label(by_label),
+        matches=None if by_label.empty and by_field.empty else matches,
+        cost=1 + (len(label_selector) + len(field_selector)) // _USUAL_LENGTH,
+    )
+
+
+# Clients select by the same few texts again and again; a long one is a rarity that shall not fill the memory.
+_USUAL_LENGTH: Final = 1000
+_select_usual = lru_cache(maxsize=1024)(_select)
+
+
+def _labels(text: str) -> labels.Selector:
+    try:
+        return labels.parse(text)
+    except SelectorError as error:
+        raise status.BadRequest(str(error)) from error
+
+
+def _exact_label(selector: labels.Selector) -> tuple[str, str] | None:
+    seen: set[str] = set()
+    for requirement in selector.requirements:
+        if requirement.key in seen:
+            continue
+        seen.add(requirement.key)
+        if (value := requirement.exact_value) is not None:
+            return requirement.key, value
+    return None
+
+
+def _fields(resource: Resource, text: str) -> fields.Selector:
+    try:
+        selector = fields.parse(text)
+    except FieldSelectorError as error:
+        raise status.BadRequest(str(error)) from error
+    known = selectable_paths(resource)
+    for term in selector.terms:
+        if term.field not in known:
+            raise status.BadRequest(_unknown(resource, term.field))
+    return selector
+
+
+def _unknown(resource: Resource, field: str) -> str:
+    """Upstream says it in two ways: its own kinds with a conversion of their own name only the field."""
+    if resource.selectable:
+        return f"field label not supported: {field}"
+    known = '"metadata.name", "metadata.namespace"'
+    return f"{gotext.quote(field)} is not a known field selector: only {known}"
+
+
+@cache
+def selectable_paths(resource: Resource) -> Paths:
+    """Where the fields are that a selector may ask for."""
+    paths = {"metadata.name": ("metadata", "name"), "metadata.namespace": ("metadata", "namespace")}
+    return paths | {field: tuple(field.split(".")) for field in resource.selectable}

@@ -1,0 +1,28 @@
+"""How a subresource shows an object as something else, and what becomes of the object when that is written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry.call import ObjectAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubresourceView:
+    """What a client sees and writes in place of an object."""
+
+    show: Callable[[Tree], Tree]
+    take: Callable[[Tree, Tree], Tree]
+    """The new object, of the old one and what was written; may refuse what was written."""
+
+    def shown(self, answer: ObjectAnswer) -> ObjectAnswer:
+        return replace(answer, stored=None, tree=self.show(answer.object()))
+
+
+def _as_written(_old: Tree, written: Tree) -> Tree:
+    return written
+
+
+ITSELF = SubresourceView(show=lambda tree: tree, take=_as_written)

@@ -1,0 +1,101 @@
+"""/binding: a pod is given its node, once and for all. `bindings` is the same door under its old name."""
+
+from datetime import datetime
+
+from mockube.apimachinery import conditions, errors, gotext, meta, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.apiserver.registry import metadata
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import read_object
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.options import write_options
+from mockube.apiserver.storage.stored import canonical
+from mockube.etcd.kv import Compare, Target, Txn
+
+PODS, BINDING = GroupResource("", "pods"), GroupResource("", "pods/binding")
+
+_TARGETS = ("", "Node")
+_SCHEDULED = {"type": CONDITION_POD_SCHEDULED, "status": "True", "lastProbeTime": None}
+
+
+async def create(backend: Backend, call: Call) -> ObjectAnswer:
+    options = write_options(call, "CreateOptions")
+    binding = await backend.begin(call, read_object, backend, call, options)
+    metadata.match_namespace(binding, call)
+    name = call.name or meta.name(binding)
+    if meta.name(binding) != name:
+        raise status.BadRequest("name in URL does not match name in Binding object")
+    attributes = Attributes(
+        operation=Operation.CREATE, call=call, name=name, object=binding, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    wrong = _check(binding)
+    if wrong:
+        raise ApiError(errors.aggregate(wrong))
+    await backend.admission.validate(backend, attributes)
+    while not await _bind(backend, call.namespace, name, binding, dry_run=options.dry_run):
+        pass
+    return ObjectAnswer(code=201, tree=status.success(code=201))
+
+
+def _check(binding: Tree) -> list[FieldError]:
+    target, path, wrong = binding.get("target", {}), ROOT.child("target"), []
+    if target.get("kind", "") not in _TARGETS:
+        wrong.append(errors.not_supported(path.child("kind"), target["kind"], ["Node", "<empty>"]))
+    if not target.get("name"):
+        wrong.append(errors.required(path.child("name")))
+    return wrong
+
+
+async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, dry_run: bool) -> bool:
+    """Whether it was done; if not, another write came between."""
+    stored = await backend.get(backend.rows[PODS], namespace, name)
+    pod = stored.tree()
+    _check_preconditions(pod, binding, stored.key.decode())
+    problem = _problem(pod)
+    if problem:
+        raise status.conflict(BINDING, name, f"pod {name} {problem}")
+    if dry_run:
+        return True
+    seen = Compare(key=stored.key, target=Target.MOD, operand=stored.revision)
+    put = backend.put(stored.key, canonical(_bound(pod, binding, backend.clock.now())))
+    return (await backend.kv.txn(Txn(compare=(seen,), then=(put,)))).succeeded
+
+
+def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:
+    """A binding may say which pod it means, and which version of it."""
+    for field, said in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        wanted, found = binding["metadata"].get(field, ""), pod["metadata"][field]
+        if wanted not in ("", found):
+            problem = f"Precondition failed: {said} in precondition: {wanted}, {said} in object meta: {found}"
+            text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
+            raise status.conflict(PODS, meta.name(pod), text)
+
+
+def _problem(pod: Tree) -> str:
+    """Why a pod cannot be given a node, if it cannot."""
+    spec = pod["spec"]
+    if meta.is_deleting(pod):
+        return "is being deleted, cannot be assigned to a host"
+    if spec.get("nodeName"):
+        return f"is already assigned to node {gotext.quote(spec['nodeName'])}"
+    if spec.get("schedulingGates"):
+        return "has non-empty .spec.schedulingGates"
+    return ""
+
+
+def _bound(pod: Tree, binding: Tree, now: datetime) -> Tree:
+    """The pod with its node, and with the labels and annotations of the binding."""
+    made = pod | {"spec": pod["spec"] | {"nodeName": binding["target"]["name"]}}
+    made = meta.with_annotations(made, dict(meta.annotations(binding)))
+    made = meta.with_labels(made, dict(meta.labels(binding)))
+    made = conditions.with_condition(made, _SCHEDULED, now)
+    # It has a node: which one it was hoped to get says nothing any more.
+    kept = {field: value for field, value in made["status"].items() if field != "nominatedNodeName"}
+    return made | {"status": kept}

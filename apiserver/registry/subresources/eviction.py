@@ -1,0 +1,213 @@
+"""/eviction: a pod is deleted, unless a PodDisruptionBudget says that its application cannot spare it now."""
+
+from dataclasses import replace
+from typing import Any
+
+from mockube.apimachinery import conditions, labels, meta, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError, Cause, TooManyRequests
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import CAUSE_DISRUPTION_BUDGET, CONDITION_DISRUPTION_TARGET
+from mockube.apiserver.kinds.api_resource import STATUS
+from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import read_object
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.delete import delete_as
+from mockube.apiserver.registry.deletion import DeleteOptions, check_preconditions, options_of
+from mockube.apiserver.registry.options import WriteOptions, write_options
+from mockube.apiserver.registry.update import change
+
+BUDGETS = GroupResource("policy", "poddisruptionbudgets")
+BUDGET = GroupResource("policy", "poddisruptionbudget")
+POD = GroupResource("", "Pod")
+"""As errors name them."""
+
+SERVER = "kube-apiserver"
+RETRIES = 20
+MOST_DISRUPTED = 2000
+"""Pods that may be on their way out of one budget, before its controller has taken note."""
+VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
+SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+
+_EVICTED = {
+    "type": CONDITION_DISRUPTION_TARGET,
+    "status": "True",
+    "lastProbeTime": None,
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+_EXHAUSTED = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
+
+
+async def create(backend: Backend, call: Call) -> ObjectAnswer:
+    written = write_options(call, "CreateOptions")
+    eviction = await backend.begin(call, read_object, backend, call, written)
+    metadata.match_namespace(eviction, call)
+    if meta.name(eviction) != call.name:
+        raise status.BadRequest("name in URL does not match name in Eviction object")
+    asked = options_of(eviction.get("deleteOptions") or {})
+    options = replace(asked, dry_run=asked.dry_run or written.dry_run)
+    attributes = Attributes(
+        operation=Operation.CREATE, call=call, name=call.name, object=eviction, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    await backend.admission.validate(backend, attributes)
+    await _evict(backend, call, options)
+    return ObjectAnswer(code=201, tree=status.success(code=201))
+
+
+async def _evict(backend: Backend, call: Call, options: DeleteOptions) -> None:
+    """Evict, again and again if the pod is changed meanwhile and its client does not mind."""
+    for attempt in range(1, RETRIES + 1):
+        pod = (await backend.get(call.resource, call.namespace, call.name)).tree()
+        if not _is_spare(pod):
+            await _evict_within_budget(backend, call, options, pod)
+            return
+        try:
+            await _delete(
+                backend, call, _of_this_version(options, pod) if _may_become_ready(pod) else options
+            )
+        except status.Conflict:
+            if options.version is not None or attempt == RETRIES:
+                raise
+        else:
+            return
+
+
+def _is_spare(pod: Tree) -> bool:
+    """A pod that does not serve, not yet or not any more, is in nobody's budget."""
+    return pod["status"].get("phase") in ("Pending", "Succeeded", "Failed") or meta.is_deleting(pod)
+
+
+def _may_become_ready(pod: Tree) -> bool:
+    return pod["status"].get("phase") == "Pending" and not meta.is_deleting(pod)
+
+
+def _of_this_version(options: DeleteOptions, pod: Tree) -> DeleteOptions:
+    """Delete the pod as it was looked at, and no other."""
+    return replace(options, version=options.version or meta.resource_version(pod))
+
+
+async def _evict_within_budget(backend: Backend, call: Call, options: DeleteOptions, pod: Tree) -> None:
+    budget = await _budget_of(backend, pod)
+    if budget is None:
+        await _delete(backend, call, options)
+    elif not _is_missed(pod, budget):
+        try:
+            await _delete(backend, call, _of_this_version(options, pod))
+        except status.Conflict as error:
+            if options.version is not None:
+                raise
+            # It may have become ready: then its budget counts after all.
+            raise _still_processed(meta.name(budget)) from error
+    else:
+        await _spend(backend, call, budget, dry_run=options.dry_run)
+        await _delete(backend, call, options)
+
+
+async def _budget_of(backend: Backend, pod: Tree) -> Tree | None:
+    await backend.watch_cache.fresh()
+    budgets = [stored.tree() for stored in backend.all_seen(BUDGETS, meta.namespace(pod))]
+    found = [budget for budget in budgets if _covers(budget, pod)]
+    if len(found) > 1:
+        raise ApiError(SEVERAL)
+    return found[0] if found else None
+
+
+def _covers(budget: Tree, pod: Tree) -> bool:
+    try:
+        selector = labels.from_label_selector(budget.get("spec", {}).get("selector"))
+    except labels.SelectorError:
+        return False  # it selects nothing that anybody could tell
+    return selector.matches(dict(meta.labels(pod)))
+
+
+def _is_missed(pod: Tree, budget: Tree) -> bool:
+    """Whether the application would miss the pod: one that is not ready counts only while there are too few."""
+    if conditions.is_true(pod, "Ready"):
+        return True
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return False
+    healthy, desired = (_count(budget, field) for field in ("currentHealthy", "desiredHealthy"))
+    return not healthy >= desired > 0
+
+
+def _count(budget: Tree, field: str) -> int:
+    count: int = budget.get("status", {}).get(field, 0)
+    return count
+
+
+async def _spend(backend: Backend, call: Call, budget: Tree, *, dry_run: bool) -> None:
+    """Take one disruption out of a budget, or raise why there is none to take."""
+    write = Call(
+        verb="update",
+        resource=backend.rows[BUDGETS],
+        subresource=STATUS,
+        namespace=call.namespace,
+        name=meta.name(budget),
+        user=call.user,
+        user_agent=SERVER,
+    )
+    options = WriteOptions(dry_run=dry_run)
+
+    async def transform(old: Tree) -> Tree:
+        return managed.on_update(backend, write, _spent(backend, old, call.name), old, options)
+
+    await change(backend, write, options, transform)
+
+
+def _spent(backend: Backend, budget: Tree, pod_name: str) -> Tree:
+    _check(budget)
+    now, before = backend.clock.now(), budget["status"]
+    left = _count(budget, "disruptionsAllowed") - 1
+    disrupted = before.get("disruptedPods", {}) | {pod_name: format_time(now)}
+    spent = budget | {"status": before | {"disruptionsAllowed": left, "disruptedPods": disrupted}}
+    if left:
+        return spent
+    observed = _count(budget, "observedGeneration")
+    exhausted = _EXHAUSTED | ({"observedGeneration": observed} if observed else {})
+    return conditions.with_condition(spent, exhausted, now)
+
+
+def _check(budget: Tree) -> None:
+    name, left = meta.name(budget), _count(budget, "disruptionsAllowed")
+    if _count(budget, "observedGeneration") < meta.generation(budget):
+        raise _still_processed(name)
+    if left < 0:
+        raise status.forbidden(BUDGET, name, "pdb disruptions allowed is negative")
+    if len(budget["status"].get("disruptedPods", {})) > MOST_DISRUPTED:
+        problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise status.forbidden(BUDGET, name, problem)
+    if left == 0:
+        desired, healthy = _count(budget, "desiredHealthy"), _count(budget, "currentHealthy")
+        said = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+        raise _too_many(said, 0)
+
+
+def _still_processed(name: str) -> TooManyRequests:
+    return _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
+
+
+def _too_many(said: str, retry_after: int) -> TooManyRequests:
+    return status.too_many_requests(
+        VIOLATION, retry_after, [Cause(reason=CAUSE_DISRUPTION_BUDGET, message=said)]
+    )
+
+
+async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> None:
+    """Say on the pod why it goes, and delete it."""
+    of_pod: dict[str, Any] = {"namespace": call.namespace, "name": call.name, "user": call.user}
+    if not options.dry_run:
+        marking = Call(verb="update", resource=call.resource, subresource=STATUS, **of_pod)
+
+        async def transform(old: Tree) -> Tree:
+            check_preconditions(POD, call.name, options, old["metadata"])
+            return conditions.with_condition(old, _EVICTED, backend.clock.now())
+
+        marked = (await change(backend, marking, WriteOptions(), transform)).object()
+        if options.version is not None:
+            options = replace(options, version=meta.resource_version(marked))
+    await delete_as(backend, Call(verb="delete", resource=call.resource, **of_pod), options)

@@ -1,0 +1,144 @@
+"""/scale: of everything that has replicas, how many there are and how many there should be, in one form for all."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+
+from mockube.apimachinery import errors, labels, meta, status
+from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry import managed, metadata, read
+from mockube.apiserver.registry import patch as patches
+from mockube.apiserver.registry.apply import APPLY_TYPES, read_application
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import read_object
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.options import write_options
+from mockube.apiserver.registry.subresource_view import SubresourceView
+from mockube.apiserver.registry.subresources import scale_managers
+from mockube.apiserver.registry.update import change
+from mockube.apiserver.wire.negotiation import sent
+
+SCALE = GroupKind("autoscaling", "Scale")
+REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
+_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def face(resource: Resource) -> SubresourceView:
+    """A resource's objects as Scales."""
+
+    def show(tree: Tree) -> Tree:
+        return _scale(tree, resource)
+
+    def take(old: Tree, scale: Tree) -> Tree:
+        return _scaled(resource, old, scale)
+
+    return SubresourceView(show=show, take=take)
+
+
+def _selector(tree: Tree, resource: Resource) -> str:
+    replicas = resource.replicas
+    given = _at(tree, replicas.selector)
+    if replicas.selector_is_text:
+        return given or ""
+    is_plain = resource.group_resource == REPLICATION_CONTROLLERS
+    select = labels.from_set if is_plain else labels.from_label_selector
+    selector: Selector = select(given or {})
+    return str(selector)
+
+
+def _at(tree: Any, path: tuple[str, ...]) -> Any:
+    """What is at the end of a path; None if that is not there, or there is no path."""
+    for step in path or ("",):
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
+
+
+def _scale(tree: Tree, resource: Resource) -> Tree:
+    replicas, has = _at(tree, resource.replicas.wanted), _at(tree, resource.replicas.present) or 0
+    if replicas is None and resource.custom:
+        path = ".".join(("", *resource.replicas.wanted))
+        raise status.internal_error(f'the spec replicas field "{path}" does not exist')
+    selector = _selector(tree, resource)
+    return {
+        "kind": SCALE.kind,
+        "apiVersion": "autoscaling/v1",
+        "metadata": {field: tree["metadata"][field] for field in _SHOWN if field in tree["metadata"]},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": has, "selector": selector} if selector else {"replicas": has},
+    }
+
+
+def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
+    """The object with the replicas of a Scale, if it is a Scale of this object."""
+    name, replicas = meta.name(old), _replicas(scale)
+    if replicas < 0:
+        wrong = errors.invalid(ROOT.child("spec", "replicas"), replicas, "must be greater than or equal to 0")
+        raise status.invalid(SCALE, name, [wrong])
+    if meta.uid(scale) not in ("", meta.uid(old)):
+        about = GroupResource(resource.group, f"{resource.name}/scale")
+        problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
+        raise status.conflict(about, name, problem)
+    seen = {"resourceVersion": meta.resource_version(scale)}
+    return meta.with_value(old | {"metadata": old["metadata"] | seen}, resource.replicas.wanted, replicas)
+
+
+def _replicas(scale: Mapping[str, Any]) -> int:
+    replicas: int = (scale.get("spec") or {}).get("replicas", 0)
+    return replicas
+
+
+async def get(backend: Backend, call: Call) -> ObjectAnswer:
+    return face(call.resource).shown(await read.get(backend, call))
+
+
+async def update(backend: Backend, call: Call) -> ObjectAnswer:
+    options, shown = write_options(call, "UpdateOptions"), face(call.resource)
+    scale = await backend.begin(call, read_object, backend, call, options)
+    metadata.match_namespace(scale, call)
+    metadata.match_name(scale, call.name)
+    untouched = orjson.dumps(scale)
+
+    async def replace(old: Tree) -> Tree:
+        new = shown.take(old, orjson.loads(untouched))
+        return await backend.worker.run(call.size, managed.on_update, backend, call, new, old, options)
+
+    return shown.shown(await change(backend, call, options, replace))
+
+
+async def patch(backend: Backend, call: Call) -> ObjectAnswer:
+    if sent(call.body.media_type)[0] in APPLY_TYPES:
+        return await _apply(backend, call)
+    return await patches.patch(backend, call, face(call.resource))
+
+
+async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
+    shown = face(call.resource)
+    reading = partial(read_application, backend, call, _field_manager(backend), time=None)
+    wanted = await backend.begin(call, reading)
+
+    async def transform(old: Tree) -> Tree:
+        managed = meta.metadata(old).get("managedFields") or ()
+        seen = meta.with_metadata(shown.show(old), managedFields=scale_managers.of_scale(managed))
+        scale = await backend.worker.run(call.size, wanted.settle, seen)
+        managers = scale_managers.of_object(
+            managed, meta.metadata(scale).get("managedFields") or (), call.resource.api_version
+        )
+        return meta.with_metadata(shown.take(old, scale), managedFields=managers)
+
+    return shown.shown(await change(backend, call, wanted.options, transform))
+
+
+def _field_manager(backend: Backend) -> FieldManager:
+    """The manager of a Scale's fields, whatever it is the Scale of."""
+    bare: Tree = {"kind": SCALE.kind, "apiVersion": scale_managers.API_VERSION}
+    atom = atom_of(backend.schemas.kind(bare["apiVersion"], bare["kind"]))
+    versions = Versions(own=bare["apiVersion"], atoms={bare["apiVersion"]: atom}, reset_fields={})
+    return FieldManager(kind=SCALE.kind, versions=versions, empty=bare, subresource="scale")

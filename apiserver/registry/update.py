@@ -1,0 +1,183 @@
+"""Update: an object is replaced, whole or through a subresource, if nobody else did meanwhile.
+
+`change` is the one read-modify-write that updates, patches and subresources go through. It tries again when another
+write came between, which fails if the client said which version it had seen.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import orjson
+
+from mockube.apimachinery import errors, status
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.patch.apply import times
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend, Claims
+from mockube.apiserver.registry.body import read_object
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.convert import from_stored, to_stored
+from mockube.apiserver.registry.create import create_tree
+from mockube.apiserver.registry.options import WriteOptions, integer, write_options
+from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.etcd.kv import Compare, Delete, Target, Txn
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+Transform: TypeAlias = Callable[[Tree], Awaitable[Tree]]
+"""Makes the new object of the old one, which it must not change."""
+
+
+async def update(backend: Backend, call: Call) -> ObjectAnswer:
+    options = write_options(call, "UpdateOptions")
+    sent = await backend.begin(call, read_object, backend, call, options)
+    metadata.match_namespace(sent, call)
+    metadata.match_name(sent, call.name)
+    strategy = backend.strategy(call.resource)
+    if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
+        return await create_tree(backend, call, sent, options)
+
+    untouched = orjson.dumps(sent)
+
+    async def replace(old: Tree) -> Tree:
+        new = orjson.loads(untouched)
+        return await backend.worker.run(call.size, managed.on_update, backend, call, new, old, options)
+
+    return await change(backend, call, options, replace)
+
+
+async def change(backend: Backend, call: Call, options: WriteOptions, transform: Transform) -> ObjectAnswer:
+    """Replace an object by what `transform` makes of it."""
+    while True:
+        stored = await backend.get(call.resource, call.namespace, call.name)
+        call.stored_size, run = len(stored.value), backend.worker.run
+        old = stored.tree()
+        new = await transform(await run(call.size, from_stored, backend, call.resource, old))
+        new = await run(call.size, to_stored, backend, call.resource, new)
+        new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
+        _check_preconditions(backend, call, stored, new, old)
+        new, claims = await _prepare(backend, call, options, new, old)
+        old["metadata"].pop("resourceVersion")
+        new = await run(call.size, times.kept, old, new)
+        if new == old:
+            return ObjectAnswer(stored=stored)
+        if options.dry_run:
+            new["metadata"]["resourceVersion"] = str(stored.revision)
+            return ObjectAnswer(tree=new)
+        answer = await _store(backend, call, stored, new, claims)
+        if answer is not None:
+            return answer
+
+
+def _check_preconditions(backend: Backend, call: Call, stored: Stored, new: Tree, old: Tree) -> None:
+    """Refuse to change another object, or another version of it, than the one that was meant."""
+    uid, version = new["metadata"].get("uid", ""), new["metadata"].pop("resourceVersion", "")
+    if uid and uid != old["metadata"]["uid"]:
+        key = stored.key.decode()
+        problem = (
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+        )
+        text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
+        raise status.conflict(call.resource.group_resource, call.name, text)
+    if version in ("", "0"):
+        if not backend.strategy(call.resource).unconditional_update:
+            raise _unconditional(call)
+    elif _version(version) != stored.revision:
+        raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
+
+
+def _unconditional(call: Call) -> ApiError:
+    resource = call.resource.group_resource
+    wrong = errors.invalid(ROOT.child("metadata", "resourceVersion"), 0, "must be specified for an update")
+    return status.invalid(GroupKind(resource.group, resource.resource), call.name, [wrong])
+
+
+def _version(text: str) -> int:
+    try:
+        return integer(text)
+    except status.BadRequest as error:
+        raise ApiError(str(error).replace("ParseInt", "ParseUint")) from error
+
+
+async def _prepare(
+    backend: Backend, call: Call, options: WriteOptions, new: Tree, old: Tree
+) -> tuple[Tree, Claims]:
+    """All that happens to an object between its being sent and its being stored."""
+    resource = backend.stored_row(call.resource)
+    attributes = Attributes(
+        operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run
+    )
+    await backend.admission.mutate(backend, attributes)
+    run = backend.worker.run
+    new = attributes.object = await run(call.size, _prepared, backend, call, new, old)
+    claims = await backend.claims(resource, new, old)
+    await run(call.size, _check, backend, call, new, old)
+    await backend.admission.validate(backend, attributes)
+    return new, claims
+
+
+def _prepared(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
+    """The new object as far as this way to write it may change it, with what the server sets."""
+    strategy = backend.strategy(backend.stored_row(call.resource))
+    subresource = call.subresource.name if call.subresource else ""
+    new = _taken(strategy, subresource, new, old)
+    metadata.keep(new, old)
+    if prepare := strategy.prepare_update.get(subresource):
+        prepare(new, old, backend.request(call))
+    if subresource != "status" and is_changed(new, old, strategy.generation):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+    return new
+
+
+def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
+    """Refuse an object that is wrong, and bring one that is not into its canonical form."""
+    resource, subresource = (
+        backend.stored_row(call.resource),
+        call.subresource.name if call.subresource else "",
+    )
+    wrong = backend.rules.check_update(call.resource, subresource, new, old)
+    if wrong:
+        raise status.invalid(resource.group_kind, call.name, wrong)
+    for warning in backend.rules.warn_update(call.resource, subresource, new, old):
+        call.warn(warning)
+    backend.strategy(resource).canonicalize(new)
+
+
+def _taken(strategy: Strategy, subresource: str, new: Tree, old: Tree) -> Tree:
+    """The new object as far as this way to write it may change it."""
+    only = strategy.only.get(subresource)
+    new = new if only is None else apply_fields(new, old, only)
+    new = preserve_fields(new, old, strategy.resets.get(subresource, ()))
+    return new | {"metadata": dict(new["metadata"])}
+
+
+async def _store(
+    backend: Backend, call: Call, stored: Stored, new: Tree, claims: Claims
+) -> ObjectAnswer | None:
+    """Store the new object over the old; None if that is no longer the newest, or a claim is somebody else's."""
+    key, value = stored.key, await backend.worker.run(call.size, canonical, new)
+    ended = _is_ended(backend.strategy(call.resource), new)
+    if ended:
+        claims = await backend.claims(call.resource, None, stored.tree())
+    lease = await backend.lease(call.resource)
+    operation = Delete(key=key) if ended else backend.put(key, value, lease=lease)
+    seen = Compare(key=key, target=Target.MOD, operand=stored.revision)
+    transaction = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
+    result = await backend.kv.txn(transaction)
+    if not result.succeeded:
+        return None
+    return ObjectAnswer(stored=Stored(key, value, stored.revision if ended else result.revision))
+
+
+def _is_ended(strategy: Strategy, tree: Tree) -> bool:
+    """Whether an object that is being deleted has nothing left to wait for."""
+    meta = tree["metadata"]
+    if "deletionTimestamp" not in meta or meta.get("deletionGracePeriodSeconds", 0):
+        return False
+    return not strategy.pending(tree)

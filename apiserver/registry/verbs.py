@@ -1,0 +1,50 @@
+"""Which function carries out which verb, of a resource and of each subresource."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.delete import delete, delete_collection
+from mockube.apiserver.registry.patch import patch
+from mockube.apiserver.registry.read import get, list_objects
+from mockube.apiserver.registry.subresources import binding, eviction, scale
+from mockube.apiserver.registry.update import update
+
+Verb: TypeAlias = Callable[[Backend, Call], Awaitable[ObjectAnswer | ListAnswer]]
+Verbs: TypeAlias = Callable[[GroupResource, str, str], Verb | None]
+"""Finds a verb by resource, subresource ("" for the resource itself) and name."""
+
+MAIN: Mapping[str, Verb] = {
+    "create": create,
+    "delete": delete,
+    "deletecollection": delete_collection,
+    "get": get,
+    "list": list_objects,
+    "patch": patch,
+    "update": update,
+}
+WHOLE: Mapping[str, Verb] = {"get": get, "patch": patch, "update": update}
+"""Of a subresource that is another way in to the same object."""
+SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
+    "status": WHOLE,
+    "ephemeralcontainers": WHOLE,
+    "resize": WHOLE,
+    "approval": WHOLE,
+    "finalize": WHOLE,
+    "binding": {"create": binding.create},
+    "eviction": {"create": eviction.create},
+    "scale": {"get": scale.get, "patch": scale.patch, "update": scale.update},
+}
+RESOURCES: Mapping[GroupResource, Mapping[str, Verb]] = {
+    GroupResource("", "bindings"): {"create": binding.create},
+}
+"""Of resources that are not objects that are stored."""
+
+
+def verb(resource: GroupResource, subresource: str, name: str) -> Verb | None:
+    if subresource:
+        return SUBRESOURCES.get(subresource, {}).get(name)
+    return RESOURCES.get(resource, MAIN).get(name)

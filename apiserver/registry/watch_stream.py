@@ -1,0 +1,246 @@
+"""Watch: what happens to the objects of a collection, from a version on, each change once and in order.
+
+The stream is a queue between the resource cache, which never waits, and one reader. It is bounded: who does not read is cut
+off, and starts again from the last version seen.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from mockube.apimachinery.status import ApiError, Expired
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.convert import tolerant_client_version_converter
+from mockube.apiserver.registry.options import ListOptions, list_options
+from mockube.apiserver.registry.selection import Selection, select_by
+from mockube.apiserver.registry.versions import list_version, wait_for
+from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOld
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import filtered
+
+BACKLOG = 16_384
+"""Events that may wait for a reader."""
+BACKLOG_BYTES = 64 << 20
+"""How large the objects of those events may be, which may be kept for that reader alone; the last few are not counted."""
+UNCOUNTED = 64
+EVER = 1 << 63
+"""Later than any revision."""
+BOOKMARK = "BOOKMARK"
+ADDED, MODIFIED, DELETED = (kind.value for kind in ChangeKind)
+
+
+Show = Callable[[Stored], Stored | None]
+"""Converts an object to the version that a client asks for; None if the object cannot be read."""
+
+
+class Event(NamedTuple):
+    """What a watch is told. A bookmark has no object, only a version; the one that ends the initial events says so."""
+
+    kind: str
+    stored: Stored | None = None
+    change: Change | None = None
+    version: int = 0
+    ends_initial: bool = False
+
+
+class Stream:
+    """One client's watch. `take` answers with the events since it was asked last."""
+
+    def __init__(
+        self,
+        prefix: bytes,
+        resource_cache: ResourceCache,
+        chosen: Selection,
+        show: Show | None = None,
+    ) -> None:
+        self.prefix = prefix
+        self.version = 0
+        """Nothing at or before it is sent any more."""
+        self._resource_cache = resource_cache
+        self._matches, self._cost = chosen.matches, chosen.cost
+        self._show = show
+        """What shows objects as this client wants them, if not as they are stored."""
+        self._queue: list[Event] = []
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended = False
+        self._taken_to = 0
+        """The version of the last change that the reader has."""
+        self._owed = 0
+        """How many events of the queue were there from the beginning."""
+        self._next_check = UNCOUNTED
+        """How many events may wait until it is looked whether they are too many."""
+        self.overflowed = False
+        """Whether the reader was cut off, for it did not read."""
+        self.error: ApiError | None = None
+
+    def begin(self, stored: Sequence[Stored], version: int) -> None:
+        """Show what is there as if it had just been added."""
+        matches = self._matches
+        shown = stored if matches is None else filter(matches, stored)
+        self._queue += [Event(ADDED, one) for one in shown]
+        self.version = version
+        self._begin_count()
+
+    async def begin_in_turns(self, stored: Sequence[Stored], version: int, *, bookmark: bool) -> None:
+        """Show what is there at a version as if it had just been added, and a bookmark after it.
+
+        Changes that happen while the selector looks at it are queued behind.
+        """
+        self.version = version
+        matches = self._matches
+        shown = stored if matches is None else await filtered(matches, stored, cost=self._cost)
+        events = [Event(ADDED, one) for one in shown]
+        if bookmark:
+            events.append(Event(BOOKMARK, version=version, ends_initial=True))
+        self._queue = events + self._queue
+        self._owed = len(events)
+        self._next_check = len(self._queue) + UNCOUNTED
+
+    def resume(self, version: int) -> None:
+        """Show what happened since a version; ends with an error if that is not known any more."""
+        self.version, self._next_check = version, EVER
+        try:
+            for change in self._resource_cache.since(version, self.prefix):
+                self.offer(change)
+        except TooOld as error:
+            self.end(Expired(str(error)))
+        self._begin_count()
+
+    def _begin_count(self) -> None:
+        self._owed = len(self._queue)
+        self._next_check = self._owed + UNCOUNTED
+
+    def offer(self, change: Change) -> None:
+        if change.revision <= self.version:
+            return
+        event = self._seen(change)
+        if event is None:
+            return
+        self._queue.append(event)
+        if len(self._queue) > self._next_check:
+            self._check_backlog()
+        self._wake()
+
+    def miss(self) -> None:
+        """End the watch: the client has to list again, for it may have missed a change."""
+        self.end(Expired("The resourceVersion for the provided watch is too old."))
+
+    async def take(self) -> Sequence[Event]:
+        """The next events, at least one of them, or none if the watch is over."""
+        while not self._queue and not self._ended:
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        if self._queue and (last := self._queue[-1].change) is not None:
+            self._taken_to = last.revision
+        taken, self._queue, self._owed, self._next_check = self._queue, [], 0, UNCOUNTED
+        return taken
+
+    def shown(self, event: Event) -> Event | None:
+        """An event as this client wants it, or None if it cannot be shown so.
+
+        One at a time, so that not all of them are converted at once. It goes without its change, whose encoded form is
+        for those who see what is stored.
+        """
+        if self._show is None or event.stored is None:
+            return event
+        shown = self._show(event.stored)
+        return None if shown is None else event._replace(stored=shown, change=None)
+
+    def end(self, error: ApiError | None) -> None:
+        """Let the reader have what is queued, then the error if there is one, then the end."""
+        self._ended = True
+        self.error = self.error or error
+        self._wake()
+
+    def _check_backlog(self) -> None:
+        """Cut the reader off if too much has happened since it read last; what was there when it began is not counted.
+
+        A reader that has some changes of a version and not all of them cannot go on from that version: it lists again.
+        """
+        waiting = self._queue[self._owed :]
+        sizes = [len(event.change.after.value) for event in waiting if event.change is not None]
+        if len(sizes) > BACKLOG or sum(sizes) > BACKLOG_BYTES:
+            is_between = any(
+                event.change is not None and event.change.revision == self._taken_to for event in self._queue
+            )
+            self.overflowed, self._queue, self.version = True, [], EVER
+            if is_between:
+                self.miss()
+            else:
+                self.end(None)
+        self._next_check = len(self._queue) + max(UNCOUNTED, len(sizes) // 4)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def bookmark(self, version: int) -> None:
+        """Tell the reader that nothing up to a version is still to come, unless changes after it have come already."""
+        if version < self._resource_cache.newest:
+            return
+        self._queue.append(Event(BOOKMARK, version=version))
+        self._wake()
+
+    def close(self) -> None:
+        """The reader is gone."""
+        self._ended = True
+        self._resource_cache.unfollow(self)
+
+    def _seen(self, change: Change) -> Event | None:
+        """What a change looks like through the selector: an object may enter or leave without being new or gone."""
+        matches = self._matches
+        if matches is None:
+            return Event(change.kind.value, change.after, change)
+        was = change.before is not None and matches(change.before)
+        is_now = change.kind is not ChangeKind.DELETED and matches(change.after)
+        if is_now:
+            return Event(MODIFIED if was else ADDED, change.after, change)
+        if was and change.before is not None:
+            return Event(DELETED, change.before.at(change.revision), change)
+        return None
+
+
+async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
+    options = list_options(call, watch_list=backend.watch_list)
+    chosen = await select_by(backend, call, options)
+    version = list_version(options.resource_version)
+    await _reach(backend, options, version)
+    await backend.watch_cache.wait_consistent()
+    resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
+    show = tolerant_client_version_converter(backend, call.resource)
+    stream = Stream(_prefix(backend, call, chosen), resource_cache, chosen, show)
+    resource_cache.follow(stream)
+    if options.initial_events is False:
+        stream.resume(version or backend.watch_cache.revision)
+    elif options.initial_events or not version:
+        bookmark = bool(options.initial_events and options.bookmarks)
+        try:
+            await stream.begin_in_turns(
+                resource_cache.select(stream.prefix), backend.watch_cache.revision, bookmark=bookmark
+            )
+        except BaseException:
+            stream.close()
+            raise
+    else:
+        stream.resume(version)
+    return stream, options
+
+
+async def _reach(backend: Backend, options: ListOptions, version: int) -> None:
+    if options.initial_events and version:
+        await wait_for(backend, version)
+    elif not options.resource_version:
+        await backend.watch_cache.fresh()
+
+
+def _prefix(backend: Backend, call: Call, chosen: Selection) -> bytes:
+    """A follower follows a resource cache, a namespace or one key."""
+    prefix = backend.layout.scope(call.resource, call.namespace)
+    name = call.name or chosen.name
+    if name and (call.namespace or not call.resource.namespaced):
+        return prefix + name.encode()
+    return prefix

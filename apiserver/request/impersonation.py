@@ -1,0 +1,291 @@
+"""Impersonation: a user makes a request as another user, if the authorizer allows it.
+
+Kubernetes 1.36 has two kinds. A constrained mode needs two permissions, one to impersonate the user at all
+(`impersonate:MODE`) and one to do so for this request (`impersonate-on:MODE:VERB`). The legacy mode needs the verb
+`impersonate` alone. The modes are tried in upstream's order, and the legacy one last; if none allows the request, the
+error is that of the first.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from string import ascii_letters, digits
+from typing import Final
+from urllib.parse import unquote
+
+from msgspec import structs
+
+from mockube.apimachinery import errors, names, status
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.status import Forbidden
+from mockube.apiserver.authn.chain import ANONYMOUS
+from mockube.apiserver.authn.serviceaccount.claims import groups as account_groups
+from mockube.apiserver.authn.serviceaccount.claims import split_username
+from mockube.apiserver.authn.token_file import AUTHENTICATED
+from mockube.apiserver.authz.chain import Attributes, Authorization, forbidden
+from mockube.apiserver.user import MASTERS, User
+
+USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"
+EXTRA = "impersonate-extra-"
+NODE_NAME = "authentication.kubernetes.io/node-name"
+_NODE = "system:node:"
+_NODES = "system:nodes"
+_UNAUTHENTICATED = ANONYMOUS.groups[0]
+_MANY = 4
+"""From so many groups or extra values on, a constrained mode first checks the permission for all names at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impersonation:
+    """The user that the headers of a request name."""
+
+    user: str
+    groups: Sequence[str] = ()
+    uid: str = ""
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def has_only_a_name(self) -> bool:
+        return not (self.groups or self.uid or self.extra)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impersonated:
+    """`constraint` is the verb that allowed it, which the audit log names; "" for the legacy mode."""
+
+    user: User
+    constraint: str = ""
+
+
+def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
+    """Return what headers, named in lower case, ask for; None if none of them is an Impersonate header."""
+    user = next((value for name, value in headers if name == USER), "")
+    uid = next((value for name, value in headers if name == UID), "")
+    named = tuple(value for name, value in headers if name == GROUP)
+    extra: dict[str, list[str]] = {}
+    for name, value in headers:
+        if name.startswith(EXTRA):
+            extra.setdefault(_extra_key(name.removeprefix(EXTRA)), []).append(value)
+    if user:
+        return Impersonation(user=user, groups=named, uid=uid, extra=extra)
+    if named or uid or extra:
+        raise status.BadRequest(
+            f"requested {_as_go(named, uid, extra)} without impersonating a user name", status.Details()
+        )
+    return None
+
+
+async def impersonate(
+    authorization: Authorization, request: Attributes, wanted: Impersonation
+) -> Impersonated:
+    """Return the user that the request is made as, or raise Forbidden. `request.user` is the authenticated user."""
+    first: Forbidden | None = None
+    for mode in _MODES:
+        if not mode.applies(wanted, request.user):
+            continue
+        try:
+            return await _Check(authorization, mode, request).run(wanted)
+        except Forbidden as error:
+            first = first or error
+    assert first is not None, "the legacy mode applies always"
+    raise first
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    name: str
+    applies: Callable[[Impersonation, User], bool]
+
+    @property
+    def is_legacy(self) -> bool:
+        return not self.name
+
+    @property
+    def verb(self) -> str:
+        return "impersonate" if self.is_legacy else f"impersonate:{self.name}"
+
+
+def _is_own_node(wanted: Impersonation, requestor: User) -> bool:
+    """Whether a service account wants to be the node that its token is bound to."""
+    node = _node_name(wanted.user) if wanted.has_only_a_name else ""
+    is_account = split_username(requestor.name) is not None
+    return bool(node) and is_account and list(requestor.extra.get(NODE_NAME, ())) == [node]
+
+
+def _is_node(wanted: Impersonation, _requestor: User) -> bool:
+    return wanted.has_only_a_name and bool(_node_name(wanted.user))
+
+
+def _is_account(wanted: Impersonation, _requestor: User) -> bool:
+    return wanted.has_only_a_name and split_username(wanted.user) is not None
+
+
+def _is_other(wanted: Impersonation, _requestor: User) -> bool:
+    return not _node_name(wanted.user) and split_username(wanted.user) is None
+
+
+_OWN_NODE = _Mode("associated-node", _is_own_node)
+_MODES: Final = (
+    _OWN_NODE,
+    _Mode("arbitrary-node", _is_node),
+    _Mode("serviceaccount", _is_account),
+    _Mode("user-info", _is_other),
+    _Mode("", lambda _wanted, _requestor: True),
+)
+
+
+class _Check:
+    """The permissions that one mode needs, in upstream's order."""
+
+    def __init__(self, authorization: Authorization, mode: _Mode, request: Attributes) -> None:
+        self._authorization = authorization
+        self._mode = mode
+        self._request = request
+        user = request.user
+        if mode is _OWN_NODE:  # the permission is for whatever node, so it must not depend on the pod
+            keys = {"authentication.kubernetes.io/associated-node-keys": sorted(user.extra)}
+            user = replace(user, extra=keys)
+        self._user = user
+
+    async def run(self, wanted: Impersonation) -> Impersonated:
+        mode = self._mode
+        if not mode.is_legacy:
+            verb = f"impersonate-on:{mode.name}:{self._request.verb}"
+            await self._authorization.require(structs.replace(self._request, user=self._user, verb=verb))
+        groups = await self._name(wanted)
+        if wanted.uid:
+            await self._authorization.require(self._attributes("uids", wanted.uid))
+        await self._groups(wanted.groups)
+        await self._extra(wanted.extra)
+        user = User(name=wanted.user, uid=wanted.uid, groups=_completed(wanted, groups), extra=wanted.extra)
+        return Impersonated(user=user, constraint="" if mode.is_legacy else mode.verb)
+
+    async def _name(self, wanted: Impersonation) -> Sequence[str]:
+        """Return the groups that come with the name, if none are named."""
+        node, account = _node_name(wanted.user), split_username(wanted.user)
+        if node and not self._mode.is_legacy:
+            name = "*" if self._mode is _OWN_NODE else node
+            await self._authorization.require(self._attributes("nodes", name))
+            return (_NODES,)
+        if account is None:
+            await self._authorization.require(self._attributes("users", wanted.user))
+            return wanted.groups
+        namespace, name = account
+        attributes = self._attributes("serviceaccounts", name)
+        await self._authorization.require(structs.replace(attributes, namespace=namespace))
+        return wanted.groups or account_groups(namespace)
+
+    async def _groups(self, groups: Sequence[str]) -> None:
+        if not self._mode.is_legacy:
+            if "" in groups:
+                raise forbidden(
+                    self._attributes("groups"), "impersonating the empty string group is not allowed"
+                )
+            if MASTERS in groups:
+                reason = f"impersonating the {MASTERS} group is not allowed"
+                raise forbidden(self._attributes("groups", MASTERS), reason)
+            if len(groups) >= _MANY and await self._is_allowed(self._attributes("groups", "*")):
+                return
+        for group in groups:
+            await self._authorization.require(self._attributes("groups", group))
+
+    async def _extra(self, extra: Mapping[str, Sequence[str]]) -> None:
+        if extra and not self._mode.is_legacy:
+            problem = _extra_problem(extra)
+            if problem:
+                raise forbidden(self._attributes("userextras"), problem)
+            is_large = sum(map(len, extra.values())) >= _MANY
+            if is_large and await self._is_allowed(self._attributes("userextras", "*", "*")):
+                return
+        for key, values in extra.items():
+            for value in values:
+                await self._authorization.require(self._attributes("userextras", value, key))
+
+    async def _is_allowed(self, attributes: Attributes) -> bool:
+        try:
+            await self._authorization.require(attributes)
+        except Forbidden:
+            return False
+        return True
+
+    def _attributes(self, resource: str, name: str = "", subresource: str = "") -> Attributes:
+        is_core = self._mode.is_legacy and resource in _CORE
+        return Attributes(
+            user=self._user,
+            verb=self._mode.verb,
+            group="" if is_core else "authentication.k8s.io",
+            version="v1",
+            resource=resource,
+            subresource=subresource,
+            name=name,
+        )
+
+
+_CORE: Final = frozenset({"users", "groups", "serviceaccounts"})
+"""What the legacy mode looks for in the core group."""
+
+
+def _node_name(username: str) -> str:
+    """Return the node that a user's name stands for; "" if it is another user."""
+    name = username.removeprefix(_NODE) if username.startswith(_NODE) else ""
+    return "" if names.check_dns1123_subdomain(name) else name
+
+
+def _completed(wanted: Impersonation, groups: Sequence[str]) -> tuple[str, ...]:
+    """Return the groups with the one that says whether the user counts as authenticated."""
+    own = tuple(groups)
+    if wanted.user == ANONYMOUS.name:
+        return own if _UNAUTHENTICATED in own else (*own, _UNAUTHENTICATED)
+    return own if {AUTHENTICATED, _UNAUTHENTICATED} & set(own) else (*own, AUTHENTICATED)
+
+
+def _extra_problem(extra: Mapping[str, Sequence[str]]) -> str:
+    """Return why a constrained mode refuses extra; "" if it does not."""
+    for key, values in extra.items():
+        if not key:
+            return "impersonating the empty string key in extra is not allowed"
+        problem = _key_problem(key)
+        if problem:
+            return f"impersonating an invalid key in extra is not allowed: {problem}"
+        if "" in values:
+            return "impersonating the empty string value in extra is not allowed"
+    return ""
+
+
+def _key_problem(key: str) -> str:
+    """Return why a key is no domain with a path behind it, such as example.com/scope; "" if it is one."""
+    at = Path().child("extra", "key")
+    domain, slash, path = key.partition("/")
+    if not (slash and domain and path):
+        return str(errors.invalid(at, key, 'must be a domain-prefixed path (such as "acme.io/foo")'))
+    found = [errors.invalid(at, domain, problem) for problem in names.check_dns1123_subdomain(domain)]
+    if not set(path) <= _OF_PATHS:
+        found.append(errors.invalid(at, path, _NO_PATH))
+    texts = list(map(str, found))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+
+
+_OF_PATHS: Final = frozenset(f"{ascii_letters}{digits}/-._~%!$&'()*+,;=:")
+_NO_PATH: Final = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
+
+
+def _extra_key(encoded: str) -> str:
+    """Decode a key as Go's url.PathUnescape does; one that is not encoded well is taken as it is."""
+    parts = encoded.split("%")[1:]
+    is_well_encoded = all(len(part) >= 2 and set(part[:2]) <= _HEXADECIMAL for part in parts)
+    return unquote(encoded) if is_well_encoded else encoded
+
+
+_HEXADECIMAL: Final = frozenset("0123456789abcdefABCDEF")
+
+
+def _as_go(groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) -> str:
+    """Write what was asked for as Go's `%#v` writes the user that upstream makes of it."""
+    pairs = ", ".join(f"{quote(key)}:{_strings(values)}" for key, values in sorted(extra.items()))
+    mapping = f"map[string][]string{{{pairs}}}" if extra else "map[string][]string(nil)"
+    listed = _strings(groups) if groups else "[]string(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{listed}, Extra:{mapping}}}'
+
+
+def _strings(texts: Sequence[str]) -> str:
+    return f"[]string{{{', '.join(map(quote, texts))}}}"

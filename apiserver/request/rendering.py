@@ -1,0 +1,211 @@
+"""Answers as bytes, in the form that the client wants.
+
+The usual case, an object or a list as JSON, consists of bytes that exist already: a list's are not even put together
+here, as they are many. Everything else is made from trees.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from typing import TypeVar
+
+import orjson
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import MAX_WARNINGS, CorruptObject
+from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import QUICK_SLICE, Worker, yield_between_batches
+from mockube.apiserver.wire import partial, table, yaml_codec
+from mockube.apiserver.wire.negotiation import Format, View, Wanted
+from mockube.apiserver.wire.protobuf import envelope
+from mockube.apiserver.wire.write import write
+
+_T = TypeVar("_T")
+
+
+Report = Callable[[Stored, Exception], None]
+"""Counts and logs an object that cannot be shown."""
+
+
+class Renderer:
+    """Knows the time, for tables show ages.
+
+    What is stored may have fields of other types than its kind says, if somebody else wrote it. Such an object is
+    reported, and left out of a list with a warning.
+    """
+
+    def __init__(
+        self,
+        printers: table.Printers,
+        clock: Clock,
+        report: Report = lambda _, __: None,
+        worker: Worker | None = None,
+    ) -> None:
+        self._worker = worker or Worker()
+        self._printers = printers
+        self._clock = clock
+        self._report = report
+
+    async def object_off_loop(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
+        """An object, in the worker's thread if it is large and not in this form already."""
+        is_encoded = wanted.view is View.OBJECT and wanted.format is Format.JSON and answer.stored is not None
+        if is_encoded:
+            return self.object(call, answer, wanted)
+        size = call.size if answer.stored is None else _size(answer.stored)
+        return await self._worker.run(size, self.object, call, answer, wanted)
+
+    def object(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
+        try:
+            return self._object(call, answer, wanted)
+        except ApiError:
+            raise
+        except Exception as error:
+            if answer.stored is None:
+                raise
+            self._report(answer.stored, error)
+            raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
+
+    def _object(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
+        if wanted.view is View.OBJECT:
+            if wanted.format is Format.JSON and answer.stored is not None:
+                return answer.stored.text
+            return write(answer.object(), wanted.format)
+        tree = answer.object()
+        if tree["kind"] == "Status":
+            return write(tree, wanted.format)
+        if wanted.view is View.PARTIAL:
+            return write(partial.of(tree, wanted.version), wanted.format)
+        revision = tree["metadata"].get("resourceVersion")  # what was only tried has none
+        shown = {"resourceVersion": revision} if revision else {}
+        # Through a subresource it may be shown as something else than the resource's kind.
+        printer, version = self._printers(tree["apiVersion"], tree["kind"]), wanted.version
+        row = self._row(printer, call.parameter("includeObject"), version)
+        return write(table.make(printer, [row(tree)], shown, version=version), wanted.format)
+
+    async def collection(
+        self, call: Call, answer: ListAnswer, wanted: Wanted
+    ) -> Sequence[bytes | memoryview]:
+        """In parts that follow one another."""
+        if wanted.view is View.TABLE:
+            return await self._table(call, answer, wanted)
+        if wanted.view is View.OBJECT and wanted.format is Format.JSON:
+            return await _parts(answer)
+        return await self._list(call, answer, wanted)
+
+    async def _list(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
+        """A list that has to be made object by object."""
+        shape, encode = _shape(answer, wanted), _ITEMS[wanted.format]
+        items = await self._each(call, lambda stored: encode(shape(stored)), answer.items)
+        return _joined(_head(answer, wanted), "items", items, wanted.format)
+
+    async def _each(self, call: Call, make: Callable[[Stored], _T], items: Sequence[Stored]) -> list[_T]:
+        """What is made of each object that it can be made of; the others are named in warnings."""
+        left_out: list[Stored] = []
+
+        def made(stored: Stored) -> _T | None:
+            try:
+                return make(stored)
+            except Exception as error:  # noqa: BLE001 - whatever an object of wrong types causes
+                self._report(stored, error)
+                left_out.append(stored)
+                return None
+
+        all_made = await yield_between_batches(made, items, size=_size, worker=self._worker)
+        found = [one for one in all_made if one is not None]
+        for stored in left_out[:MAX_WARNINGS]:
+            call.warn(
+                f"{stored.key.decode(errors='replace')} cannot be read and is left out: delete it by its name"
+            )
+        return found
+
+    async def _table(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
+        printer, items = self._printer(call.resource), answer.items
+        if order := printer.order:
+            keys = await self._each(call, lambda stored: (order(stored.tree()), stored), items)
+            items = [stored for _, stored in sorted(keys, key=itemgetter(0))]
+        row = self._row(printer, call.parameter("includeObject"), wanted.version)
+        encode = _ITEMS[wanted.format]
+        rows = await self._each(call, lambda stored: encode(row(stored.tree())), items)
+        head = table.make(printer, (), answer.metadata, version=wanted.version)
+        del head["rows"]
+        return _joined(head, "rows", rows, wanted.format)
+
+    def event_object(
+        self, resource: Resource, include: str, stored: Stored, wanted: Wanted, *, header: bool
+    ) -> Tree:
+        """An object as a watch's event carries it; a table has its columns in the first event only."""
+        tree = stored.tree()
+        if wanted.view is View.PARTIAL:
+            return partial.of(tree, wanted.version)
+        if wanted.view is View.TABLE:
+            metadata = {"resourceVersion": tree["metadata"]["resourceVersion"]}
+            printer, version = self._printer(resource), wanted.version
+            row = self._row(printer, include, version)
+            return table.make(printer, [row(tree)], metadata, version=version, header=header)
+        return tree
+
+    def _row(self, printer: table.Printer, include: str, version: str) -> Callable[[Tree], Tree]:
+        now, checked = self._clock.now(), table.included(include)
+        return lambda tree: table.row(printer, tree, now=now, version=version, include=checked)
+
+    def _printer(self, resource: Resource) -> table.Printer:
+        return self._printers(resource.api_version, resource.kind)
+
+
+def _size(stored: Stored) -> int:
+    return len(stored.value)
+
+
+_ITEMS: Mapping[Format, Callable[[Tree], bytes]] = {
+    Format.JSON: lambda tree: b"," + orjson.dumps(tree),
+    Format.YAML: yaml_codec.dump_item,
+    Format.PROTOBUF: envelope.encode_item,
+}
+"""How an item of a list is encoded by itself."""
+
+
+def _joined(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> Sequence[bytes]:
+    """What encoded items are together: in no format are they encoded again."""
+    if format_ is Format.PROTOBUF:
+        return [envelope.encode_list(head, items)]
+    if format_ is Format.YAML:
+        return yaml_codec.dump_list(head, field, items)
+    first = [items[0][1:]] if items else []
+    return [b'%b,"%b":[' % (orjson.dumps(head)[:-1], field.encode()), *first, *items[1:], b"]}"]
+
+
+def _head(answer: ListAnswer, wanted: Wanted) -> Tree:
+    if wanted.view is View.PARTIAL:
+        return partial.head_of_list(answer.metadata, wanted.version)
+    return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
+
+
+def _shape(answer: ListAnswer, wanted: Wanted) -> Callable[[Stored], Tree]:
+    """What of an object is an item; protobuf needs the kind to write it."""
+    if wanted.view is View.PARTIAL:
+        return lambda stored: partial.of(stored.tree(), wanted.version)
+    return Stored.tree if answer.named or wanted.format is Format.PROTOBUF else _without_type
+
+
+def _without_type(stored: Stored) -> Tree:
+    return {name: value for name, value in stored.tree().items() if name not in _TYPE_META}
+
+
+_TYPE_META = frozenset({"kind", "apiVersion"})
+
+
+async def _parts(answer: ListAnswer) -> Sequence[bytes | memoryview]:
+    """Bytes that all readers share, so that it costs nothing how many of them there are, or how slow they are."""
+    head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
+    items: list[bytes | memoryview]
+    if answer.named:
+        pairs = await yield_between_batches(Stored.named_item, answer.items, count=QUICK_SLICE)
+        items = [part for pair in pairs for part in pair]
+    else:
+        items = [*await yield_between_batches(attrgetter("item"), answer.items, count=QUICK_SLICE)]
+    if items:
+        items[0] = items[0][1:]  # no comma
+    return [b'%b,"items":[' % orjson.dumps(head)[:-1], *items, b"]}"]

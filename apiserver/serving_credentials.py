@@ -1,0 +1,103 @@
+"""What the server shows of itself and whom it trusts: what the command line names, and what is generated for the rest."""
+
+import ssl
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mockube.apimachinery.chance import Chance
+from mockube.apiserver import kubeconfig
+from mockube.apiserver.authn import token_file as tokens
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.authn.serviceaccount import keys
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.settings import Authentication
+from mockube.apiserver.pki import folder
+from mockube.apiserver.pki.issue import Pair, names_of
+from mockube.apiserver.user import User
+
+TOKEN_BYTES = 32
+FOLDER = "pki"
+"""Below --data-dir, where no --cert-dir is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    tls: ssl.SSLContext
+    server_ca: bytes
+    """Whom a client must trust to know the server."""
+    client_ca: bytes
+    """Who signs certificates of clients."""
+    names: Sequence[str]
+    """Names and addresses of the server: those of its certificate, and those by which pods find it."""
+    trust: Trust
+    admin: Pair
+    admin_token: str
+
+    def write_kubeconfig(self, path: Path, url: str) -> None:
+        """For the administrator of the server that is reached there."""
+        kubeconfig.write(
+            path, server=url, authority=self.server_ca, client=self.admin, token=self.admin_token
+        )
+
+
+def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Credentials:
+    serving, authentication = config.serving, config.authentication
+    hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
+    server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
+    with _folder(config) as path, folder.prepared(path, server, now=now, chance=chance) as made:
+        authority = made.certificate(folder.AUTHORITY)
+        shown = serving.tls_cert_file or made.certificate(folder.SERVER)
+        key = serving.tls_private_key_file or made.key(folder.SERVER)
+        client_ca = authentication.client_ca_file or authority
+        token = chance.bytes(TOKEN_BYTES).hex()
+        certificate = shown.read_bytes()
+        return Credentials(
+            tls=_tls(shown, key, client_ca),
+            server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
+            client_ca=client_ca.read_bytes(),
+            names=(*server.hosts, *names_of(certificate)),
+            trust=_trust(authentication, token, made.key(folder.ACCOUNTS)),
+            admin=made.pair(folder.CLIENT),
+            admin_token=token,
+        )
+
+
+def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust:
+    admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))
+    given = settings.token_auth_file
+    signing = settings.service_account_signing_key_file or generated
+    others = settings.service_account_key_file
+    return Trust(
+        tokens={admin_token: admin, **(tokens.read(given) if given is not None else {})},
+        keys=keys.load(signing.read_bytes(), [path.read_bytes() for path in others]),
+        issuers=settings.service_account_issuer,
+        audiences=settings.api_audiences,
+        anonymous=settings.anonymous_auth,
+    )
+
+
+@contextmanager
+def _folder(config: Config) -> Iterator[Path]:
+    """Where generated files are kept; with no place for them, they are gone once they are read."""
+    if config.serving.cert_dir is not None:
+        yield config.serving.cert_dir
+    elif config.store.data_dir is not None:
+        yield config.store.data_dir / FOLDER
+    else:
+        with tempfile.TemporaryDirectory(prefix="mockube-") as path:
+            yield Path(path)
+
+
+def _tls(certificate: Path, key: Path, client_ca: Path) -> ssl.SSLContext:
+    """A client may show a certificate; one that is not signed as it should be is turned away at the door."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(client_ca)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context

@@ -1,0 +1,80 @@
+"""What of a snapshot is put into a store of Kubernetes objects.
+
+A snapshot is a file of `mockube.etcd.archive`: all keys below the prefix, at one revision.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import orjson
+
+from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.storage.unreadable import MAX_REASON
+from mockube.apiserver.storage.values import read_value
+from mockube.apiserver.wire.protobuf import envelope
+from mockube.etcd.archive.lines import Entry, Unreadable
+from mockube.etcd.archive.read import Archive, check
+from mockube.etcd.archive.restore import Place
+
+OF_PROCESSES: Final = (b"leases/kube-system/",)
+"""Which manager leads and which servers there are: true of the processes that run now, whatever a snapshot says."""
+
+
+def place(root: bytes) -> Place:
+    return Place(root=root, spared=OF_PROCESSES)
+
+
+def check_snapshot(file: BinaryIO, name: str) -> Archive:
+    """`BadArchive` unless the file is whole, and each value is the object that its key names."""
+    return check(file, name, _check_value)
+
+
+def _check_value(entry: Entry, root: bytes) -> None:
+    key = entry.key.removeprefix(root)
+    first = key.find(b"/") + 1
+    second = key.find(b"/", first) + 1
+    kind = _KINDS.get(key[:second]) or _KINDS.get(key[:first])
+    try:
+        if kind is None:
+            _check_unknown(entry.value)
+        else:
+            _check_known(entry.value, kind)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {str(error)[:MAX_REASON]}"
+        raise Unreadable(
+            f"is refused: {entry.key.decode(errors='replace')} cannot be read: {problem}"
+        ) from error
+
+
+def _check_known(value: bytes, kind: bytes) -> None:
+    if not read_value(value).startswith(kind):
+        raise ValueError(f"it is of another kind: {value[:50]!r}")
+
+
+def _check_unknown(value: bytes) -> None:
+    """An object of a custom resource, or something that a kube-apiserver keeps for itself, maybe without a uid."""
+    if not envelope.is_protobuf(value) and not isinstance(orjson.loads(value), dict):
+        raise ValueError("it is no object")
+
+
+_KINDS: Final = {
+    row.folder: b'{"kind":"%b",' % row.kind.encode()
+    for group in GROUPS
+    for row in group.resources
+    if row.folder
+}
+"""How the text of an object in a folder begins."""
+
+
+@asynccontextmanager
+async def opened_snapshot(path: Path, *, replaces: bool = True) -> AsyncIterator[Archive]:
+    """All of it has been looked at: `BadArchive` if any of it is not as it was written.
+
+    Where it replaces something, each value is the object that its key names, too. A new store may begin with values
+    that cannot be read: each is an error for itself alone.
+    """
+    with path.open("rb") as file:
+        yield await asyncio.to_thread(check_snapshot if replaces else check, file, str(path))

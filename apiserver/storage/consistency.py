@@ -1,0 +1,112 @@
+"""Whether the watch cache shows what the store holds: looked at now and then, for a watch cache that is wrong stays so unnoticed.
+
+Each resource cache is compared with its range of the store, a slice of keys at a time, each at the revision that the slice was
+read at; no value is read, and others have their turn between slices. A difference is a fault of this server or of the
+store: it is logged with its keys and counted, and everything is listed anew.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.storage.resource_cache import ResourceCache, TooOld
+from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import KV, KeyValue, Range, prefix_end
+
+LOG = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 300.0
+PAUSE_SECONDS = 0.01
+"""Between two slices."""
+SLICE = 1000
+"""Keys compared at a time: less than a millisecond's work."""
+NAMED = 20
+"""Keys that an error names at most."""
+
+
+class SelfCheck:
+    """`count` is called for every resource cache, by its prefix, with success, failure or error."""
+
+    def __init__(
+        self,
+        kv: KV,
+        watch_cache: WatchCache,
+        *,
+        clock: Clock,
+        count: Callable[[bytes, str], None],
+        keys_at_a_time: int = SLICE,
+    ) -> None:
+        self._kv = kv
+        self._watch_cache = watch_cache
+        self._clock = clock
+        self._count = count
+        self._limit = keys_at_a_time
+
+    async def run(self) -> None:
+        """Take a turn every interval until cancelled."""
+        while True:
+            await self._clock.sleep(INTERVAL_SECONDS)
+            await self.turn()
+
+    async def turn(self) -> None:
+        """Check every resource cache once; rebuild the watch cache if one of them is wrong."""
+        wrong: list[bytes] = []
+        for resource_cache in self._watch_cache.claimed():
+            try:
+                found = await self._compare(resource_cache)
+            except KVError as error:
+                LOG.warning(
+                    "The watch cache of %s could not be checked: %s", resource_cache.prefix.decode(), error
+                )
+                self._count(resource_cache.prefix, "error")
+                continue
+            self._count(resource_cache.prefix, "failure" if found else "success")
+            wrong += found
+        if wrong:
+            LOG.error(
+                "The watch cache is not what the store holds and is made anew: %d keys differ: %s",
+                len(wrong),
+                b", ".join(wrong[:NAMED]).decode(errors="replace"),
+            )
+            await self._watch_cache.rebuild()
+
+    async def _compare(self, resource_cache: ResourceCache) -> Sequence[bytes]:
+        """The keys of a resource cache that are not as they are in the store."""
+        wrong: list[bytes] = []
+        low, end = resource_cache.prefix, prefix_end(resource_cache.prefix)
+        while True:
+            page = await self._kv.range(Range(key=low, range_end=end, limit=self._limit, keys_only=True))
+            high = page.kvs[-1].key + b"\x00" if page.more else end
+            await self._watch_cache.reached(page.revision)
+            wrong += _differences(
+                resource_cache,
+                (low, high),
+                page.kvs,
+                page.revision,
+                passed_over=self._watch_cache.unreadable.revisions,
+            )
+            if page.kvs:
+                await self._clock.sleep(PAUSE_SECONDS)
+            if not page.more:
+                return wrong
+            low = high
+
+
+def _differences(
+    resource_cache: ResourceCache,
+    interval: tuple[bytes, bytes],
+    kvs: Sequence[KeyValue],
+    revision: int,
+    *,
+    passed_over: Mapping[bytes, int],
+) -> Sequence[bytes]:
+    """Keys of an interval whose objects are not those that the store held at a revision."""
+    try:
+        later = {change.after.key for change in resource_cache.since(revision, resource_cache.prefix)}
+    except TooOld:  # everything was listed anew since then
+        return ()
+    unread = {kv.key for kv in kvs if passed_over.get(kv.key) == kv.mod_revision}
+    held = {(kv.key, kv.mod_revision) for kv in kvs}
+    shown = {(stored.key, stored.revision) for stored in resource_cache.between(*interval)}
+    return sorted({key for key, _ in held ^ shown} - later - unread)

@@ -1,0 +1,243 @@
+"""The objects of one resource in memory, and its recent changes.
+
+Changes are applied in the order of revisions, and offered to all followers at once. A follower never waits: it has its
+own queue with its own bound.
+"""
+
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+from sortedcontainers import SortedList
+
+from mockube.apiserver.storage.stored import Stored
+from mockube.etcd.kv import prefix_end
+
+
+class ChangeKind(Enum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+Encode: TypeAlias = Callable[[str, Stored], bytes]
+"""Makes a watch's frame of an event."""
+
+
+class Change:
+    """`after` is the object as it became; of a deletion, as it last was, at the deletion's revision."""
+
+    __slots__ = ("_frames", "after", "before", "kind", "moment")
+
+    def __init__(self, kind: ChangeKind, after: Stored, before: Stored | None, moment: float) -> None:
+        self.kind = kind
+        self.after = after
+        self.before = before
+        self.moment = moment
+        """When this process heard of it, in its clock's seconds."""
+        self._frames: dict[tuple[Encode, str], bytes] = {}
+
+    @property
+    def revision(self) -> int:
+        return self.after.revision
+
+    def let_go(self) -> None:
+        """Keep no frames: hardly anybody asks for them any more, and who does has them made again."""
+        self._frames.clear()
+
+    def frame(self, encode: Encode, kind: str, shown: Stored) -> bytes:
+        """The event encoded; every watch that wants it the same way is handed the same bytes."""
+        made = self._frames.get((encode, kind))
+        if made is None:
+            made = self._frames[encode, kind] = encode(kind, shown)
+        return made
+
+
+LOG = logging.getLogger(__name__)
+
+HISTORY_SECONDS = 75.0
+"""How long a change can still be replayed to a watch that comes back, as upstream aims at."""
+HISTORY_LEAST, HISTORY_MOST = 100, 102_400
+"""Changes, whatever their age; upstream's bounds."""
+
+FRAMED = 256
+"""Changes whose frames are kept for others who watch: all that follow closely have had theirs by then."""
+SMALL = 32
+"""Objects that are sooner looked at than looked up."""
+INDEXED_LABELS = 16
+"""Of one resource; the one indexed first is dropped for the next."""
+
+
+class CacheWatcher(Protocol):
+    """Somebody who wants every change below a prefix."""
+
+    prefix: bytes
+
+    def offer(self, change: Change) -> None:
+        """Take note of a change; must not wait."""
+
+    def miss(self) -> None:
+        """A change was offered, and `offer` raised an error."""
+
+
+class TooOld(Exception):
+    """History does not reach back that far."""
+
+    def __init__(self, revision: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {revision} ({oldest})")
+
+
+class ResourceCache:
+    """One resource's objects."""
+
+    def __init__(self, prefix: bytes) -> None:
+        self.prefix = prefix
+        self._objects: dict[bytes, Stored] = {}
+        self._keys: SortedList[bytes] = SortedList()
+        self._history: list[Change] = []
+        self._oldest = 0
+        """Changes at this revision and before are not in the history."""
+        self._followers: dict[bytes, list[CacheWatcher]] = {}
+        self._labels: dict[str, dict[str, set[bytes]]] = {}
+        """By a label's name and value, who has it: of the labels that were selected by."""
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def get(self, key: bytes) -> Stored | None:
+        return self._objects.get(key)
+
+    def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
+        """The objects at or below a prefix in order of keys, the first so many if there is a limit.
+
+        With a label only those that may have it are looked at.
+        """
+        objects = self._objects
+        low, high = self._bounds(prefix)
+        if label is not None and high - low > SMALL:
+            return self._labelled(prefix, *label)
+        return [objects[key] for key in self._keys[low : min(high, low + limit) if limit else high]]
+
+    def is_indexed(self, label: str) -> bool:
+        return label in self._labels or len(self) <= SMALL
+
+    def count(self, prefix: bytes) -> int:
+        """How many objects are at or below a prefix."""
+        low, high = self._bounds(prefix)
+        return high - low
+
+    def _bounds(self, prefix: bytes) -> tuple[int, int]:
+        return self._keys.bisect_left(prefix), self._keys.bisect_left(prefix_end(prefix))
+
+    def between(self, low: bytes, high: bytes) -> Sequence[Stored]:
+        """The objects of [low, high) in order of keys."""
+        keys = self._keys
+        return [self._objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
+
+    def apply(self, change: Change) -> None:
+        """Take a change in and tell those who follow."""
+        key = change.after.key
+        before = self._objects.pop(key, None)
+        if change.kind is ChangeKind.DELETED:
+            self._keys.remove(key)
+        else:
+            self._objects[key] = change.after
+            if before is None:
+                self._keys.add(key)
+        self._index(change)
+        self._history.append(change)
+        if len(self._history) > FRAMED:
+            self._history[-1 - FRAMED].let_go()
+        self._trim(change.moment)
+        for follower in self._interested(key):
+            try:
+                follower.offer(change)
+            except Exception:
+                LOG.exception("a watch could not take the change of %s", key.decode(errors="replace"))
+                follower.miss()
+
+    @property
+    def newest(self) -> int:
+        """The revision of the last change."""
+        return self._history[-1].revision if self._history else self._oldest
+
+    def replace(self, stored: Stored) -> None:
+        """Show an object in another form: at the same revision, and with the same labels."""
+        self._objects[stored.key] = stored
+
+    def since(self, revision: int, prefix: bytes) -> Sequence[Change]:
+        """Every change below a prefix later than a revision."""
+        if revision < self._oldest:
+            raise TooOld(revision, self._oldest)
+        start = bisect_right(self._history, revision, key=_revision)
+        return [change for change in self._history[start:] if change.after.key.startswith(prefix)]
+
+    def follow(self, follower: CacheWatcher) -> None:
+        self._followers.setdefault(follower.prefix, []).append(follower)
+
+    def unfollow(self, follower: CacheWatcher) -> None:
+        followers = self._followers[follower.prefix]
+        followers.remove(follower)
+        if not followers:
+            del self._followers[follower.prefix]
+
+    def followers(self) -> list[CacheWatcher]:
+        return [follower for followers in self._followers.values() for follower in followers]
+
+    def reset(self, objects: Sequence[Stored], revision: int) -> None:
+        """Begin with what a list showed at a revision, in order of keys."""
+        self._objects = {stored.key: stored for stored in objects}
+        self._keys = SortedList(self._objects)
+        self._history = []
+        self._labels = {}
+        self._oldest = revision
+
+    def __iter__(self) -> Iterator[Stored]:
+        return iter(self._objects.values())
+
+    def _labelled(self, prefix: bytes, name: str, value: str) -> Sequence[Stored]:
+        by_value = self._labels.get(name)
+        if by_value is None:
+            by_value = self._labels[name] = {}
+            for stored in self._objects.values():
+                if (has := stored.labels.get(name)) is not None:
+                    by_value.setdefault(has, set()).add(stored.key)
+            if len(self._labels) > INDEXED_LABELS:
+                del self._labels[next(iter(self._labels))]
+        found = sorted(key for key in by_value.get(value, ()) if key.startswith(prefix))
+        return [self._objects[key] for key in found]
+
+    def _index(self, change: Change) -> None:
+        """Keep the indexes of labels true. There are none until somebody selects by one."""
+        for name, by_value in self._labels.items():
+            if change.before is not None and (had := change.before.labels.get(name)) is not None:
+                by_value[had].discard(change.after.key)
+            if change.kind is not ChangeKind.DELETED and (has := change.after.labels.get(name)) is not None:
+                by_value.setdefault(has, set()).add(change.after.key)
+
+    def _interested(self, key: bytes) -> list[CacheWatcher]:
+        """Watchers of the whole resource, of the key's namespace and of the key itself."""
+        if not self._followers:
+            return []
+        found = list(self._followers.get(self.prefix, ()))
+        slash = key.rfind(b"/") + 1
+        if slash > len(self.prefix):
+            found += self._followers.get(key[:slash], ())
+        found += self._followers.get(key, ())
+        return found
+
+    def _trim(self, now: float) -> None:
+        """Forget half of the history once that half is old enough, or there is too much of it."""
+        count = len(self._history)
+        if count < 2 * HISTORY_LEAST:
+            return
+        half = count // 2
+        if count > HISTORY_MOST or now - self._history[half].moment > HISTORY_SECONDS:
+            self._oldest = self._history[half - 1].revision
+            del self._history[:half]
+
+
+def _revision(change: Change) -> int:
+    return change.revision

@@ -1,0 +1,148 @@
+"""Check that every field of a stored built-in object has the type that its kind declares, at the speed of a parser.
+
+Each kind is compiled, when the first object of it is read, into structures that msgspec checks while it parses. What
+msgspec refuses is decided by the decoder that requests use, which also has Go's message: so nothing is refused here
+that a request could have written.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+import orjson
+
+from mockube.apimachinery.schema import scalars
+from mockube.apimachinery.schema.decode import DecodeError, Decoder
+from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
+from mockube.apimachinery.schema.zero import OMITTED, absent
+from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.storage.values import Unreadable, read_value
+
+MAX_KINDS: Final = 4096
+"""Kinds that are remembered: more are not checked, as there are no more built-in ones."""
+MAX_HEAD: Final = 512
+"""Bytes of a kind and a version together."""
+_CHECKED_BEFORE: Final = frozenset({"kind", "apiVersion", "metadata"})
+
+
+class _Quantity:
+    """What msgspec passes to `_read_scalar`."""
+
+
+_READ: Final = _Quantity()
+_UNCHECKED: Final = msgspec.Raw
+_SCALARS: Final[dict[Shape, Any]] = {
+    Shape.STRING: str,
+    Shape.BOOLEAN: bool,
+    Shape.NUMBER: float,
+    Shape.QUANTITY: _Quantity,
+    Shape.INT_OR_STRING: int | str,
+    Shape.BYTES: bytes,
+    Shape.TIME: Annotated[datetime, msgspec.Meta(tz=True)],
+    Shape.MICRO_TIME: Annotated[datetime, msgspec.Meta(tz=True)],
+    Shape.ANY: _UNCHECKED,
+}
+_INTEGERS: Final[dict[str, Any]] = {
+    "int32": Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)],
+    "int64": int,
+    "uint8": Annotated[int, msgspec.Meta(ge=0, lt=2**8)],
+}
+_NULLABLE: Final = frozenset({Shape.LIST, Shape.MAP, Shape.BYTES, Shape.TIME, Shape.MICRO_TIME})
+_read_quantity = scalars.reader(Type(shape=Shape.QUANTITY))
+
+
+def _read_scalar(_: type, value: Any) -> Any:
+    """Called by msgspec for a type that it does not know: a quantity, which is never null here."""
+    try:
+        _read_quantity(value)
+    except scalars.WrongKind as error:
+        raise ValueError("no quantity") from error
+    return _READ
+
+
+class Shapes:
+    """The checks of all kinds of a schema, each compiled when it is first needed."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._decoder = Decoder()
+        self._structs: dict[str, Any] = {}
+        self._checks: dict[bytes, tuple[Type, msgspec.json.Decoder[Any]] | None] = {}
+        """By how the canonical text of such an object begins."""
+
+    def read(self, value: bytes) -> bytes:
+        """The canonical text of a stored value; `Unreadable` if it is no object of its kind.
+
+        What lacks a field that Go always writes is completed as Go does. What is of no built-in kind is not checked.
+        """
+        text = read_value(value)
+        check = self._check_of(text)
+        if check is None:
+            return text
+        schema, decoder = check
+        try:
+            decoder.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return self._read_again(schema, text)
+        return text
+
+    def _read_again(self, schema: Type, text: bytes) -> bytes:
+        try:
+            return canonical(self._decoder.decode(schema, orjson.loads(text), strict=False).tree)
+        except (DecodeError, orjson.JSONDecodeError, RecursionError) as error:
+            raise Unreadable(str(error)) from error
+
+    def _check_of(self, text: bytes) -> tuple[Type, msgspec.json.Decoder[Any]] | None:
+        head = text[: text.find(b',"metadata"')]
+        if head not in self._checks:
+            if len(self._checks) >= MAX_KINDS or len(head) > MAX_HEAD:
+                return None
+            self._checks[head] = self._compile(head)
+        return self._checks[head]
+
+    def _compile(self, head: bytes) -> tuple[Type, msgspec.json.Decoder[Any]] | None:
+        try:
+            named = orjson.loads(head + b"}")
+            schema = self._schemas.kind(named["apiVersion"], named["kind"])
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return None
+        if schema is None:
+            return None
+        fields = {name: field for name, field in schema.fields.items() if name not in _CHECKED_BEFORE}
+        return schema, msgspec.json.Decoder(self._define(schema, fields), dec_hook=_read_scalar)
+
+    def _type(self, of: Type, *, is_pointer: bool = False) -> Any:
+        """Null fits where Go can hold nothing; elsewhere it becomes a zero value when it is read again."""
+        match of.shape:
+            case Shape.STRUCT:
+                known = self._struct(of)
+            case Shape.LIST:
+                known = list[self._type(of.items)]  # type: ignore[misc]
+            case Shape.MAP:
+                known = dict[str, self._type(of.items)]  # type: ignore[misc]
+            case Shape.INTEGER:
+                known = _INTEGERS[of.go]
+            case _:
+                known = _SCALARS[of.shape]
+        is_nullable = (is_pointer or of.shape in _NULLABLE) and known is not _UNCHECKED
+        return known | None if is_nullable else known
+
+    def _struct(self, of: Type) -> Any:
+        """A structure that contains itself, as JSON schemas do, is not checked inside."""
+        if of.name not in self._structs:
+            self._structs[of.name] = _UNCHECKED
+            self._structs[of.name] = self._define(of, of.fields)
+        return self._structs[of.name]
+
+    def _define(self, of: Type, fields: Mapping[str, Field]) -> Any:
+        """A field that Go always writes must be there."""
+        types = [
+            (f"f{at}", self._type(field.type, is_pointer=field.pointer))
+            if absent(field) is not OMITTED
+            else (f"f{at}", self._type(field.type, is_pointer=field.pointer), msgspec.UNSET)
+            for at, field in enumerate(fields.values())
+        ]
+        names = {f"f{at}": name for at, name in enumerate(fields)}
+        name = of.name.rpartition(".")[2]
+        return msgspec.defstruct(name, types, rename=names, gc=False, kw_only=True)

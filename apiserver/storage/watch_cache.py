@@ -1,0 +1,380 @@
+"""Everything the store holds, kept at hand by one watch over it: what lists and watches are served from.
+
+The watch cache is a little behind the store. Who must not read the past asks `fresh` first, which waits until the watch cache
+has seen the revision that the store was at when it was asked. When the watch is lost the watch cache resumes it, and if
+history was compacted meanwhile, lists again: watches of clients are then ended, for they might have missed something.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.unreadable import UnreadableObjects
+from mockube.apiserver.storage.values import Unreadable
+from mockube.apiserver.turns import turn
+from mockube.etcd.errors import Compacted, KVError
+from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
+
+LOG = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+RETRY_SECONDS = 0.5
+PAGE = 10_000
+"""Keys listed at a time."""
+SLICE, SLICE_BYTES = 500, 512 * 1024
+"""Changes, or keys of a list, and bytes of them, after which others have their turn while there are more."""
+MAX_TRUSTED = 1_000
+"""Values that are trusted at a time, at most: a bound, for a write may fail."""
+LAG_SECONDS = 5.0
+"""Between two looks at how far the store is ahead: as often an embedded store notifies of progress."""
+
+
+class WatchCache:
+    """The objects below one prefix of a store."""
+
+    def __init__(self, kv: KV, root: bytes, *, clock: Clock, read: Callable[[bytes], bytes]) -> None:
+        self._kv = kv
+        self._root = root
+        self._clock = clock
+        self._read = read
+        """Makes canonical text of a value, whoever wrote it."""
+        self._resource_caches: dict[bytes, ResourceCache] = {}
+        self._claimed: set[bytes] = set()
+        self.revision = 0
+        """Every change up to here has been taken in."""
+        self._watch: Watch | None = None
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._listed = asyncio.Event()
+        self._consistent = asyncio.Event()
+        """Clear while the resource caches show some changes of a large batch and not others."""
+        self._consistent.set()
+        self.on_reset: list[Callable[[], None]] = []
+        self.unreadable = UnreadableObjects()
+        self._trusted: dict[bytes, bytes] = {}
+        """By key, the value that this process has written last, which a watch has not brought back yet."""
+        self._kinds: dict[bytes, tuple[bytes, ...]] = {}
+        """How the text of every object in a folder begins, where that is known."""
+        self._is_outdated = False
+        """Values were found unreadable that may be readable now."""
+        self._in_step = clock.monotonic()
+        """When the store was last seen to be at no later revision."""
+
+    def expect_kind(self, prefix: bytes, kind: str, api_versions: Sequence[str] = ()) -> None:
+        """Take what is in a folder, and what will be, for unreadable unless it is of a kind, in one of some versions.
+
+        What is of another of the versions than the first is shown as one of the first. Call `reconsider` afterwards, since values that could not be read may be in order now.
+        """
+        begin = b'{"kind":"%b",' % kind.encode()
+        heads = tuple(b'%b"apiVersion":"%b",' % (begin, version.encode()) for version in api_versions)
+        heads = heads or (begin,)
+        before = self._kinds.get(prefix, ())
+        if before == heads:
+            return
+        self._kinds[prefix] = heads
+        resource_cache = self._resource_caches.get(prefix)
+        # A version that has gone may be that of an object which is shown as one of another version.
+        has_lost = bool(resource_cache) and not {*before} <= {*heads}
+        self._is_outdated = self._is_outdated or has_lost or bool(self.unreadable.below(prefix))
+        for stored in [*resource_cache] if resource_cache is not None else ():
+            if not stored.value.startswith(heads):
+                assert resource_cache is not None
+                self.unreadable.add(prefix, stored.key, stored.revision, _other_kind(stored.value))
+                gone = stored.at(max(self.revision, resource_cache.newest))
+                resource_cache.apply(Change(ChangeKind.DELETED, gone, stored, self._clock.monotonic()))
+            elif not stored.value.startswith(heads[0]):
+                assert resource_cache is not None
+                resource_cache.replace(Stored(stored.key, _relabelled(stored.value, heads), stored.revision))
+
+    async def reconsider(self) -> None:
+        """List everything anew if values that could not be read may be readable by what is expected now."""
+        if self._is_outdated:
+            self._is_outdated = False
+            await self.rebuild()
+
+    def resource_cache(self, prefix: bytes) -> ResourceCache:
+        """The resource cache of a folder, such as /registry/pods/. Folders of one segment must be asked for before `run`."""
+        resource_cache = self._resource_caches.get(prefix)
+        if resource_cache is None:
+            resource_cache = self._resource_caches[prefix] = ResourceCache(prefix)
+            resource_cache.reset((), self.revision)
+        self._claimed.add(prefix)
+        return resource_cache
+
+    def trust(self, key: bytes, text: bytes) -> None:
+        """Take canonical text that is about to be written for readable when the watch brings it back.
+
+        It is compared byte by byte, which costs much less than reading it: an etcd gives back another object.
+        """
+        if len(self._trusted) >= MAX_TRUSTED:  # of writes that did not happen
+            self._trusted.clear()
+        self._trusted[key] = text
+
+    def at_revision(self, prefix: bytes, key: bytes, revision: int) -> Stored | None:
+        """The object of a key, if it is shown at that revision."""
+        resource_cache = self._resource_caches.get(prefix)
+        stored = None if resource_cache is None else resource_cache.get(key)
+        return stored if stored is not None and stored.revision == revision else None
+
+    def report_malformed(self, stored: Stored, error: Exception) -> None:
+        """Count and log an object whose metadata can be read, but not all of it."""
+        self.unreadable.report(self._folder(stored.key), stored.key, stored.revision, error)
+
+    def resource_caches(self) -> Sequence[ResourceCache]:
+        return list(self._resource_caches.values())
+
+    def claimed(self) -> Sequence[ResourceCache]:
+        """The resource caches that were asked for: each has its folder for itself."""
+        return [self._resource_caches[prefix] for prefix in self._claimed]
+
+    async def run(self) -> None:
+        """Keep the watch cache true until cancelled."""
+        while True:
+            try:
+                await self._list()
+                await self._follow()
+            except Compacted:
+                LOG.warning("history was compacted beyond what was seen: listing anew")
+            except KVError as error:
+                LOG.warning("the store does not answer, trying again: %s", error)
+                await self._clock.sleep(RETRY_SECONDS)
+
+    async def rebuild(self) -> None:
+        """List everything anew, as what is shown is not true; until then it is still shown."""
+        if self._watch is not None:
+            await self._watch.close()
+
+    async def wait_listed(self) -> None:
+        await self._listed.wait()
+
+    async def watch_lag(self) -> None:
+        """Look now and then how far the store is ahead, until cancelled: so `behind` knows since when it is."""
+        while True:
+            await self._clock.sleep(LAG_SECONDS)
+            try:
+                if await self.behind() and self._watch is not None:
+                    # What is ahead may be other keys than these: then a progress notification tells so.
+                    await self._watch.request_progress()
+            except KVError as error:
+                LOG.debug("the store does not tell its revision: %s", error)
+
+    async def behind(self) -> float:
+        """For how many seconds the store has been ahead of what is shown here; 0 if it is not."""
+        head, now = (await self._kv.status()).revision, self._clock.monotonic()
+        if head <= self.revision:
+            self._in_step = now
+        return now - self._in_step
+
+    async def fresh(self) -> int:
+        """Wait until the watch cache shows everything done before this call; answers with a revision that it shows."""
+        head = (await self._kv.status()).revision
+        if head > self.revision:
+            await self.reached(head)
+        return self.revision
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the resource caches show whole revisions; a reader of many objects awaits `wait_consistent` if they do not."""
+        return self._consistent.is_set()
+
+    async def wait_consistent(self) -> None:
+        """Wait until the resource caches show whole revisions; they do so until another task runs."""
+        while not self._consistent.is_set():
+            await self._consistent.wait()
+
+    async def reached(self, revision: int, *, within: float | None = None) -> bool:
+        """Wait until the watch cache has seen a revision, at most so many seconds; answers whether it has."""
+        if revision <= self.revision:
+            return True
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = None if within is None else self._clock.call_later(within, lambda: _finish(reached))
+        waiting = (revision, reached)
+        self._waiting.append(waiting)
+        try:
+            if self._watch is not None:
+                await self._watch.request_progress()
+            await reached
+        finally:
+            self._waiting.remove(waiting)
+            if timer is not None:
+                timer.cancel()
+        return revision <= self.revision
+
+    async def _list(self) -> None:
+        """Read everything at one revision."""
+        found: dict[bytes, list[Stored]] = {}
+        self.unreadable.clear()
+        start, end, revision = self._root, prefix_end(self._root), 0
+        while True:
+            page = await self._kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision))
+            revision = revision or page.revision
+            for kvs in _slices(page.kvs, _value_bytes):
+                for kv in kvs:
+                    folder = self._folder(kv.key)
+                    stored = self._unchanged(folder, kv) or self._stored(folder, kv)
+                    if stored is not None:
+                        found.setdefault(folder, []).append(stored)
+                await turn()
+            if not page.more:
+                break
+            start = page.kvs[-1].key + b"\x00"
+        self._fill(found, revision)
+
+    def _fill(self, found: Mapping[bytes, Sequence[Stored]], revision: int) -> None:
+        for folder in self._resource_caches.keys() | found.keys():
+            resource_cache = self._resource_caches.setdefault(folder, ResourceCache(folder))
+            resource_cache.reset(found.get(folder, ()), revision)
+        restarted = self._listed.is_set()
+        self._advance(revision)
+        self._consistent.set()
+        self._listed.set()
+        if restarted:
+            for callback in self.on_reset:
+                callback()
+
+    async def _follow(self) -> None:
+        request = WatchRequest(
+            key=self._root, range_end=prefix_end(self._root), start_revision=self.revision + 1, progress=True
+        )
+        async with await self._kv.watch(request) as watch:
+            self._watch = watch
+            try:
+                if self._waiting:
+                    await watch.request_progress()
+                async for batch in watch:
+                    if len(batch.events) <= SLICE:
+                        self._take(batch)
+                    else:
+                        await self._take_in_turns(batch)
+            finally:
+                self._watch = None
+
+    def _take(self, batch: WatchBatch) -> None:
+        self._apply(batch.events)
+        self._advance(batch.revision)
+
+    async def _take_in_turns(self, batch: WatchBatch) -> None:
+        """Take in a batch as large as a restored snapshot, in slices; `revision` rises at the end of it.
+
+        If it does not come to its end, readers wait until everything was listed anew.
+        """
+        self._consistent.clear()
+        for events in _slices(batch.events, _event_bytes):
+            self._apply(events)
+            await turn()
+        self._advance(batch.revision)
+        self._consistent.set()
+        await turn()  # who waits to read comes before the next batch
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        now = self._clock.monotonic()
+        for event in events:
+            resource_cache = self._resource_cache_of(event.kv.key)
+            change = self._change(resource_cache, event, now)
+            if change is not None:
+                resource_cache.apply(change)
+
+    def _change(self, resource_cache: ResourceCache, event: Event, now: float) -> Change | None:
+        kv = event.kv
+        before = resource_cache.get(kv.key)
+        if event.kind is EventKind.PUT:
+            stored = self._stored(resource_cache.prefix, kv)
+            if stored is not None:
+                kind = ChangeKind.ADDED if before is None else ChangeKind.MODIFIED
+                return Change(kind, stored, before, now)
+        elif self.unreadable:
+            self.unreadable.discard(kv.key)
+        if before is None:
+            return None
+        # Deleted, or overwritten with what nobody can read: lists leave it out, and so do watches.
+        return Change(ChangeKind.DELETED, before.at(kv.mod_revision), before, now)
+
+    def _unchanged(self, folder: bytes, kv: KeyValue) -> Stored | None:
+        """The object in a value that was read before, with all that was made of it: a list anew mostly brings the same."""
+        resource_cache = self._resource_caches.get(folder)
+        known = None if resource_cache is None else resource_cache.get(kv.key)
+        if known is None or known.revision != kv.mod_revision or known.value != kv.value:
+            return None
+        return known
+
+    def _stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
+        """The object in a value; None for a value that cannot be read, which must not stop the rest."""
+        value = kv.value
+        try:
+            is_own = self._trusted and self._trusted.pop(kv.key, None) == value
+            text = value if is_own else self.read(folder, kv)
+        except Exception as error:  # noqa: BLE001 - whatever a decoder makes of a foreign value
+            self.unreadable.add(folder, kv.key, kv.mod_revision, error)
+            return None
+        if self.unreadable:
+            self.unreadable.discard(kv.key)
+        return Stored(kv.key, text, kv.mod_revision)
+
+    def read(self, folder: bytes, kv: KeyValue) -> bytes:
+        """The canonical text of a value; raises whatever shows that it cannot be read."""
+        text = self._read(kv.value)
+        heads = self._kinds.get(folder)
+        if heads is not None and not text.startswith(heads):
+            raise _other_kind(text)
+        return text if heads is None else _relabelled(text, heads)
+
+    def _advance(self, revision: int) -> None:
+        self.revision = max(self.revision, revision)
+        if self._waiting:
+            for wanted, reached in self._waiting:
+                if wanted <= self.revision:
+                    _finish(reached)
+
+    def _resource_cache_of(self, key: bytes) -> ResourceCache:
+        folder = self._folder(key)
+        resource_cache = self._resource_caches.get(folder)
+        if resource_cache is None:
+            resource_cache = self._resource_caches[folder] = ResourceCache(folder)
+            resource_cache.reset((), self.revision)
+        return resource_cache
+
+    def _folder(self, key: bytes) -> bytes:
+        """`pods/`, or two segments where one is no folder of ours: `services/specs/`, `example.com/widgets/`."""
+        first = key.find(b"/", len(self._root)) + 1
+        if key[:first] in self._claimed:
+            return key[:first]
+        return key[: key.find(b"/", first) + 1]
+
+
+def _other_kind(text: bytes) -> Unreadable:
+    return Unreadable(f"it is of another kind or version: {text[:100]!r}")
+
+
+def _relabelled(text: bytes, heads: tuple[bytes, ...]) -> bytes:
+    """The text of an object in the first of its versions: they differ in their names only."""
+    if text.startswith(heads[0]):
+        return text
+    return heads[0] + next(text[len(head) :] for head in heads if text.startswith(head))
+
+
+def _slices(items: Sequence[_T], size: Callable[[_T], int]) -> Iterator[Sequence[_T]]:
+    start = weight = 0
+    for end, item in enumerate(items, 1):
+        weight += size(item)
+        if end - start == SLICE or weight >= SLICE_BYTES:
+            yield items[start:end]
+            start, weight = end, 0
+    if start < len(items):
+        yield items[start:]
+
+
+def _value_bytes(kv: KeyValue) -> int:
+    return len(kv.value)
+
+
+def _event_bytes(event: Event) -> int:
+    return len(event.kv.value)
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

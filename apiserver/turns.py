@@ -1,0 +1,133 @@
+"""Long work that keeps no other request waiting: in slices, or in a thread while the event loop goes on.
+
+A slice ends after so many bytes. Work that cannot be cut is handed to a thread, one piece at a time: threads share the
+interpreter, and each of them that computes makes the event loop wait for its turn.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from functools import partial
+from types import coroutine
+from typing import Final, TypeVar
+
+from mockube.apimachinery import status
+from mockube.apimachinery.cancellation import while_wanted
+
+SLICE: Final = 20
+"""Objects. A Pod takes from 50 to 150 microseconds, by what it is made into."""
+QUICK_SLICE: Final = 500
+"""Objects that are looked at only: from 1 to 20 microseconds each."""
+SLICE_BYTES: Final = 32 * 1024
+"""Of stored objects, after which a slice ends however few they are."""
+LARGE: Final = 16 * 1024
+"""Bytes of an object from which on it may take so long to read, check or write that a thread is worth its price."""
+MOST_WAITING: Final = 200
+"""Pieces of work that wait for the thread: as many as there are writes in flight. A request that would begin is then refused."""
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class Worker:
+    """Does large pieces of work in a thread, one after another."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(1)
+        self._waiting = 0
+
+    async def begin(self, size: int, work: Callable[..., _R], *arguments: object) -> _R:
+        """The same as `run`, for the first work on a request, which is refused when too much is waiting."""
+        if size >= LARGE and self._waiting >= MOST_WAITING:
+            raise status.too_many_requests("too many large requests are waiting, please try again later", 1)
+        return await self.run(size, work, *arguments)
+
+    async def run(self, size: int, work: Callable[..., _R], *arguments: object) -> _R:
+        """The result of some work on so many bytes: at once if they are few, else in the thread.
+
+        When the caller is cancelled, work that waits is dropped, and work that was begun ends the next time that it
+        asks `check_wanted`; the next one waits for its end.
+        """
+        if size < LARGE:
+            return work(*arguments)
+        self._waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting -= 1
+        gone = threading.Event()
+        try:
+            running = asyncio.get_running_loop().run_in_executor(
+                None, partial(_while_wanted, gone, work, *arguments)
+            )
+        except BaseException:
+            self._free.release()
+            raise
+        running.add_done_callback(self._end)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            gone.set()
+            raise
+
+    def _end(self, running: "asyncio.Future[_R]") -> None:
+        self._free.release()
+        if not running.cancelled():
+            running.exception()  # the caller may have gone
+
+
+def _while_wanted(gone: threading.Event, work: Callable[..., _R], *arguments: object) -> _R:
+    with while_wanted(gone):
+        return work(*arguments)
+
+
+async def yield_between_batches(
+    make: Callable[[_T], _R],
+    items: Sequence[_T],
+    *,
+    size: Callable[[_T], int] | None = None,
+    worker: Worker | None = None,
+    count: int = SLICE,
+) -> list[_R]:
+    """What is made of each item; between slices everything else that can run does so once.
+
+    A slice has `count` items. With `size`, which tells the bytes of an item, slices are of so many bytes too, and `worker` makes what is large.
+    """
+    if size is None:
+        made: list[_R] = []
+        for start in range(0, len(items), count):
+            if start:
+                await turn()
+            made += map(make, items[start : start + count])
+        return made
+    return [one async for one in _by_size(make, items, size, worker or Worker())]
+
+
+async def _by_size(
+    make: Callable[[_T], _R], items: Sequence[_T], size: Callable[[_T], int], worker: Worker
+) -> AsyncIterator[_R]:
+    count = weight = 0
+    for item in items:
+        one = size(item)
+        if count and (count == SLICE or weight + one > SLICE_BYTES):
+            await turn()
+            count = weight = 0
+        count, weight = count + 1, weight + one
+        yield make(item) if one < LARGE else await worker.run(one, make, item)
+
+
+async def filtered(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1) -> list[_T]:
+    """The items that pass a test; one that costs more is made on fewer items before others have their turn."""
+    found: list[_T] = []
+    slice_ = max(1, QUICK_SLICE // cost)
+    for start in range(0, len(items), slice_):
+        if start:
+            await turn()
+        found += filter(test, items[start : start + slice_])
+    return found
+
+
+@coroutine
+def turn() -> Generator[None, None, None]:
+    """Let everything else that can run do so once."""
+    yield

@@ -1,0 +1,22 @@
+"""The user that a request is made as."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+MASTERS: Final = "system:masters"
+"""The group of those who may do everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Who asks, as an authenticator found out."""
+
+    name: str
+    uid: str = ""
+    groups: Sequence[str] = ()
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+NOBODY: Final = User(name="")
+"""Who sent a request that could not be authenticated."""

@@ -1,0 +1,151 @@
+"""What one client's expensive requests do to the others: how long `/livez` takes meanwhile, seen from another process.
+
+    python benchmarks/hostile.py [--objects N] [--size BYTES] [--only REGEX]
+
+A real server process is sent each request of `hostile_requests.table`, one after another, over many objects. Fails if
+`/livez` takes more than 100 ms in the 99th percentile of a request, or more than 300 ms once. These are times of the wall:
+the machine should have two processors and nothing else to do.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import http.client
+import math
+import multiprocessing
+import re
+import sys
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import uvloop
+
+from benchmarks.api_load import HOST, TOKEN, _free_port, _process
+from benchmarks.hostile_requests import Request, stored, table
+
+P99, LONGEST = 0.100, 0.300
+SIZE, OBJECTS = (3 << 20) - 4096, 100_000
+PAUSE, QUIET, LEAST_SAMPLES = 0.005, 1.0, 20
+PATIENCE = 120.0
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+
+vars(http.client)["_MAXHEADERS"] = 100_000  # a request may be answered with many warnings
+
+
+def sample(port: int, control: Connection) -> None:
+    """Ask for /livez again and again, and hand over how long it took each time whenever somebody wants to know."""
+    found: list[float] = []
+    connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
+    while True:
+        started = time.perf_counter()
+        connection.request("GET", "/livez")
+        assert connection.getresponse().read() == b"ok"
+        found.append(time.perf_counter() - started)
+        if control.poll(PAUSE):
+            if not control.recv():
+                return
+            control.send(found)
+            found = []
+
+
+def send(port: int, request: Request) -> int:
+    """Send a request and read all of its answer, or of a stream as much as there is."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        headers = HEADERS | {"Content-Type": request.content_type, "Accept": request.accept}
+        connection.request(request.method, request.path, request.body or None, headers)
+        assert connection.sock is not None
+        if request.watch:
+            connection.sock.settimeout(QUIET)
+        answer = connection.getresponse()
+        with contextlib.suppress(TimeoutError):
+            while answer.read1(1 << 18):
+                pass
+        return answer.status
+
+
+def fill(port: int, objects: int, size: int) -> None:
+    connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        for path, body in stored(objects, size):
+            connection.request("POST", path, body, HEADERS)
+            answer = connection.getresponse()
+            data = answer.read()
+            assert answer.status in (201, 409), data
+
+
+def percentile(latencies: Sequence[float], part: float) -> float:
+    return sorted(latencies)[math.ceil(len(latencies) * part) - 1]
+
+
+def attack(port: int, control: Connection, options: argparse.Namespace) -> list[str]:
+    """Which requests held others up for too long."""
+
+    def samples() -> list[float]:
+        control.send("samples")
+        taken: list[float] = control.recv()
+        return taken
+
+    failed = []
+    print(f"{'request':<60}{'status':>7}{'s':>8}{'samples':>9}{'p99 ms':>8}{'max ms':>8}")
+    for name, request in table(options.size).items():
+        if not re.search(options.only, name):
+            continue
+        samples()
+        started = time.perf_counter()
+        try:
+            status: object = send(port, request)
+        except (OSError, http.client.HTTPException) as error:
+            status = type(error).__name__
+        took, found = time.perf_counter() - started, samples()
+        while len(found) < LEAST_SAMPLES:
+            time.sleep(PAUSE)
+            found += samples()
+        p99, longest = percentile(found, 0.99), max(found)
+        is_bad = p99 > P99 or longest > LONGEST
+        failed += [name] * is_bad
+        print(
+            f"{name:<60}{status!s:>7}{took:>8.2f}{len(found):>9}{p99 * 1000:>8.1f}{longest * 1000:>8.1f}{' !' * is_bad}",
+            flush=True,
+        )
+    return failed
+
+
+async def run(options: argparse.Namespace) -> int:
+    with TemporaryDirectory() as made:
+        tokens, port, secure_port = Path(made) / "tokens.csv", _free_port(), _free_port()
+        tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        flags = (
+            f"--http-port={port}", f"--secure-port={secure_port}", f"--cert-dir={made}", f"--token-auth-file={tokens}",
+        )  # fmt: skip
+        async with _process("-m", "mockube.apiserver", *flags, url=f"https://{HOST}:{secure_port}"):
+            await asyncio.to_thread(fill, port, options.objects, options.size)
+            ours, theirs = multiprocessing.Pipe()
+            sampler = multiprocessing.get_context("spawn").Process(
+                target=sample, args=(port, theirs), daemon=True
+            )
+            sampler.start()
+            failed = await asyncio.to_thread(attack, port, ours, options)
+            ours.send("")
+            sampler.join()
+    print(f"\n{len(failed)} too slow" + "".join(f"\n  {name}" for name in failed))
+    return 1 if failed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument(
+        "--objects", type=int, default=OBJECTS, help="ConfigMaps that there are (%(default)s)"
+    )
+    parser.add_argument("--size", type=int, default=SIZE, help="bytes of a body (%(default)s)")
+    parser.add_argument("--only", default="", help="requests whose name matches")
+    return uvloop.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

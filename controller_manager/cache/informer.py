@@ -1,0 +1,258 @@
+"""Keep the objects of one resource in a store, and tell handlers of each change.
+
+The informer also knows up to which revision it has seen changes, so that a caller can wait for a revision. In tests a
+mutation detector finds the handler that changes a shared object.
+
+An object that a view, an index or a handler cannot take stops no other object: it is logged, counted, and passed over.
+"""
+
+import asyncio
+import heapq
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final, Generic, NamedTuple
+
+import orjson
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change, Indexer, Lister, OnFailure, Store
+from mockube.controller_manager.client.client import Parsed
+from mockube.controller_manager.client.resources import Key, Resource, T
+from mockube.controller_manager.metrics.informers import InformerCounts
+
+LOG: Final = logging.getLogger(__name__)
+
+
+class _Waiter(NamedTuple):
+    revision: int
+    number: int
+    since: float
+    done: asyncio.Future[None]
+
+
+class Progress:
+    def __init__(self, clock: Clock, counts: InformerCounts) -> None:
+        self._clock = clock
+        self._counts = counts
+        self._waiters: list[_Waiter] = []  # a heap: who waits for less is first
+        self._numbers = itertools.count()
+        self.revision = 0
+
+    def until(self, revision: int) -> Awaitable[None]:
+        """Done once that revision is reached, or none that was known before counts any more."""
+        done = asyncio.get_running_loop().create_future()
+        if self.revision >= revision:
+            done.set_result(None)
+        else:
+            waiter = _Waiter(revision, next(self._numbers), self._clock.monotonic(), done)
+            heapq.heappush(self._waiters, waiter)
+        return done
+
+    def reach(self, revision: int) -> None:
+        """A lower one than before is of another history, in which what was waited for will not come."""
+        is_another_history = revision < self.revision
+        self.revision = self._counts.revision = revision
+        while self._waiters and (is_another_history or self._waiters[0].revision <= revision):
+            self._release(heapq.heappop(self._waiters))
+
+    def _release(self, waiter: _Waiter) -> None:
+        if not waiter.done.done():  # nor cancelled by who waited
+            waiter.done.set_result(None)
+            self._counts.lag.observe(self._clock.monotonic() - waiter.since)
+
+
+class _Kept(NamedTuple):
+    tree: ReadOnlyTree
+    was: bytes
+
+
+class Mutated(AssertionError):
+    """Somebody changed an object that everybody shares."""
+
+
+class MutationDetector:
+    def __init__(self) -> None:
+        self._kept: list[_Kept] = []
+
+    def keep(self, tree: ReadOnlyTree) -> None:
+        self._kept.append(_Kept(tree, orjson.dumps(tree)))
+
+    def check(self) -> None:
+        changed = [kept for kept in self._kept if orjson.dumps(kept.tree) != kept.was]
+        if changed:
+            raise Mutated("\n".join(map(_told, changed)))
+
+
+def _told(kept: _Kept) -> str:
+    name = f"{meta.kind(kept.tree)} {meta.namespace(kept.tree)}/{meta.name(kept.tree)}"
+    return f"{name} was {kept.was.decode()} and is now {orjson.dumps(kept.tree).decode()}"
+
+
+Handler = Callable[[Change], None]
+"""Called in the turn of the event that changed the cache, so it must be quick. An object for which it raises is gone for
+this handler until it changes to something that the handler can take.
+"""
+
+
+class _Listener:
+    """A handler, and the objects that it could not take."""
+
+    def __init__(self, handler: Handler, on_failure: OnFailure) -> None:
+        self._handler = handler
+        self._on_failure = on_failure
+        self._refused: set[Key] = set()
+
+    def notify(self, key: Key, change: Change) -> None:
+        if key in self._refused:  # the handler takes it to be gone
+            self._refused.discard(key)
+            if change.new is None:
+                return
+            change = Change(None, change.new)
+        try:
+            self._handler(change)
+        except Exception as error:  # noqa: BLE001 - whatever is in one object, others must be handled
+            self._on_failure(key, change.latest, error)
+            if change.new is not None:
+                self._refused.add(key)
+                if change.old is not None:
+                    with suppress(Exception):  # the failure of this object is known
+                        self._handler(Change(change.old, None))
+
+
+class Informer(Generic[T]):
+    def __init__(
+        self,
+        resource: Resource[T],
+        *,
+        clock: Clock,
+        counts: InformerCounts | None = None,
+        detector: MutationDetector | None = None,
+    ) -> None:
+        self.resource = resource
+        self._store = Store[T](self._report)
+        self._listeners: list[_Listener] = []
+        self._reported: dict[Key, str] = {}
+        """The versions of objects that were logged last."""
+        self._detector = detector
+        self._synced = asyncio.Event()
+        self._counts = counts or InformerCounts()
+        self._progress = Progress(clock, self._counts)
+
+    @property
+    def lister(self) -> Lister[T]:
+        return self._store
+
+    @property
+    def revision(self) -> int:
+        """How far the cache has come: everything up to it is in, or was."""
+        return self._progress.revision
+
+    @property
+    def is_synced(self) -> bool:
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Until everything is in the cache that was there at the beginning."""
+        await self._synced.wait()
+
+    def when_reached(self, revision: int) -> Awaitable[None]:
+        """Done once the cache has come that far, or the server has another history."""
+        return self._progress.until(revision)
+
+    def add_index(self, name: str, function: Indexer) -> None:
+        self._store.add_index(name, function)
+
+    def add_handler(self, handler: Handler) -> None:
+        """It is told of everything that is there at once, and then of each change."""
+        listener = _Listener(handler, self._report)
+        self._listeners.append(listener)
+        for key, view in self._store.items():
+            listener.notify(key, Change(None, view))
+
+    def resync(self) -> None:
+        """Tell of everything once more, as a change that changes nothing."""
+        for key, view in self._store.items():
+            self._tell(key, Change(view, view))
+
+    # --- what a reflector tells
+
+    def replace(self, trees: Sequence[Parsed], revision: int) -> None:
+        fresh = self._by_key(trees)
+        self._reported = {key: version for key, version in self._reported.items() if key in fresh}
+        for key in [key for key in self._store if key not in fresh]:
+            self._drop(key)
+        for key, tree in fresh.items():
+            if not self._holds(key, tree):
+                self._keep(key, tree)
+        self.reach(revision)
+        self._synced.set()
+
+    def put(self, tree: Parsed) -> None:
+        self._keep(Key.of(tree), tree)
+        self.reach(int(meta.resource_version(tree)))
+
+    def remove(self, tree: Parsed) -> None:
+        key = Key.of(tree)
+        self._drop(key)
+        self._reported.pop(key, None)
+        self.reach(int(meta.resource_version(tree)))
+
+    def reach(self, revision: int) -> None:
+        self._progress.reach(revision)
+        self._counts.objects = len(self._store)
+
+    def _by_key(self, trees: Sequence[Parsed]) -> dict[Key, Parsed]:
+        found = {}
+        for tree in trees:
+            try:
+                found[Key.of(tree)] = tree
+            except Exception as error:  # noqa: BLE001 - what has no name is not an object
+                self._log_once(Key("", ""), "", error)
+        return found
+
+    def _holds(self, key: Key, tree: Parsed) -> bool:
+        view = self._store.get(*key)
+        if view is None:
+            return False
+        held = self.resource.tree(view)
+        # Another history may have come to the same version with another object.
+        return (meta.resource_version(held), meta.uid(held)) == (meta.resource_version(tree), meta.uid(tree))
+
+    def _keep(self, key: Key, tree: Parsed) -> None:
+        try:
+            # No controller reads managed fields, and they are half of an object.
+            tree["metadata"].pop("managedFields", None)
+            if self._detector is not None:
+                self._detector.keep(tree)
+            view = self.resource.view(tree)
+        except Exception as error:  # noqa: BLE001 - an object that is not as its kind says is as if it were not there
+            self._drop(key)
+            self._log_once(key, meta.resource_version(tree), error)
+            return
+        self._tell(key, Change(self._store.put(key, view), view))
+
+    def _drop(self, key: Key) -> None:
+        old = self._store.remove(key)
+        if old is not None:
+            self._tell(key, Change(old, None))
+
+    def _tell(self, key: Key, change: Change) -> None:
+        for listener in self._listeners:
+            listener.notify(key, change)
+
+    # --- what cannot be taken
+
+    def _report(self, key: Key, view: T, error: Exception) -> None:
+        self._log_once(key, meta.resource_version(self.resource.tree(view)), error)
+
+    def _log_once(self, key: Key, version: str, error: Exception) -> None:
+        """Log and count an object once for each of its versions."""
+        if self._reported.get(key) == version:
+            return
+        self._reported[key] = version
+        self._counts.unusable += 1
+        LOG.error("%s %s cannot be handled and is passed over", self.resource, key, exc_info=error)

@@ -1,0 +1,121 @@
+"""All caches of a process: one informer for each resource, shared by everybody who asks for it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mockube.apimachinery.chance import Chance, fraction
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.informer import Informer, MutationDetector
+from mockube.controller_manager.cache.reflector import Reflector
+from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.client.client import AnyResource, Client
+from mockube.controller_manager.client.resources import Resource, T
+from mockube.controller_manager.metrics.informers import InformerMetrics
+from mockube.controller_manager.tasks import start, start_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    clock: Clock
+    chance: Chance
+    metrics: InformerMetrics = field(default_factory=InformerMetrics)
+    min_resync_period: float | None = None
+    """Seconds until everything is told again, by chance up to twice that, for each informer by itself."""
+    detector: MutationDetector | None = None
+
+
+class Informers:
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+        self._informers: dict[AnyResource, Informer[Any]] = {}
+        self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self.caches = _Caches(self)
+
+    def of(self, resource: Resource[T]) -> Informer[T]:
+        """The one of this resource. One that is asked for while others run begins at once."""
+        informer = self._informers.get(resource)
+        if informer is None:
+            informer = self._informers[resource] = Informer(
+                resource,
+                clock=self._settings.clock,
+                counts=self._settings.metrics.of(_name(resource)),
+                detector=self._settings.detector,
+            )
+            self._start(informer)
+        return informer
+
+    def forget(self, resource: AnyResource) -> None:
+        """Stop to watch what is no longer there, such as a custom resource whose definition was deleted."""
+        del self._informers[resource]
+        self._settings.metrics.forget(_name(resource))
+        task = self._tasks.pop(resource, None)
+        if task is not None:
+            task.cancel()
+
+    async def ask(self, resource: AnyResource, namespace: str) -> Sequence[ReadOnlyTree]:
+        """What the server has now, past the caches, of metadata alone. Who fills caches may read all that is in them;
+        a controller's own account may not: some may write what they may not list.
+        """
+        found = await self._client.list(replace(resource, metadata_only=True), namespace)
+        return found.items
+
+    async def wait_synced(self) -> None:
+        for informer in list(self._informers.values()):
+            await informer.wait_synced()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            for informer in self._informers.values():
+                self._start(informer)
+            await asyncio.get_running_loop().create_future()
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if self._group is not None:
+            resource = informer.resource
+            self._tasks[resource] = start(
+                f"informer of {resource}", self._follow(informer), group=self._group
+            )
+
+    async def _follow(self, informer: Informer[Any]) -> None:
+        settings = self._settings
+        reflector = Reflector(
+            self._client,
+            informer.resource,
+            informer,
+            settings.metrics.of(_name(informer.resource)),
+            clock=settings.clock,
+            chance=settings.chance,
+        )
+        async with asyncio.TaskGroup() as group:
+            name = _name(informer.resource)
+            start_in(group, f"reflector of {name}", reflector.run())
+            if settings.min_resync_period is not None:
+                resync = self._resync(informer, settings.min_resync_period)
+                start_in(group, f"resync of {name}", resync)
+
+    async def _resync(self, informer: Informer[Any], period: float) -> None:
+        while True:
+            await self._settings.clock.sleep(period * (1.0 + fraction(self._settings.chance)))
+            informer.resync()
+
+
+class _Caches:
+    """The listers of all informers, as `Caches` promises them."""
+
+    def __init__(self, informers: Informers) -> None:
+        self._informers = informers
+
+    def of(self, resource: Resource[T]) -> Lister[T]:
+        return self._informers.of(resource).lister
+
+
+def _name(resource: AnyResource) -> str:
+    """As metrics name it: whoever watches metadata alone has a cache beside the other."""
+    return f"{resource}/metadata" if resource.metadata_only else str(resource)

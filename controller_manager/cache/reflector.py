@@ -1,0 +1,185 @@
+"""Follow one resource at the server, forever: what is there, then each change, whatever happens to the connection.
+
+Tells a `Sink` and keeps nothing but the revision to go on from. Where the server offers it, what is there comes as the
+beginning of the watch; else as a list in pages. A watch that ends goes on from its last revision. Everything is listed
+again if that revision is forgotten, and also if the server was away: it may have come back with another history.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final, Never, Protocol
+
+import orjson
+
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.chance import Chance, fraction
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError
+from mockube.controller_manager.cache import lines
+from mockube.controller_manager.client.client import AnyResource, Client, Parsed
+from mockube.controller_manager.client.flowcontrol import Backoff
+from mockube.controller_manager.client.wire import NoAnswer, Unreachable
+from mockube.controller_manager.metrics.informers import InformerCounts
+
+PAGE: Final = 500
+SHORTEST_WATCH: Final = 300
+"""Seconds that a watch lasts at least; by chance up to twice that, so that not all of them end at once."""
+GRACE: Final = 15.0
+"""Seconds after which a watch is cut that its server has not ended in time."""
+SHORT: Final = 1.0
+"""Seconds: a watch that ends sooner and has brought nothing is a failure."""
+
+_END_OF_INITIAL: Final = "k8s.io/initial-events-end"
+_OFFERS_NONE: Final = (status.Invalid, status.BadRequest)
+"""What a server answers that does not know of watches which begin with what is there."""
+_COMES_AGAIN: Final = (status.Expired, status.Gone, status.TooManyRequests)
+"""What says nothing about such a watch. After any other error a list is tried: over an etcd that tells no progress a
+server offers such watches, and fails each of them.
+"""
+_log = logging.getLogger(__name__)
+
+
+class Sink(Protocol):
+    """Where a reflector tells what it sees. What it hands over is not touched again."""
+
+    def replace(self, trees: Sequence[Parsed], revision: int) -> None:
+        """Nothing but these was there at the revision."""
+
+    def put(self, tree: Parsed) -> None: ...
+
+    def remove(self, tree: Parsed) -> None: ...
+
+    def reach(self, revision: int) -> None:
+        """Nothing else has happened up to the revision."""
+
+
+class Reflector:
+    def __init__(
+        self,
+        client: Client,
+        resource: AnyResource,
+        sink: Sink,
+        counts: InformerCounts,
+        *,
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._sink = sink
+        self._counts = counts
+        self._clock = clock
+        self._chance = chance
+        self._pauses = Backoff(clock, chance)
+        self._revision = 0
+        """Seen last; 0 if everything must be listed."""
+        self._initial: list[Parsed] | None = None
+        """What a watch has brought so far of what is there, until all of it has come."""
+        self._streams_lists = True
+
+    async def run(self) -> Never:
+        while True:
+            try:
+                await self._follow()
+            except (ApiError, NoAnswer) as error:
+                self._take_failure(error)
+                await self._clock.sleep(self._pauses.next())
+
+    def _take_failure(self, error: Exception) -> None:
+        _log.warning("watching %s: %s: %s", self._resource, type(error).__name__, error)
+        if isinstance(error, Unreachable | status.Expired | status.Gone):
+            self._revision = 0
+
+    async def _follow(self) -> None:
+        """See what is there if that is not known, and watch until the watch ends."""
+        if not self._revision and not self._streams_lists:
+            await self._list()
+        try:
+            await self._watch()
+        except ApiError as error:
+            if self._initial is None or isinstance(error, _COMES_AGAIN):
+                raise
+            self._streams_lists = not isinstance(error, _OFFERS_NONE)
+            await self._list()
+
+    # --- a list
+
+    async def _list(self) -> None:
+        trees, revision = await self._pages()
+        self._counts.lists += 1
+        self._sink.replace(trees, revision)
+        self._revision = revision
+
+    async def _pages(self) -> tuple[Sequence[Parsed], int]:
+        """Not from a cache of the server's, that might show less than what was seen already."""
+        page = await self._client.list(self._resource, limit=PAGE)
+        trees = page.items
+        while page.continue_token:
+            try:
+                page = await self._client.list(self._resource, limit=PAGE, continue_token=page.continue_token)
+            except status.Expired:  # it took too long: all at once then
+                page = await self._client.list(self._resource)
+                trees = []
+            trees += page.items
+        try:
+            return trees, int(page.resource_version)
+        except ValueError as error:
+            raise Unreachable(f"a list has no revision but {page.resource_version[:100]!r}") from error
+
+    # --- a watch
+
+    async def _watch(self) -> None:
+        began, before = self._clock.monotonic(), self._counts.events
+        self._counts.watches += 1
+        self._initial = None if self._revision else []
+        seconds = int(SHORTEST_WATCH * (1.0 + fraction(self._chance)))
+        async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
+            async for batch in lines.batches(stream.chunks()):
+                for line in batch:
+                    self._take(*taken_apart(line))
+        if self._initial is not None:
+            raise Unreachable("the watch ended before all of what is there had come")
+        if self._clock.monotonic() - began < SHORT and self._counts.events == before:
+            self._counts.short_watches += 1
+            raise NoAnswer("the watch ended at once")
+
+    def _query(self, seconds: int) -> dict[str, object]:
+        query: dict[str, object] = {"allowWatchBookmarks": "true", "timeoutSeconds": seconds}
+        if self._revision:
+            return {**query, "resourceVersion": self._revision}
+        return {**query, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+
+    def _take(self, happened: str, tree: Parsed, revision: int) -> None:
+        self._counts.take(happened)
+        if self._initial is not None:
+            self._take_initial(happened, tree, revision)
+            return
+        self._revision = revision
+        if happened == "BOOKMARK":
+            self._sink.reach(revision)
+        elif happened == "DELETED":
+            self._sink.remove(tree)
+        else:
+            self._sink.put(tree)
+
+    def _take_initial(self, happened: str, tree: Parsed, revision: int) -> None:
+        assert self._initial is not None
+        if happened != "BOOKMARK":
+            self._initial.append(tree)
+        elif meta.annotations(tree).get(_END_OF_INITIAL) == "true":
+            self._counts.lists += 1
+            self._sink.replace(self._initial, revision)
+            self._revision = revision
+            self._initial = None
+
+
+def taken_apart(line: bytes) -> tuple[str, Parsed, int]:
+    """Its type, its object, and the revision at which it happened."""
+    try:
+        event = orjson.loads(line)
+        happened, tree = event["type"], event["object"]
+        if happened == "ERROR":
+            raise status.from_tree(tree, tree["code"])
+        return happened, tree, int(meta.resource_version(tree))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Unreachable(f"what came is no event: {line[:200]!r}") from error

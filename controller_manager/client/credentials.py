@@ -1,0 +1,60 @@
+"""What is shown to the server beside a certificate: nothing, a token, or a token in a file that is replaced."""
+
+from pathlib import Path
+from typing import Final, Protocol
+
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.client.wire import Unreachable
+
+REREAD_SECONDS: Final = 60.0
+
+
+class Credential(Protocol):
+    async def token(self) -> str:
+        """The bearer token to show now; empty where there is none."""
+
+    def forget(self, token: str) -> bool:
+        """The server did not take this token; tells whether there may be another one."""
+
+
+class FixedToken:
+    """A token that stays, or none."""
+
+    def __init__(self, token: str = "") -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return self._token
+
+    def forget(self, _: str) -> bool:
+        return False
+
+
+class FileToken:
+    """A token that somebody else renews in its file."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._read = ""
+        self._until = 0.0
+
+    async def token(self) -> str:
+        now = self._clock.monotonic()
+        if not self._read or now >= self._until:
+            self._read = self._read_file()
+            self._until = now + REREAD_SECONDS
+        return self._read
+
+    def forget(self, token: str) -> bool:
+        """The file may hold a newer one than what was read from it."""
+        if token != self._read:
+            return True
+        self._until = 0.0
+        return self._read_file() != token
+
+    def _read_file(self) -> str:
+        try:
+            return self._path.read_text().strip()
+        except OSError as error:
+            raise Unreachable(f"no token: {error}") from error

@@ -1,0 +1,86 @@
+"""What resources a server has, asked by aggregated discovery: for those who deal with all kinds alike.
+
+Reads the documents; `client` fetches them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.resources import Resource, whole
+
+ROOTS: Final = ("/api", "/apis")
+ACCEPT: Final = ", ".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    for version in ("v2", "v2beta1")
+)
+_STALE: Final = "Stale"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A resource in its group's preferred version, and what can be done with it."""
+
+    resource: Resource[ReadOnlyTree]
+    verbs: frozenset[str]
+    subresources: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    offered: tuple[Offered, ...]
+    failures: tuple[str, ...] = ()
+    """Group versions whose server could not be asked."""
+
+    def able(self, *verbs: str) -> list[Resource[ReadOnlyTree]]:
+        """The resources that have all these verbs."""
+        return [one.resource for one in self.offered if one.verbs >= {*verbs}]
+
+
+async def discover(client: Client) -> Discovery:
+    documents = [await client.raw("GET", root, accept=ACCEPT) for root in ROOTS]
+    return read(documents)
+
+
+def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
+    offered: list[Offered] = []
+    failures: list[str] = []
+    for document in documents:
+        for group in document.get("items") or ():
+            name = group["metadata"].get("name", "")
+            failures += (f"{name}/{one['version']}" for one in group["versions"] if _is_stale(one))
+            offered += _offered(name, group["versions"])
+    return Discovery(offered=tuple(offered), failures=tuple(failures))
+
+
+def _offered(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[Offered]:
+    """Each resource once: versions come in the order of preference."""
+    seen: set[str] = set()
+    for version in versions:
+        for resource in version.get("resources") or ():
+            plural = resource["resource"]
+            if plural not in seen:
+                seen.add(plural)
+                yield _one(group, version["version"], resource)
+
+
+def _one(group: str, version: str, resource: ReadOnlyTree) -> Offered:
+    return Offered(
+        resource=Resource(
+            group=group,
+            version=version,
+            plural=resource["resource"],
+            kind=resource["responseKind"]["kind"],
+            namespaced=resource["scope"] == "Namespaced",
+            view=whole,
+            metadata_only=True,
+        ),
+        verbs=frozenset(resource.get("verbs") or ()),
+        subresources=frozenset(one["subresource"] for one in resource.get("subresources") or ()),
+    )
+
+
+def _is_stale(version: ReadOnlyTree) -> bool:
+    return version.get("freshness") == _STALE

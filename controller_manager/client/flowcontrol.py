@@ -1,0 +1,54 @@
+"""Limit rates: a token bucket for requests, and a backoff that grows with each failure. As client-go's util/flowcontrol."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from mockube.apimachinery.chance import Chance, fraction
+from mockube.apimachinery.clock import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    qps: float
+    burst: int
+
+
+class TokenBucket:
+    def __init__(self, rate: Rate, clock: Clock) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._tokens = float(rate.burst)
+        self._at = clock.monotonic()
+
+    def take(self) -> float:
+        """Take one, and tell how many seconds to wait before using it: whoever asks earlier goes earlier."""
+        now = self._clock.monotonic()
+        refilled = self._tokens + (now - self._at) * self._rate.qps
+        self._tokens = min(refilled, float(self._rate.burst)) - 1.0
+        self._at = now
+        return max(0.0, -self._tokens / self._rate.qps)
+
+
+FIRST: Final = 0.8
+LONGEST: Final = 30.0
+FORGOTTEN_AFTER: Final = 120.0
+"""Seconds; upstream's, of reflectors."""
+
+
+class Backoff:
+    """Twice as long each time, and by chance up to twice that; after a long calm from the beginning."""
+
+    def __init__(self, clock: Clock, chance: Chance) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._next = FIRST
+        self._last = clock.monotonic()
+
+    def next(self) -> float:
+        now = self._clock.monotonic()
+        if now - self._last >= FORGOTTEN_AFTER:
+            self._next = FIRST
+        self._last = now
+        pause = self._next
+        self._next = min(pause * 2.0, LONGEST)
+        return pause * (1.0 + fraction(self._chance))

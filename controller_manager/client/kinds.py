@@ -1,0 +1,62 @@
+"""The resources that controllers watch and write, a row each."""
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any, Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Resource, whole
+
+
+def _row(api_version: str, plural: str, kind: str, *, namespaced: bool = True) -> Resource[ReadOnlyTree]:
+    group, _, version = api_version.rpartition("/")
+    return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=namespaced, view=whole)
+
+
+PODS: Final = Resource(
+    group="",
+    version="v1",
+    plural="pods",
+    kind="Pod",
+    namespaced=True,
+    view=PodView.of,
+    tree=attrgetter("object"),
+)
+
+CONFIG_MAPS: Final = _row("v1", "configmaps", "ConfigMap")
+SECRETS: Final = _row("v1", "secrets", "Secret")
+SERVICES: Final = _row("v1", "services", "Service")
+SERVICE_ACCOUNTS: Final = _row("v1", "serviceaccounts", "ServiceAccount")
+ENDPOINTS: Final = _row("v1", "endpoints", "Endpoints")
+EVENTS: Final = _row("v1", "events", "Event")
+SCHEDULING_EVENTS: Final = _row("events.k8s.io/v1", "events", "Event")
+NAMESPACES: Final = _row("v1", "namespaces", "Namespace", namespaced=False)
+NODES: Final = _row("v1", "nodes", "Node", namespaced=False)
+PERSISTENT_VOLUMES: Final = _row("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+PERSISTENT_VOLUME_CLAIMS: Final = _row("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+REPLICATION_CONTROLLERS: Final = _row("v1", "replicationcontrollers", "ReplicationController")
+RESOURCE_QUOTAS: Final = _row("v1", "resourcequotas", "ResourceQuota")
+DEPLOYMENTS: Final = _row("apps/v1", "deployments", "Deployment")
+REPLICA_SETS: Final = _row("apps/v1", "replicasets", "ReplicaSet")
+STATEFUL_SETS: Final = _row("apps/v1", "statefulsets", "StatefulSet")
+DAEMON_SETS: Final = _row("apps/v1", "daemonsets", "DaemonSet")
+CONTROLLER_REVISIONS: Final = _row("apps/v1", "controllerrevisions", "ControllerRevision")
+JOBS: Final = _row("batch/v1", "jobs", "Job")
+CRON_JOBS: Final = _row("batch/v1", "cronjobs", "CronJob")
+LEASES: Final = _row("coordination.k8s.io/v1", "leases", "Lease")
+ENDPOINT_SLICES: Final = _row("discovery.k8s.io/v1", "endpointslices", "EndpointSlice")
+POD_DISRUPTION_BUDGETS: Final = _row("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")
+PRIORITY_CLASSES: Final = _row("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", namespaced=False)
+STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
+CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
+UNITED_DEPLOYMENTS: Final = _row("apps.kruise.io/v1alpha1", "uniteddeployments", "UnitedDeployment")
+CLONE_SETS: Final = _row("apps.kruise.io/v1alpha1", "clonesets", "CloneSet")
+ADVANCED_STATEFUL_SETS: Final = _row("apps.kruise.io/v1beta1", "statefulsets", "StatefulSet")
+CUSTOM_RESOURCE_DEFINITIONS: Final = _row(
+    "apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+
+
+def rows() -> Iterator[Resource[Any]]:
+    return (row for row in globals().values() if isinstance(row, Resource))

@@ -1,0 +1,86 @@
+"""A pod as controllers see it: what they ask of every pod, worked out once when it enters a cache.
+
+Pure. The whole object stays at hand for what is asked rarely.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.remembered import remembered
+from mockube.apimachinery.timestamps import after, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.resources import Key
+
+SUCCEEDED: Final = "Succeeded"
+FAILED: Final = "Failed"
+PENDING: Final = "Pending"
+RUNNING: Final = "Running"
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Since when a condition is true that does not say: some kubelets leave the time out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PodView:
+    object: ReadOnlyTree
+    key: Key
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str]
+    owner_uid: str
+    """Of its controller; empty for an orphan."""
+    node: str
+    """Where it was bound; empty before."""
+    phase: str
+    deleting: bool
+    ready_since: datetime | None
+    """When its condition Ready became true; None while it is not."""
+
+    @classmethod
+    def of(cls, pod: ReadOnlyTree) -> "PodView":
+        controller = meta.controller_of(pod)
+        ready = conditions.get(pod, "Ready")
+        is_ready = ready is not None and ready["status"] == "True"
+        return cls(
+            object=pod,
+            key=Key.of(pod),
+            uid=meta.uid(pod),
+            resource_version=meta.resource_version(pod),
+            labels=meta.labels(pod),
+            owner_uid=controller["uid"] if controller else "",
+            node=(pod.get("spec") or {}).get("nodeName") or "",
+            phase=(pod.get("status") or {}).get("phase") or PENDING,
+            deleting=meta.is_deleting(pod),
+            ready_since=_since(ready) if is_ready and ready is not None else None,
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        return self.ready_since is not None
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.phase in (SUCCEEDED, FAILED)
+
+    @property
+    def is_active(self) -> bool:
+        """It counts as a replica: neither ended nor about to go."""
+        return not self.deleting and not self.is_terminal
+
+    def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
+        """Ready for long enough."""
+        if self.ready_since is None:
+            return False
+        return min_ready_seconds == 0 or after(self.ready_since, span_of(min_ready_seconds)) <= now
+
+
+def _since(condition: ReadOnlyTree) -> datetime:
+    text = condition.get("lastTransitionTime")
+    return _time(text) if text else _LONG_AGO
+
+
+_time = remembered(4096, longest=40)(parse_time)
+"""A pod tells the same time with each of its changes, and many pods become ready in one second."""

@@ -1,0 +1,113 @@
+"""Send one request with what belongs to it: credentials, the rate limit, metrics, and retries where the server asks for them."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.client import sender
+from mockube.controller_manager.client.credentials import Credential
+from mockube.controller_manager.client.flowcontrol import TokenBucket
+from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Stream, Transport
+from mockube.controller_manager.metrics.requests import ClientMetrics
+
+MOST: Final = 10
+"""How often a request is sent again when the server asks for that; upstream's."""
+LONGEST: Final = 30.0
+"""Seconds. Who is asked to wait longer is told so, and comes back in his own time."""
+UNDONE: Final = frozenset({429, 500, 503})
+"""Codes that, with a time to come back, say that nothing was done."""
+AFTER_SILENCE: Final = (0.0, 1.0, 1.0)
+"""Seconds before a read is sent again that had no answer; the first may only have met a connection at its end."""
+
+
+def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | None:
+    """Seconds until the next attempt after `tried` that failed, or None if there is none."""
+    if isinstance(outcome, NoAnswer):
+        return AFTER_SILENCE[tried - 1] if request.is_read and tried <= len(AFTER_SILENCE) else None
+    asked = outcome.retry_after
+    if asked is None or asked > LONGEST or tried > MOST:
+        return None
+    may = outcome.status in UNDONE or (request.is_read and outcome.status > 500)
+    return asked if may else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Speaks for one component: with its name, its credential and its own limit."""
+
+    transport: Transport
+    credential: Credential
+    agent: str
+    limit: TokenBucket | None
+    """None lets everything through."""
+    clock: Clock
+    metrics: ClientMetrics
+
+    async def send(self, request: Request) -> Answer:
+        """The answer to the last attempt; `NoAnswer` if that had none."""
+        tried = 0
+        while True:
+            tried += 1
+            token = await self.credential.token()
+            outcome = await self._attempt(request, token)
+            if tried == 1 and _code(outcome) == 401 and self.credential.forget(token):
+                continue
+            delay = sender.delay(request, outcome, tried)
+            if delay is None:
+                return _answer(outcome)
+            self._count_retry(request, outcome)
+            await self.clock.sleep(delay)
+
+    async def _attempt(self, request: Request, token: str) -> Answer | NoAnswer:
+        await self._wait_turn(request)
+        started = self.clock.monotonic()
+        outcome: Answer | NoAnswer
+        try:
+            outcome = await self.transport.send(request, self._headers(token))
+        except NoAnswer as error:
+            outcome = error
+        self._count(request, _code(outcome), started)
+        return outcome
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """One attempt: whoever watches comes back in his own time."""
+        token = await self.credential.token()
+        await self._wait_turn(request)
+        started = self.clock.monotonic()
+        async with self.transport.stream(request, self._headers(token)) as stream:
+            self._count(request, stream.status, started)
+            if stream.status == 401:
+                self.credential.forget(token)
+            yield stream
+
+    def _headers(self, token: str) -> Mapping[str, str]:
+        own = {"User-Agent": self.agent}
+        return {**own, "Authorization": f"Bearer {token}"} if token else own
+
+    async def _wait_turn(self, request: Request) -> None:
+        if self.limit is None:
+            return
+        seconds = self.limit.take()
+        self.metrics.held_back(host=self.transport.host, method=request.method, seconds=seconds)
+        if seconds:
+            await self.clock.sleep(seconds)
+
+    def _count(self, request: Request, code: int | None, started: float) -> None:
+        seconds = self.clock.monotonic() - started
+        self.metrics.answered(code=code, host=self.transport.host, method=request.method, seconds=seconds)
+
+    def _count_retry(self, request: Request, outcome: Answer | NoAnswer) -> None:
+        self.metrics.retried(code=_code(outcome), host=self.transport.host, method=request.method)
+
+
+def _code(outcome: Answer | NoAnswer) -> int | None:
+    return outcome.status if isinstance(outcome, Answer) else None
+
+
+def _answer(outcome: Answer | NoAnswer) -> Answer:
+    if isinstance(outcome, NoAnswer):
+        raise outcome
+    return outcome

@@ -1,0 +1,74 @@
+"""A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
+
+from mockube.apimachinery.flags import Sections
+from mockube.controller_manager.config.selection import unknown
+from mockube.controller_manager.config.settings import (
+    SECTIONS,
+    Config,
+    Simulation,
+)
+from mockube.controller_manager.config.upstream import IGNORED
+from mockube.controller_manager.kubelet.addresses import MOST_NODES
+from mockube.controller_manager.kubelet.stages.files import load_stages
+from mockube.controller_manager.kubelet.stages.query import StageError
+
+ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
+JITTER = 1.2
+"""How much longer than its period a wait for the next try may be, which the deadline has to leave room for."""
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Collection[str]) -> Config:
+    """`known` are the names of the controllers that there are."""
+    sections = Sections(
+        SECTIONS,
+        ignored=IGNORED,
+        prog="python -m mockube.controller_manager",
+        usage="python -m mockube.controller_manager [FLAG ...]",
+        description="mockube's controller manager.",
+        epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_MASTER is --master.",
+    )
+    records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
+    config = Config(**records, ignored=tuple(ignored))
+    if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
+        server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
+        config = replace(config, server=server)
+    problem = _problem(config, known)
+    if problem:
+        sections.parser.error(problem)
+    return config
+
+
+def _problem(config: Config, known: Collection[str]) -> str:
+    """What is wrong with flags that are each right on its own; "" if nothing is."""
+    leading, serving = config.leading, config.serving
+    strangers = unknown(config.controllers.controllers, known)
+    if strangers:
+        return f"--controllers: there is no {', '.join(strangers)}"
+    if problem := _simulation_problem(config.simulation):
+        return problem
+    if config.server.kubeconfig is None and not config.server.master:
+        return "where is the API server? Give --kubeconfig or --master"
+    if leading.leader_elect_lease_duration <= leading.leader_elect_renew_deadline:
+        return "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
+    if leading.leader_elect_renew_deadline <= JITTER * leading.leader_elect_retry_period:
+        return f"--leader-elect-renew-deadline must be longer than {JITTER} times --leader-elect-retry-period"
+    if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
+        return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
+    if serving.client_ca_file is None and not ip_address(serving.bind_address).is_loopback:
+        return "--bind-address: others than this machine may ask only if --client-ca-file says whom to know"
+    return ""
+
+
+def _simulation_problem(simulation: Simulation) -> str:
+    if simulation.simulate_nodes > MOST_NODES:
+        return f"--simulate-nodes: no more than {MOST_NODES} have addresses"
+    try:
+        load_stages(simulation.stages)
+    except StageError as error:
+        return f"--stages: {error}"
+    return ""

@@ -1,0 +1,71 @@
+"""Detects that the server holds another cluster than before: its store was emptied, or a snapshot has replaced it.
+
+The uid of the namespace kube-system identifies a cluster. When it changes, nothing that a controller remembers is true
+any more (own writes, series of events, which nodes were registered), so all work ends and begins with empty caches, as
+if the process had been restarted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.controller_manager.cache.informer import Informer
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.tasks import start, within
+
+LOG = logging.getLogger(__name__)
+
+
+class ClusterIdentity:
+    def __init__(self, namespaces: Informer[ReadOnlyTree]) -> None:
+        self._uid = ""
+        self._changed = asyncio.Event()
+        namespaces.add_handler(self._observe)
+
+    async def run_until_changed(
+        self, work: Coroutine[None, None, None], *, clock: Clock, patience: float
+    ) -> None:
+        """Run the work until it is cancelled, fails, or belongs to a cluster that is gone.
+
+        In the last case it may finish within `patience` seconds what it has in hand, and this returns.
+        """
+        working = start("work in one cluster", work)
+        changed = start("identity of the cluster", self._changed.wait())
+        is_cancelled = False
+        try:
+            await asyncio.wait({working, changed}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            is_cancelled = True
+        changed.cancel()
+        while not working.done():
+            working.cancel()
+            try:
+                async with within(clock, patience):
+                    await asyncio.wait({working})
+            except TimeoutError:
+                LOG.warning("What was in hand did not end within %g seconds, and is cut off", patience)
+            except asyncio.CancelledError:
+                is_cancelled = True
+        if not working.cancelled():
+            working.result()
+        if is_cancelled:
+            raise asyncio.CancelledError
+
+    def _observe(self, change: Change) -> None:
+        namespace = change.new
+        if namespace is None or meta.name(namespace) != NAMESPACE_SYSTEM:
+            return
+        uid = meta.uid(namespace)
+        if self._uid and uid != self._uid and not self._changed.is_set():
+            LOG.warning(
+                "The server holds another cluster: namespace %s had uid %s and has %s. All work begins anew",
+                NAMESPACE_SYSTEM,
+                self._uid,
+                uid,
+            )
+            self._changed.set()
+        self._uid = uid

@@ -1,0 +1,54 @@
+"""What a controller is: a row that names what it watches, which keys a change concerns, and how it decides.
+
+The runtime owns the loop: informers turn changes into keys, a queue hands each key to one worker at a time, the worker
+asks `reconcile`, and the executor carries out the plan. A key waits until the caches have seen what was last written
+for it, so that no plan is made from what is known to be old.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from mockube.controller_manager.cache.store import Caches, Change, Indexer
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.actions import Plan
+
+ToKeys = Callable[[Caches, Change], Iterable[Key]]
+"""The keys of the controller's primary objects that a change of another resource concerns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    resource: Resource[Any]
+    keys: ToKeys
+    patience: timedelta = timedelta()
+    """How long a change waits for others, so that one look and one write do for all of them."""
+    longest: timedelta = timedelta()
+    """With it each further change waits for others, too, until the first has waited for so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    name: str
+    """As `--controllers` names it: `replicaset-controller`."""
+    queue: str
+    """The label of its queue in the metrics: `replicaset`."""
+    service_account: str
+    """In kube-system, whose name the audit shows: `replicaset-controller`."""
+    watches: tuple[Watch, ...]
+    reconcile: Callable[[Caches, Key, datetime], Plan]
+    """Pure: reads caches and the time, returns what to do. Raises nothing; an object that is gone has an empty plan."""
+    workers: int
+    speaks_as: str = ""
+    """Who its Events say they are from, where that is not its service account."""
+    observed_as: str = ""
+    """The label of its reconciliations in controller-runtime's metrics, where its users know it by those."""
+    indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
+    """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""
+    needs: tuple[Resource[Any], ...] = ()
+    """What not every server has: the controller begins once the server has all of them."""
+
+    @property
+    def event_source(self) -> str:
+        return self.speaks_as or self.service_account

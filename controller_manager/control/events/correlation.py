@@ -1,0 +1,275 @@
+"""Decide which Event is written when the same thing happens again.
+
+Events of core/v1 raise a count and are aggregated when they are too many, as client-go's EventCorrelator does. Events of
+events.k8s.io/v1 become a series, as client-go's tools/events does. Pure, and of one component.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_micro_time, format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+
+NO_NAMESPACE: Final = "default"
+"""Where events about objects live that have no namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    at: datetime
+    nanoseconds: int
+    """The same time, and no other occurrence's: events are named after it."""
+    about: ReadOnlyTree
+    """A reference to the object."""
+    type: str
+    reason: str
+    message: str
+    action: str = ""
+    related: ReadOnlyTree | None = None
+
+    @property
+    def namespace(self) -> str:
+        return self.about.get("namespace") or NO_NAMESPACE
+
+    @property
+    def subject(self) -> Hashable:
+        """The object, whichever of its versions."""
+        return tuple(
+            self.about.get(field, "") for field in ("apiVersion", "kind", "namespace", "name", "uid")
+        )
+
+    def new_name(self) -> str:
+        """The object's, and the time as a hexadecimal number."""
+        return f"{self.about['name']}.{self.nanoseconds:x}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventWrite:
+    body: dict[str, Any]
+    """The whole Event, as it is made where there is none."""
+    change: ReadOnlyTree | None = None
+    """What to change in the one that is there already."""
+
+
+class Shape(Protocol):
+    """One of the two kinds of Event, as one component records it."""
+
+    def write(self, occurrence: Occurrence) -> EventWrite | None:
+        """What is to be written; None where it has been said often enough."""
+
+    def overdue(self, now: datetime) -> list[EventWrite]:
+        """What is to be written as time has passed. Forgets what is over."""
+
+
+def reference(obj: ReadOnlyTree) -> dict[str, str]:
+    """What an Event says of which object it is about."""
+    fields = {
+        "kind": meta.kind(obj),
+        "namespace": meta.namespace(obj),
+        "name": meta.name(obj),
+        "uid": meta.uid(obj),
+        "apiVersion": meta.api_version(obj),
+        "resourceVersion": meta.resource_version(obj),
+    }
+    return {field: value for field, value in fields.items() if value}
+
+
+SIMILAR: Final = 10
+"""Different messages of one reason about one object, from which on they are told as one event."""
+SIMILAR_WITHIN: Final = timedelta(minutes=10)
+"""How long after the last of them a new one is no longer similar."""
+COMBINED: Final = "(combined from similar events): "
+SPAM_BURST: Final = 25
+SPAM_REFILL: Final = timedelta(minutes=5)
+"""Per event about one object, whatever is said."""
+REMEMBERED: Final = 4096
+"""Objects, reasons and events; the longest unused is forgotten first."""
+
+V = TypeVar("V")
+
+
+class _Recent(Generic[V]):
+    def __init__(self, make: Callable[[], V]) -> None:
+        self._make = make
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+
+    def of(self, key: Hashable) -> V:
+        if key not in self._values:
+            self._values[key] = self._make()
+            if len(self._values) > REMEMBERED:
+                self._values.popitem(last=False)
+        self._values.move_to_end(key)
+        return self._values[key]
+
+
+@dataclass(slots=True)
+class _Similar:
+    messages: set[str] = field(default_factory=set)
+    last: datetime | None = None
+
+
+@dataclass(slots=True)
+class _Recorded:
+    """An event that was written."""
+
+    name: str = ""
+    first: datetime | None = None
+    count: int = 0
+
+
+@dataclass(slots=True)
+class _Allowance:
+    tokens: float = SPAM_BURST
+    at: datetime | None = None
+
+    def take(self, now: datetime) -> bool:
+        if self.at is not None:
+            self.tokens = min(self.tokens + (now - self.at) / SPAM_REFILL, SPAM_BURST)
+        self.at = now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+
+class Counted:
+    """A `Shape`."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._similar = _Recent(_Similar)
+        self._told = _Recent(_Recorded)
+        self._allowances = _Recent(_Allowance)
+
+    def write(self, occurrence: Occurrence) -> EventWrite | None:
+        key, message = self._combine(occurrence)
+        told = self._told.of(key)
+        told.count += 1
+        if told.first is None:
+            told.name, told.first = occurrence.new_name(), occurrence.at
+        if not self._allowances.of(occurrence.subject).take(occurrence.at):
+            return None
+        body = self._body(occurrence, told, message)
+        if told.count == 1:
+            return EventWrite(body=body)
+        return EventWrite(
+            body=body, change={field: body[field] for field in ("count", "lastTimestamp", "message")}
+        )
+
+    def overdue(self, _: datetime) -> list[EventWrite]:
+        return []
+
+    def _combine(self, occurrence: Occurrence) -> tuple[Hashable, str]:
+        """Which event this is one more of, and what it says."""
+        group = (occurrence.subject, occurrence.type, occurrence.reason)
+        similar = self._similar.of(group)
+        if similar.last is not None and occurrence.at - similar.last > SIMILAR_WITHIN:
+            similar.messages.clear()
+        similar.last = occurrence.at
+        similar.messages.add(occurrence.message)
+        if len(similar.messages) < SIMILAR:
+            return (*group, occurrence.message), occurrence.message
+        similar.messages.pop()
+        return group, COMBINED + occurrence.message
+
+    def _body(self, occurrence: Occurrence, told: _Recorded, message: str) -> dict[str, object]:
+        assert told.first is not None
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": told.name, "namespace": occurrence.namespace},
+            "involvedObject": occurrence.about,
+            "reason": occurrence.reason,
+            "message": message,
+            "source": {"component": self._component},
+            "firstTimestamp": format_time(told.first),
+            "lastTimestamp": format_time(occurrence.at),
+            "count": told.count,
+            "type": occurrence.type,
+            "reportingComponent": self._component,
+            "reportingInstance": "",
+        }
+
+
+FINISHED_AFTER: Final = timedelta(minutes=6)
+"""How long after the last time it is another event."""
+REFRESHED_AFTER: Final = timedelta(minutes=30)
+"""How often a series that goes on is written."""
+LONGEST_NOTE: Final = 1024
+"""Events; beyond that the oldest is forgotten, and is told as new if it comes again."""
+
+
+@dataclass(slots=True)
+class _Ongoing:
+    body: dict[str, Any]
+    last: datetime
+    count: int = 1
+    written: datetime | None = None
+    """When its series was written last; None while it is no series."""
+
+
+class Series:
+    """A `Shape`."""
+
+    def __init__(self, controller: str, instance: str) -> None:
+        self._controller = controller
+        self._instance = instance
+        self._told: dict[Hashable, _Ongoing] = {}
+
+    def write(self, occurrence: Occurrence) -> EventWrite | None:
+        """The note is no part of what makes events the same."""
+        key = (occurrence.subject, occurrence.type, occurrence.reason, occurrence.action, _uid(occurrence))
+        told = self._told.get(key)
+        if told is None:
+            body = self._body(occurrence)
+            self._remember(key, _Ongoing(body=body, last=occurrence.at))
+            return EventWrite(body=body)
+        told.count += 1
+        told.last = occurrence.at
+        return _series(told, occurrence.at) if told.written is None else None
+
+    def overdue(self, now: datetime) -> list[EventWrite]:
+        writes = []
+        for key, told in [*self._told.items()]:
+            finished = now - told.last > FINISHED_AFTER
+            if finished:
+                del self._told[key]
+            if told.written is not None and (finished or now - told.written >= REFRESHED_AFTER):
+                writes.append(_series(told, now))
+        return writes
+
+    def _remember(self, key: Hashable, told: _Ongoing) -> None:
+        if len(self._told) >= REMEMBERED:
+            del self._told[next(iter(self._told))]
+        self._told[key] = told
+
+    def _body(self, occurrence: Occurrence) -> dict[str, Any]:
+        related = {"related": occurrence.related} if occurrence.related else {}
+        return {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": occurrence.new_name(), "namespace": occurrence.namespace},
+            "eventTime": format_micro_time(occurrence.at),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": occurrence.action,
+            "reason": occurrence.reason,
+            "regarding": occurrence.about,
+            **related,
+            "note": occurrence.message[:LONGEST_NOTE],
+            "type": occurrence.type,
+        }
+
+
+def _series(told: _Ongoing, now: datetime) -> EventWrite:
+    told.written = now
+    series = {"count": told.count, "lastObservedTime": format_micro_time(told.last)}
+    return EventWrite(body={**told.body, "series": series}, change={"series": series})
+
+
+def _uid(occurrence: Occurrence) -> str:
+    return occurrence.related.get("uid", "") if occurrence.related else ""

@@ -1,0 +1,188 @@
+"""Record Events without ever waiting: what is said goes into a bounded queue, and one writer carries it to the server.
+
+When the queue is full, what is said is dropped and counted: events are for people, and hold up no controller.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from mockube.apimachinery import chance, meta
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.kinds import EVENTS, SCHEDULING_EVENTS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.actions import AnyResource
+from mockube.controller_manager.control.events.correlation import (
+    FINISHED_AFTER,
+    Counted,
+    EventWrite,
+    Occurrence,
+    Series,
+    Shape,
+    reference,
+)
+from mockube.controller_manager.tasks import start_in
+
+LOG = logging.getLogger(__name__)
+
+LONGEST: Final = 10_000
+"""Events that wait to be written; upstream lets 1000 wait for each of its controllers and of its nodes."""
+TRIES: Final = 12
+RETRY_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Component:
+    client: Client
+    resource: AnyResource
+    shape: Shape
+
+
+class EventWriter(Collector):
+    """The queue of all components, and who empties it."""
+
+    def __init__(self, clock: Clock, luck: Chance) -> None:
+        self._clock = clock
+        self._luck = luck
+        self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(LONGEST)
+        self._components: list[_Component] = []
+        self._latest = 0
+        self._dropped = 0
+        self._writing = False
+
+    @property
+    def is_idle(self) -> bool:
+        return self._queue.empty() and not self._writing
+
+    def add(self, client: Client, resource: AnyResource, shape: Shape) -> "Recorder":
+        component = _Component(client=client, resource=resource, shape=shape)
+        self._components.append(component)
+        return Recorder(self, component)
+
+    def moment(self) -> tuple[datetime, int]:
+        """Now, and now in nanoseconds, a little later if that was given away already."""
+        now = self._clock.now()
+        nanoseconds = int(now.timestamp()) * 10**9 + now.microsecond * 1000
+        self._latest = max(nanoseconds, self._latest + 1)
+        return now, self._latest
+
+    def offer(self, component: _Component, occurrence: Occurrence) -> None:
+        try:
+            self._queue.put_nowait((component, occurrence))
+        except asyncio.QueueFull:
+            self._dropped += 1
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            start_in(group, "events/write", self._empty())
+            start_in(group, "events/series", self._finish_series())
+
+    def collect(self) -> Iterable[Metric]:
+        yield CounterMetricFamily(
+            "mockube_events_dropped", "Events that were not recorded as too many waited.", value=self._dropped
+        )
+
+    async def _empty(self) -> None:
+        while True:
+            component, occurrence = await self._queue.get()
+            self._writing = True
+            try:
+                write = component.shape.write(occurrence)
+                if write is not None:
+                    await self._insist(component, write)
+            finally:
+                self._writing = False
+
+    async def _finish_series(self) -> None:
+        while True:
+            await self._clock.sleep(FINISHED_AFTER.total_seconds())
+            for component in self._components:
+                for write in component.shape.overdue(self._clock.now()):
+                    await self._insist(component, write)
+
+    async def _insist(self, component: _Component, write: EventWrite) -> None:
+        """Try again while nobody answers; an answer, even a refusal, is the end."""
+        wait = RETRY_SECONDS * chance.fraction(self._luck)  # not all managers at once when the server is back
+        for _ in range(TRIES):
+            try:
+                await _write(component, write)
+            except NoAnswer:
+                await self._clock.sleep(wait)
+                wait = RETRY_SECONDS
+            except ApiError as error:
+                LOG.debug("event about %s not recorded: %s", meta.name(write.body), error)
+                return
+            else:
+                return
+        self._dropped += 1
+
+
+async def _write(component: _Component, write: EventWrite) -> None:
+    resource, body = component.resource, write.body
+    if write.change is not None:
+        key = Key.of(body)
+        try:
+            await component.client.patch(resource, key, write.change, kind="strategic")
+        except NotFound:
+            LOG.debug("event %s is forgotten, and made anew", key)
+        else:
+            return
+    await component.client.create(resource, body)
+
+
+class Recorder:
+    """Of one component."""
+
+    def __init__(self, writer: EventWriter, component: _Component) -> None:
+        self._writer = writer
+        self._component = component
+
+    def say(
+        self,
+        about: ReadOnlyTree,
+        type_: str,
+        reason: str,
+        message: str,
+        *,
+        action: str = "",
+        related: ReadOnlyTree | None = None,
+    ) -> None:
+        """Action and related object are for events of events.k8s.io alone."""
+        now, nanoseconds = self._writer.moment()
+        occurrence = Occurrence(
+            at=now,
+            nanoseconds=nanoseconds,
+            about=reference(about),
+            type=type_,
+            reason=reason,
+            message=message,
+            action=action,
+            related=None if related is None else reference(related),
+        )
+        self._writer.offer(self._component, occurrence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorders:
+    """Of one account; a component may say things under another name than its account's."""
+
+    writer: EventWriter
+    client: Client
+
+    def of(self, component: str) -> Recorder:
+        return self.writer.add(self.client, EVENTS, Counted(component))
+
+    def series_of(self, component: str, instance: str) -> Recorder:
+        """As the scheduler does it: events of events.k8s.io."""
+        return self.writer.add(self.client, SCHEDULING_EVENTS, Series(component, instance))

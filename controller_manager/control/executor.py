@@ -1,0 +1,240 @@
+"""Carry out the actions of a plan: slow start for many alike, preconditions, and an uncached read before an adoption."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol, TypeVar, assert_never
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import AlreadyExists, ApiError, Conflict, Invalid, NotFound, not_found
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client, Parsed
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import OutcomeUnknown
+from mockube.controller_manager.control.actions import (
+    Action,
+    Adopt,
+    AnyResource,
+    Confirm,
+    Create,
+    Delete,
+    Patch,
+    Plan,
+    Release,
+    Say,
+    Saying,
+    SlowStart,
+    Update,
+    Victim,
+)
+from mockube.controller_manager.control.own_writes import Writes
+
+T = TypeVar("T")
+Do = Callable[[T], Awaitable[None]]
+
+
+async def slow_start(things: Sequence[T], do: Do[T]) -> ApiError | None:
+    """1, 2, 4 … at a time. The batch with an error is the last one, and its first error the answer."""
+    begun, batch = 0, 1
+    error: ApiError | None = None
+    while begun < len(things) and error is None:
+        error = await at_once(things[begun : begun + batch], do)
+        begun, batch = begun + batch, batch * 2
+    return error
+
+
+async def at_once(things: Sequence[T], do: Do[T]) -> ApiError | None:
+    """All of them, whatever comes of each; the first error is the answer. What is no answer of the API is raised."""
+    if len(things) == 1:
+        return await _one(things[0], do)
+    outcomes = await asyncio.gather(*(_one(thing, do) for thing in things), return_exceptions=True)
+    refusals = []
+    for outcome in outcomes:
+        if isinstance(outcome, ApiError):
+            refusals.append(outcome)
+        elif outcome is not None:
+            raise outcome
+    return refusals[0] if refusals else None
+
+
+async def _one(thing: T, do: Do[T]) -> ApiError | None:
+    try:
+        await do(thing)
+    except ApiError as error:
+        return error
+    return None
+
+
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""The cause in the refusal of everything new in a namespace that is being deleted."""
+
+
+class Sayer(Protocol):
+    def say(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> None: ...
+
+
+class Executor:
+    """Of one controller, by its account."""
+
+    def __init__(self, client: Client, recorder: Sayer) -> None:
+        self._client = client
+        self._recorder = recorder
+
+    async def carry_out(self, plan: Plan, writes: Writes) -> None:
+        """Do what a plan wants; raises the error that ended it, after what is written even so."""
+        error = await self._in_order(plan.actions, writes)
+        later = await self._in_order(plan.last(error), writes)
+        if (problem := error or later) is not None:
+            raise problem
+
+    async def _in_order(self, actions: Iterable[Action], writes: Writes) -> ApiError | None:
+        for action in actions:
+            if (error := await self._do(action, writes)) is not None:
+                return error
+        return None
+
+    async def _do(self, action: Action, writes: Writes) -> ApiError | None:
+        match action:
+            case Create():
+                return await slow_start(action.bodies, lambda body: self._create(action, body, writes))
+            case Delete():
+                return await at_once(action.victims, lambda victim: self._delete(action, victim, writes))
+            case Update() | Patch():
+                return await at_once((action,), lambda change: self._change(change, writes))
+            case SlowStart():
+                return await slow_start(action.effects, lambda effect: self._effect(effect, writes))
+            case Adopt():
+                return await self._adopt(action, writes)
+            case Release():
+                return await at_once(action.objects, lambda held: self._release(action, held, writes))
+            case Say():
+                self._recorder.say(action.about, action.type, action.reason, action.message)
+                return None
+            case Confirm():
+                return await at_once((action,), self._confirm)
+            case _:
+                assert_never(action)
+
+    async def _effect(self, effect: Create | Update | Patch, writes: Writes) -> None:
+        if (error := await self._do(effect, writes)) is not None:
+            raise error
+
+    async def _create(self, action: Create, body: ReadOnlyTree, writes: Writes) -> None:
+        resource = action.resource
+        try:
+            made = await self._write(writes, resource, self._client.create(resource, body))
+        except ApiError as error:
+            if _is_terminating(error):
+                return
+            if not (isinstance(error, AlreadyExists) and meta.name(body)):  # a chosen name is asked for again
+                self._tell_failure(action.saying, meta.name(body), error)
+            raise
+        writes.wrote(resource, made)
+        self._tell(action.saying, meta.name(made))
+        for patch in action.then(made):
+            with suppress(ApiError):  # it is made, and who finds this undone tells why it fails
+                await self._change(patch, writes)
+
+    async def _delete(self, action: Delete, victim: Victim, writes: Writes) -> None:
+        resource, key = action.resource, victim.key
+        deletion = self._client.delete(resource, key, uid=victim.uid, propagation=action.propagation)
+        try:
+            answer = await self._write(writes, resource, deletion)
+        except NotFound:
+            writes.deleted(resource, victim, None)
+            return
+        except (
+            Conflict
+        ):  # perhaps another one has its name, perhaps it is there: what is seen then is tried again
+            raise
+        except ApiError as error:
+            self._tell_failure(action.saying, key.name, error)
+            raise
+        writes.deleted(resource, victim, answer)
+        self._tell(action.saying, key.name)
+
+    async def _change(self, action: Update | Patch, writes: Writes) -> None:
+        name = meta.name(action.body) if isinstance(action, Update) else action.key.name
+        try:
+            writes.wrote(action.resource, await self._write(writes, action.resource, self._sent(action)))
+        except Conflict:  # somebody was faster: nothing failed, and what is seen then is tried again
+            raise
+        except ApiError as error:
+            self._tell_failure(action.saying, name, error)
+            raise
+        self._tell(action.saying, name)
+
+    def _sent(self, action: Update | Patch) -> Awaitable[Parsed]:
+        if isinstance(action, Update):
+            return self._client.update(action.resource, action.body, subresource=action.subresource)
+        resource, key, subresource = action.resource, action.key, action.subresource
+        return self._client.patch(resource, key, action.body, kind=action.kind, subresource=subresource)
+
+    async def _adopt(self, action: Adopt, writes: Writes) -> ApiError | None:
+        reference = meta.controller_reference(action.owner)
+
+        async def adopt(orphan: Victim) -> None:
+            body = {"metadata": {"ownerReferences": [reference], "uid": orphan.uid}}
+            await self._claim(action.resource, orphan, body, writes, none_left=(NotFound,))
+
+        refused = await at_once((action,), self._check_owner)
+        return refused or await at_once(action.orphans, adopt)
+
+    async def _check_owner(self, action: Adopt) -> None:
+        """The caches may not know yet that the owner is gone, and nobody would give up again what it adopts."""
+        resource, owner = action.owner_resource, action.owner
+        found = await self._client.get(resource, Key.of(owner))
+        if meta.uid(found) != meta.uid(owner):
+            raise not_found(resource.group_resource, meta.name(owner))
+        if meta.is_deleting(found):
+            raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
+
+    async def _release(self, action: Release, held: Victim, writes: Writes) -> None:
+        reference = {"$patch": "delete", "uid": meta.uid(action.owner)}
+        body = {"metadata": {"ownerReferences": [reference], "uid": held.uid}}
+        # Invalid: the reference is not there any more.
+        await self._claim(action.resource, held, body, writes, none_left=(NotFound, Invalid))
+
+    async def _confirm(self, action: Confirm) -> None:
+        resource, selected = action.resource, f"metadata.name={action.name}" if action.name else ""
+        found = await self._client.list(resource, action.namespace, field_selector=selected)
+        if not action.holds([resource.view(item) for item in found.items]):
+            raise Conflict(f"the server has other {resource} than the cache")
+
+    async def _claim(
+        self,
+        resource: AnyResource,
+        object_: Victim,
+        body: ReadOnlyTree,
+        writes: Writes,
+        *,
+        none_left: tuple[type[ApiError], ...],
+    ) -> None:
+        """Change who owns an object; what says that there is nothing left to change is no error."""
+        patch = self._client.patch(resource, object_.key, body, kind="strategic")
+        try:
+            writes.wrote(resource, await self._write(writes, resource, patch))
+        except none_left:
+            return
+
+    async def _write(self, writes: Writes, resource: AnyResource, write: Awaitable[Parsed]) -> Parsed:
+        try:
+            return await write
+        except OutcomeUnknown:
+            writes.lost(resource)
+            raise
+
+    def _tell(self, saying: Saying | None, name: str) -> None:
+        if saying is not None and saying.done[0]:
+            reason, message = saying.done
+            self._recorder.say(saying.about, "Normal", reason, message.format(name=name))
+
+    def _tell_failure(self, saying: Saying | None, name: str, error: ApiError) -> None:
+        if saying is not None and saying.failed[0]:
+            reason, message = saying.failed
+            self._recorder.say(saying.about, "Warning", reason, message.format(name=name, error=error))
+
+
+def _is_terminating(error: ApiError) -> bool:
+    causes = error.details.causes if error.details is not None else ()
+    return any(cause.reason == NAMESPACE_TERMINATING for cause in causes)

@@ -1,0 +1,147 @@
+"""What a controller wrote for each of its keys and has not seen in the caches yet: until then they show the past.
+
+A plan made from caches that lack its predecessor's creations would make them once more. So the revision of the last
+write of each resource is kept with the key, and the key waits until the informers have come that far. A deletion whose
+answer tells no revision is waited for by the uid of what was deleted.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import AnyResource, Victim
+
+EXPIRY_SECONDS: Final = 300.0
+"""After which a write that nobody saw is no longer waited for; upstream's, of expectations."""
+
+
+class Source(Protocol):
+    """What is asked of an informer."""
+
+    @property
+    def revision(self) -> int: ...
+
+    @property
+    def lister(self) -> Lister[Any]: ...
+
+    def when_reached(self, revision: int) -> Awaitable[object]: ...
+
+
+class Behind(NamedTuple):
+    """A cache that has not come far enough."""
+
+    source: Source
+    revision: int
+
+
+List = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
+"""The objects that the server has in a namespace, as new as can be; of their metadata alone."""
+
+
+@dataclass(slots=True)
+class Writes:
+    """For one key: the executor tells of each write what came of it."""
+
+    at: float
+    """When the key was last worked on."""
+    revisions: dict[AnyResource, int] = field(default_factory=dict)
+    victims: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
+    unknown: set[AnyResource] = field(default_factory=set)
+    """Resources of which something was written, or was not."""
+
+    def wrote(self, resource: AnyResource, answer: ReadOnlyTree) -> None:
+        self.reached(resource, int(meta.resource_version(answer)))
+
+    def deleted(self, resource: AnyResource, victim: Victim, answer: ReadOnlyTree | None) -> None:
+        """`answer` is None where it was gone already."""
+        if answer is not None and meta.resource_version(answer):
+            self.wrote(resource, answer)
+        else:
+            self.victims[resource, victim.key] = victim.uid
+
+    def lost(self, resource: AnyResource) -> None:
+        self.unknown.add(resource)
+
+    def reached(self, resource: AnyResource, revision: int) -> None:
+        self.revisions[resource] = max(revision, self.revisions.get(resource, 0))
+
+
+class OwnWrites:
+    """Of one controller. Writes of resources without a source are not waited for: nothing is decided from them."""
+
+    def __init__(self, sources: Mapping[AnyResource, Source], list_: List, clock: Clock) -> None:
+        self._sources = sources
+        self._list = list_
+        self._clock = clock
+        self._writes: dict[Key, Writes] = {}
+
+    def of(self, key: Key) -> Writes:
+        writes = self._writes.setdefault(key, Writes(at=0.0))
+        writes.at = self._clock.monotonic()
+        return writes
+
+    async def resolve(self, key: Key) -> None:
+        """Learn what the caches must show where nobody knows what was written. Fails as the server does."""
+        writes = self._writes.get(key)
+        if writes is None:
+            return
+        for resource in sorted(writes.unknown, key=str):
+            if resource in self._sources:
+                self._expect(writes, resource, key.namespace, await self._list(resource, key.namespace))
+            writes.unknown.discard(resource)
+
+    def unseen(self, key: Key) -> Sequence[Behind]:
+        """What to wait for before the caches may be trusted for this key; what was seen is forgotten."""
+        writes = self._writes.get(key)
+        if writes is None:
+            return ()
+        behind = [] if self._is_expired(writes) else [*self._behind(writes)]
+        if not behind:
+            del self._writes[key]
+        return behind
+
+    async def wait(self, key: Key) -> None:
+        """Until the caches have come as far as they had to when this was asked, or are of another history."""
+        for source, revision in self.unseen(key):
+            await source.when_reached(revision)
+        if key in self._writes:
+            self._writes[key].revisions.clear()
+
+    def _expect(
+        self, writes: Writes, resource: AnyResource, namespace: str, listed: Sequence[ReadOnlyTree]
+    ) -> None:
+        """No cache is waited for by the revision of the list: nothing of this resource may happen at it."""
+        there = {meta.uid(obj) for obj in listed}
+        for obj in listed:
+            writes.wrote(resource, obj)
+        lister = self._sources[resource].lister
+        for view in lister.in_namespace(namespace) if namespace else lister.all():
+            tree = resource.tree(view)
+            if meta.uid(tree) not in there:
+                writes.victims[resource, Key.of(tree)] = meta.uid(tree)
+
+    def _is_expired(self, writes: Writes) -> bool:
+        return self._clock.monotonic() - writes.at >= EXPIRY_SECONDS
+
+    def _behind(self, writes: Writes) -> Iterator[Behind]:
+        for resource, revision in writes.revisions.items():
+            source = self._sources.get(resource)
+            if source is not None and source.revision < revision:
+                yield Behind(source, revision)
+        for (resource, key), uid in writes.victims.items():
+            source = self._sources.get(resource)
+            if source is not None and self._shows(source, resource, key, uid):
+                yield Behind(source, source.revision + 1)
+
+    def _shows(self, source: Source, resource: AnyResource, key: Key, uid: str) -> bool:
+        """Whether the cache shows it as if nobody had deleted it."""
+        view = source.lister.get(*key)
+        if view is None:
+            return False
+        tree = resource.tree(view)
+        return meta.uid(tree) == uid and not meta.is_deleting(tree)

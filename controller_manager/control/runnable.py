@@ -1,0 +1,48 @@
+"""What the manager runs: a runnable asks the server while it decides, or reconciles nothing at all.
+
+The application builds each with a context that has the credentials of its own service account, and runs it while the
+process leads. A controller that reconciles keys is a `Controller`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.cache.informers import Informers
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.control.events.recorder import Recorders
+from mockube.controller_manager.metrics.queues import Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a controller or an engine is given to work with."""
+
+    client: Client
+    """With the credentials of its own account."""
+    informers: Informers
+    """Shared by all; they run once everything is built."""
+    clock: Clock
+    chance: Chance
+    recorder: Recorders
+    metrics: Metrics
+    options: Config
+
+
+class Running(Protocol):
+    """Runs until it is cancelled, and ends what it began before it lets go."""
+
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runnable:
+    name: str
+    """As `--controllers` names it: `garbage-collector-controller`."""
+    service_account: str
+    """Empty for one that is no controller, and shows what the process shows."""
+    build: Callable[[Context], Running]
+    """Called before the informers run; an engine adds its handlers and indexes then, and asks nothing."""

@@ -1,0 +1,87 @@
+"""Run a controller that plans: changes become keys, a key becomes a plan once the caches may be trusted, the plan is done.
+
+Knows no controller: it is given a `Controller`, which is a row of facts and functions.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.executor import Executor
+from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
+from mockube.controller_manager.control.runnable import Context
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.tasks import start_in, within
+
+
+class ControllerRunner:
+    """One controller at work. Made before the informers run, so that no change is missed."""
+
+    def __init__(self, controller: Controller, context: Context) -> None:
+        self._controller = controller
+        self._context = context
+        self._caches = context.informers.caches
+        self._informers = {
+            watch.resource: context.informers.of(watch.resource) for watch in controller.watches
+        }
+        self._executor = Executor(context.client, context.recorder.of(controller.event_source))
+        self._own_writes = OwnWrites(self._informers, context.informers.ask, context.clock)
+        self._parked: set[Key] = set()
+        self.loop = Loop(
+            controller.queue,
+            self._reconcile,
+            workers=controller.workers,
+            clock=context.clock,
+            metrics=context.metrics,
+            runs=context.metrics.reconciles.of(controller.observed_as, controller.workers),
+        )
+        self._listen()
+
+    async def run(self) -> None:
+        for informer in self._informers.values():
+            await informer.wait_synced()
+        async with asyncio.TaskGroup() as self._parking:
+            await self.loop.run()
+
+    def _listen(self) -> None:
+        for resource, indexes in self._controller.indexes.items():
+            for name, function in indexes.items():
+                self._informers[resource].add_index(name, function)
+        for watch in self._controller.watches:
+            self._informers[watch.resource].add_handler(self._handler(watch))
+
+    def _handler(self, watch: Watch) -> Callable[[Change], None]:
+        def handle(change: Change) -> None:
+            for key in watch.keys(self._caches, change):
+                if watch.longest:
+                    self.loop.add_settled(key, quiet=watch.patience, longest=watch.longest)
+                else:
+                    self.loop.add_after(key, watch.patience)
+
+        return handle
+
+    async def _reconcile(self, key: Key) -> timedelta | None:
+        await self._own_writes.resolve(key)
+        if self._own_writes.unseen(key):
+            self._park(key)
+            return None
+        plan = self._controller.reconcile(self._caches, key, self._context.clock.now())
+        await self._executor.carry_out(plan, self._own_writes.of(key))
+        return plan.again_after
+
+    def _park(self, key: Key) -> None:
+        """Have the key come back when the caches have come further; no worker waits for that."""
+        if key not in self._parked:
+            self._parked.add(key)
+            start_in(self._parking, f"{self._controller.name}/parked", self._come_back(key))
+
+    async def _come_back(self, key: Key) -> None:
+        with suppress(TimeoutError):  # what nobody saw for so long has expired
+            async with within(self._context.clock, EXPIRY_SECONDS):
+                await self._own_writes.wait(key)
+        self._parked.discard(key)
+        self.loop.add(key)

@@ -1,0 +1,57 @@
+"""Wait with a controller until the server has the resources that it needs, which custom ones may be at any time.
+
+Asks for exactly the versions that are needed: a server may prefer another one. Knows no controller.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.controller_manager.client.resources import Resource
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.runnable import Context, Running
+
+LOG: Final = logging.getLogger(__name__)
+
+REFRESH_SECONDS: Final = 30.0
+"""How often the server is asked again."""
+
+
+class WaitForKinds:
+    """Builds what is to run, and runs it, once all is there. What goes away later is watched for as after a failure."""
+
+    def __init__(
+        self, needs: Sequence[Resource[Any]], build: Callable[[], Running], context: Context
+    ) -> None:
+        self._needs = needs
+        self._build = build
+        self._context = context
+
+    async def run(self) -> None:
+        while not await self._is_offered():
+            await self._context.clock.sleep(REFRESH_SECONDS)
+        await self._build().run()
+
+    async def _is_offered(self) -> bool:
+        try:
+            return {*map(_place, self._needs)} <= await self._offered()
+        except (ApiError, NoAnswer) as error:
+            LOG.warning("asking the server for %s: %s", ", ".join(map(str, self._needs)), error)
+            return False
+
+    async def _offered(self) -> set[tuple[str, str]]:
+        """The version and plural of each resource in the versions that are needed."""
+        versions = sorted({one.api_version for one in self._needs})
+        return {(version, plural) for version in versions for plural in await self._plurals(version)}
+
+    async def _plurals(self, api_version: str) -> list[str]:
+        try:
+            document = await self._context.client.raw("GET", f"/apis/{api_version}")
+        except NotFound:
+            return []
+        return [one["name"] for one in document.get("resources") or ()]
+
+
+def _place(resource: Resource[Any]) -> tuple[str, str]:
+    return resource.api_version, resource.plural

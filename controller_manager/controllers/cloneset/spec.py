@@ -1,0 +1,124 @@
+"""A CloneSet as its controller sees it: the fields that it decides by, with what their absence means."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled
+from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
+from mockube.controller_manager.workloads.rolling import kept_by
+
+UpdateType = Literal["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]
+
+LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
+
+_REVISION_HISTORY_LIMIT: Final = 10
+_MAX_UNAVAILABLE: Final = "20%"
+_NO_DEADLINE: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How far scaling and updating may go, in pods."""
+
+    replicas: int
+    partition: int
+    """How many pods keep the current revision."""
+    max_unavailable: int
+    max_surge: int
+    scale_max_unavailable: int | None
+    """How many pods may be unavailable while others are created; None for any number."""
+    excludes_preparing_delete: bool
+    """Pods that are prepared for their end no longer count as replicas."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SetView:
+    object: ReadOnlyTree
+    key: Key
+    uid: str
+    resource_version: str
+    deleting: bool
+    selector: Selector
+    limits: Limits
+    template: ReadOnlyTree
+    claim_templates: tuple[ReadOnlyTree, ...]
+    reuses_claims: bool
+    """A new pod takes the claims of one that was lost."""
+    pods_to_delete: frozenset[str]
+    update_type: UpdateType
+    paused: bool
+    priority: ReadOnlyTree | None
+    scatter: tuple[ReadOnlyTree, ...]
+    grace_seconds: int
+    lifecycle: Lifecycle
+    min_ready_seconds: int
+    progress_deadline_seconds: int | None
+    revision_history_limit: int
+
+    @classmethod
+    def of(cls, tree: ReadOnlyTree) -> "SetView":
+        """The view, or `SelectorError`."""
+        spec = tree["spec"]
+        scale, update = spec.get("scaleStrategy") or {}, spec.get("updateStrategy") or {}
+        deadline = spec.get("progressDeadlineSeconds")
+        return cls(
+            object=tree,
+            key=Key.of(tree),
+            uid=meta.uid(tree),
+            resource_version=meta.resource_version(tree),
+            deleting=meta.is_deleting(tree),
+            selector=labels.from_label_selector(spec.get("selector")),
+            limits=_limits(tree, spec, scale, update),
+            template=spec["template"],
+            claim_templates=tuple(spec.get("volumeClaimTemplates") or ()),
+            reuses_claims=not scale.get("disablePVCReuse"),
+            pods_to_delete=frozenset(scale.get("podsToDelete") or ()),
+            update_type=update.get("type") or "ReCreate",
+            paused=bool(update.get("paused")),
+            priority=update.get("priorityStrategy"),
+            scatter=tuple(update.get("scatterStrategy") or ()),
+            grace_seconds=(update.get("inPlaceUpdateStrategy") or {}).get("gracePeriodSeconds") or 0,
+            lifecycle=Lifecycle.of(spec),
+            min_ready_seconds=spec.get("minReadySeconds") or 0,
+            progress_deadline_seconds=None if deadline == _NO_DEADLINE else deadline,
+            revision_history_limit=_number(spec.get("revisionHistoryLimit"), _REVISION_HISTORY_LIMIT),
+        )
+
+    @property
+    def status(self) -> ReadOnlyTree:
+        return self.object.get("status") or {}
+
+
+def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update: ReadOnlyTree) -> Limits:
+    replicas = _number(spec.get("replicas"), 1)
+    surge = 0 if update.get("paused") else _scaled(update.get("maxSurge") or 0, replicas, round_up=True)
+    unavailable = update.get("maxUnavailable")
+    allowed = _MAX_UNAVAILABLE if unavailable is None else unavailable
+    while_scaling = scale.get("maxUnavailable")
+    return Limits(
+        replicas=replicas,
+        partition=kept_by(update.get("partition"), replicas),
+        # A small workload without surge could not be updated if this were rounded down.
+        max_unavailable=_scaled(allowed, replicas, round_up=surge == 0),
+        max_surge=surge,
+        scale_max_unavailable=(
+            None if while_scaling is None else _scaled(while_scaling, replicas, round_up=True)
+        ),
+        excludes_preparing_delete=bool(scale.get("excludePreparingDelete"))
+        or meta.labels(tree).get(LABEL_EXCLUDE_PREPARING_DELETE) == "true",
+    )
+
+
+def _scaled(value: IntOrString, replicas: int, *, round_up: bool) -> int:
+    try:
+        return scaled(value, replicas, round_up=round_up)
+    except IntOrStringError:
+        return 0  # no server with upstream's validation accepts it
+
+
+def _number(value: int | None, absent: int) -> int:
+    return absent if value is None else value

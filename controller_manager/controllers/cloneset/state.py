@@ -1,0 +1,107 @@
+"""The state that one reconciliation of a CloneSet works on, read from the caches: pods, claims, revisions, nodes, the time."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_SPECIFIED_DELETE
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.cloneset import diffs, identity, storage
+from mockube.controller_manager.controllers.cloneset.diffs import Diffs, Tally
+from mockube.controller_manager.controllers.cloneset.spec import SetView
+from mockube.controller_manager.workloads.indexes import BY_OWNER
+from mockube.controller_manager.workloads.inplace import lifecycle
+from mockube.controller_manager.workloads.inplace.lifecycle import State
+from mockube.controller_manager.workloads.inplace.update import is_in_service
+from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
+from mockube.controller_manager.workloads.revisions import in_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneSetState:
+    owner: SetView
+    pods: tuple[PodView, ...]
+    """Those that count as replicas."""
+    inactive: tuple[PodView, ...]
+    """Those that ended or are about to go, and still have their names."""
+    claims: tuple[ReadOnlyTree, ...]
+    """Its own, but those that are about to go."""
+    history: Sequence[ReadOnlyTree]
+    current: ReadOnlyTree
+    """The ControllerRevision that pods within the partition have."""
+    update: ReadOnlyTree
+    """The ControllerRevision of the template as it is now."""
+    node_labels: Callable[[str], ReadOnlyTree]
+    """Of a node by its name; empty if nobody knows it."""
+    now: datetime
+
+    @property
+    def current_name(self) -> str:
+        return meta.name(self.current)
+
+    @property
+    def update_name(self) -> str:
+        return meta.name(self.update)
+
+    def is_updated(self, pod: PodView) -> bool:
+        return identity.has_revision(pod, self.update_name)
+
+    def is_specified(self, pod: PodView) -> bool:
+        """Somebody wants this very pod to be deleted."""
+        return LABEL_SPECIFIED_DELETE in pod.labels or pod.key.name in self.owner.pods_to_delete
+
+    def is_serving(self, pod: PodView) -> bool:
+        """Ready, and nobody prepares anything with it."""
+        return lifecycle.is_settled(pod) and is_in_service(pod, 0, self.now)
+
+    def is_available(self, pod: PodView) -> bool:
+        return lifecycle.is_settled(pod) and is_in_service(pod, self.owner.min_ready_seconds, self.now)
+
+    def diffs(self) -> Diffs:
+        new = [pod for pod in self.pods if self.is_updated(pod)]
+        old = [pod for pod in self.pods if not self.is_updated(pod)]
+        return diffs.diffs(self.owner.limits, self._tally(new), self._tally(old))
+
+    def _tally(self, pods: Sequence[PodView]) -> Tally:
+        staying = [pod for pod in pods if not is_preparing_delete(pod)]
+        unnamed = [pod for pod in staying if not self.is_specified(pod)]
+        return Tally(
+            preparing_delete=len(pods) - len(staying),
+            active=len(staying),
+            to_delete=len(staying) - len(unnamed),
+            unavailable=sum(not self.is_available(pod) for pod in unnamed),
+        )
+
+
+def is_preparing_delete(pod: PodView) -> bool:
+    return lifecycle.state_of(pod) == State.PREPARING_DELETE
+
+
+def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:
+    """It lets go of pods that it no longer selects, but takes in none: a pod without its ids is none of its own."""
+    found = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
+    return replace(found, orphans=(), strays=tuple(pod for pod in found.strays if pod.is_active))
+
+
+def history(caches: Caches, owner: SetView) -> list[ReadOnlyTree]:
+    return in_order(caches.of(kinds.CONTROLLER_REVISIONS).by_index(BY_OWNER, owner.uid))
+
+
+def claims(caches: Caches, owner: SetView) -> tuple[ReadOnlyTree, ...]:
+    found = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).by_index(BY_OWNER, owner.uid)
+    return tuple(claim for claim in found if not meta.is_deleting(claim))
+
+
+def in_use(claims_: Iterable[ReadOnlyTree], pods_: Iterable[PodView]) -> tuple[ReadOnlyTree, ...]:
+    """Those of pods that count as replicas."""
+    instances = {storage.instance_of(pod.object) for pod in pods_ if pod.is_active}
+    return tuple(claim for claim in claims_ if storage.instance_of(claim) in instances)
+
+
+def node_labels(caches: Caches, name: str) -> ReadOnlyTree:
+    node = caches.of(kinds.NODES).get("", name)
+    return {} if node is None else meta.labels(node)

@@ -1,0 +1,254 @@
+"""Watch every kind that can be deleted, and carry out what the graph and the verdicts say.
+
+Two queues: objects that may have to go, and owners whose dependents are to be let go. What is done to an object holds
+for the version of it that was looked at, and for no other: where it has changed since, it is looked at again. So what
+the caches show is good enough. Only that an owner is absent must have been seen: in its deletion, or by asking.
+"""
+
+import logging
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.discovery import discover
+from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.controllers.garbagecollector.graph import Graph, Look, Node
+from mockube.controller_manager.controllers.garbagecollector.references import (
+    Absent,
+    KindMap,
+    OwnerReference,
+    owners_of,
+    waits_for_dependents,
+    with_owners_patch,
+    without_finalizer_patch,
+)
+from mockube.controller_manager.controllers.garbagecollector.verdict import (
+    Disown,
+    Keep,
+    Remove,
+    Standing,
+    judge,
+    unblocked_owners,
+)
+from mockube.controller_manager.tasks import run_all
+
+LOG: Final = logging.getLogger(__name__)
+REFRESH: Final = timedelta(seconds=30)
+"""How often the server is asked for kinds that are new, besides when one is defined."""
+_KINDS: Final = Key("", "kinds")
+
+
+class Collector:
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._recorder = context.recorder.of("garbage-collector-controller")
+        self._graph = Graph()
+        self._kinds = KindMap()
+        self._absent = Absent()
+        workers = context.options.controllers.concurrent_gc_syncs
+        loop = partial(Loop, workers=workers, clock=context.clock, metrics=context.metrics)
+        self._deletions = loop("garbage_collector_attempt_to_delete", self._attempt_to_delete)
+        self._orphans = loop("garbage_collector_attempt_to_orphan", self._attempt_to_orphan)
+        # One key, that comes again and again.
+        self._discovery = Loop(
+            "garbage_collector_discovery",
+            self._discover,
+            workers=1,
+            clock=context.clock,
+            metrics=context.metrics,
+        )
+
+    async def run(self) -> None:
+        self._discovery.add(_KINDS)
+        await run_all(
+            discovery=self._discovery.run(), deletions=self._deletions.run(), orphans=self._orphans.run()
+        )
+
+    # --- what is watched
+
+    async def _discover(self, _: Key) -> timedelta:
+        for resource in self._kinds.learn(await discover(self._client)):
+            informer = self._informers.of(resource)
+            informer.add_handler(partial(self._changed, resource))
+            if resource is CUSTOM_RESOURCE_DEFINITIONS:
+                informer.add_handler(lambda _: self._discovery.add(_KINDS))
+        return REFRESH
+
+    def _changed(self, resource: Resource[Any], change: Change) -> None:
+        """Called for each change of each object: it only tells the graph."""
+        latest = resource.tree(change.latest)
+        if change.new is None:
+            self._lost(meta.uid(latest))
+            return
+        if change.old is not None and meta.uid(resource.tree(change.old)) != meta.uid(latest):
+            self._lost(meta.uid(resource.tree(change.old)))
+        self._look(self._graph.saw(resource, latest))
+
+    def _lost(self, uid: str) -> None:
+        look = self._graph.lost(uid)
+        if look.delete:
+            self._absent.add(uid)
+        self._look(look)
+
+    def _look(self, look: Look) -> None:
+        for node in look.delete:
+            self._deletions.add(Key("", node.uid))
+        for node in look.orphan:
+            self._orphans.add(Key("", node.uid))
+
+    # --- whether an object has to go
+
+    async def _attempt_to_delete(self, key: Key) -> timedelta | None:
+        node = self._graph.node(key.name)
+        if node is None or (node.is_deleting and not node.waits_for_dependents):
+            return None
+        resource = self._kinds.resource(node.identity.api_version, node.identity.kind)
+        if resource is None:
+            LOG.warning("%s names an owner of a kind that the server does not have", node.identity)
+            return REFRESH
+        latest = await self._latest(resource, node.identity.key, node.uid)
+        if latest is None:
+            self._lost(node.uid)
+        elif node.waits_for_dependents:
+            await self._let_go_if_alone(resource, node, latest)
+        elif meta.owner_references(latest):
+            await self._judge(resource, node, latest)
+        return None
+
+    async def _latest(self, resource: Resource[ReadOnlyTree], key: Key, uid: str) -> ReadOnlyTree | None:
+        """None where the object is gone, or another has its name: that is asked of the server."""
+        place = key if resource.namespaced else Key("", key.name)
+        seen = self._seen(resource, place)
+        if seen is not None and meta.uid(seen) == uid:
+            return seen
+        try:
+            latest = await self._client.get(resource, place)
+        except NotFound:
+            return None
+        return latest if meta.uid(latest) == uid else None
+
+    def _seen(self, resource: Resource[ReadOnlyTree], key: Key) -> ReadOnlyTree | None:
+        watched = self._kinds.watched(resource)
+        if watched is None:
+            return None
+        view = self._informers.of(watched).lister.get(*key)
+        return None if view is None else watched.tree(view)
+
+    async def _let_go_if_alone(
+        self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree
+    ) -> None:
+        """It is deleted in the foreground: nobody may block it any more."""
+        blocking = node.blocking_dependents
+        if not blocking:
+            patch = without_finalizer_patch(latest, FINALIZER_FOREGROUND)
+            await self._patch(resource, latest, patch)
+        for dependent in blocking:
+            if not dependent.waits_for_dependents:
+                self._deletions.add(Key("", dependent.uid))
+
+    async def _judge(self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree) -> None:
+        standings = [await self._standing(latest, owner) for owner in owners_of(latest)]
+        verdict = judge(
+            latest,
+            standings,
+            has_dependents=bool(node.dependents),
+            is_in_circle=any(one.waits_for_dependents for one in node.dependents.values()),
+        )
+        match verdict:
+            case Keep():
+                return
+            case Disown(patch):
+                await self._patch(resource, latest, patch)
+            case Remove():
+                await self._remove(resource, latest, verdict)
+
+    async def _standing(self, dependent: ReadOnlyTree, owner: OwnerReference) -> Standing:
+        if owner.uid in self._absent:
+            return Standing.DANGLING
+        resource = self._kinds.resource(owner.api_version, owner.kind)
+        namespace = meta.namespace(dependent)
+        if resource is None or (resource.namespaced and not namespace):
+            self._say_invalid(dependent, owner)
+            return Standing.SOLID  # Nobody can tell: it stays.
+        found = await self._latest(resource, Key(namespace, owner.name), owner.uid)
+        if found is None:
+            self._say_if_elsewhere(dependent, owner)
+            self._absent.add(owner.uid)
+            return Standing.DANGLING
+        return Standing.WAITING if waits_for_dependents(found) else Standing.SOLID
+
+    def _say_if_elsewhere(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
+        node = self._graph.node(owner.uid)
+        if (
+            node is not None
+            and not node.is_virtual
+            and node.identity.key.namespace != meta.namespace(dependent)
+        ):
+            self._say_invalid(dependent, owner)
+
+    def _say_invalid(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
+        namespace = meta.namespace(dependent)
+        message = f'ownerRef {owner.described(namespace)} does not exist in namespace "{namespace}"'
+        self._recorder.say(dependent, "Warning", "OwnerRefInvalidNamespace", message)
+
+    async def _remove(self, resource: Resource[ReadOnlyTree], latest: ReadOnlyTree, verdict: Remove) -> None:
+        version = meta.resource_version(latest)
+        if verdict.unblock:
+            patched = await self._patch(resource, latest, with_owners_patch(latest, unblocked_owners(latest)))
+            version = meta.resource_version(patched or latest)
+        try:
+            # Of this version, whose owners have been looked at: a change in between is a conflict, and another try.
+            await self._client.delete(
+                resource,
+                Key.of(latest),
+                uid=meta.uid(latest),
+                resource_version=version,
+                propagation=verdict.propagation,
+            )
+        except NotFound:
+            return
+
+    async def _patch(
+        self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree, patch: ReadOnlyTree
+    ) -> ReadOnlyTree | None:
+        """None where the object is gone."""
+        try:
+            return await self._client.patch(resource, Key.of(obj), patch)
+        except NotFound:
+            return None
+
+    # --- letting dependents go
+
+    async def _attempt_to_orphan(self, key: Key) -> None:
+        node = self._graph.node(key.name)
+        if node is None:
+            return
+        for dependent in [*node.dependents.values()]:
+            await self._orphan(dependent, node.uid)
+        resource = self._kinds.resource(node.identity.api_version, node.identity.kind)
+        latest = await self._latest(resource, node.identity.key, node.uid) if resource else None
+        if resource is not None and latest is not None and FINALIZER_ORPHAN in meta.finalizers(latest):
+            await self._patch(resource, latest, without_finalizer_patch(latest, FINALIZER_ORPHAN))
+
+    async def _orphan(self, dependent: Node, owner_uid: str) -> None:
+        resource = self._kinds.resource(dependent.identity.api_version, dependent.identity.kind)
+        latest = await self._latest(resource, dependent.identity.key, dependent.uid) if resource else None
+        if resource is None or latest is None:
+            return
+        kept = [one for one in meta.owner_references(latest) if one.get("uid") != owner_uid]
+        if len(kept) < len(meta.owner_references(latest)):
+            await self._patch(resource, latest, with_owners_patch(latest, kept))
+
+
+GARBAGE_COLLECTOR: Final = Runnable(
+    name="garbage-collector-controller", service_account="generic-garbage-collector", build=Collector
+)

@@ -1,0 +1,170 @@
+"""Who depends on whom, as far as the watches have told.
+
+Pure and synchronous. An owner that no watch has shown yet stands in the graph as a virtual node, until it is seen or
+found to be absent. Each step returns what is to be looked at because of it; the collector does the looking.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.controllers.garbagecollector.references import (
+    Identity,
+    OwnerReference,
+    owners_of,
+    waits_for_dependents,
+    waits_for_orphans,
+)
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    identity: Identity
+    owners: tuple[OwnerReference, ...] = ()
+    dependents: dict[str, "Node"] = field(default_factory=dict)
+    """By uid."""
+    is_deleting: bool = False
+    waits_for_dependents: bool = False
+    """Being deleted in the foreground. Once so, it stays so: the finalizer is only ever taken out by us or by force."""
+    is_virtual: bool = False
+
+    @property
+    def uid(self) -> str:
+        return self.identity.uid
+
+    @property
+    def blocking_dependents(self) -> list["Node"]:
+        return [
+            dependent
+            for dependent in self.dependents.values()
+            if any(owner.uid == self.uid and owner.blocks for owner in dependent.owners)
+        ]
+
+
+@dataclass(slots=True)
+class Look:
+    """Nodes to be looked at because of a step: whether they must go, or whether their dependents must be let go."""
+
+    delete: list[Node] = field(default_factory=list)
+    orphan: list[Node] = field(default_factory=list)
+
+
+class Graph:
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def node(self, uid: str) -> Node | None:
+        return self._nodes.get(uid)
+
+    def saw(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
+        """A watch showed an object, for the first time or anew."""
+        node = self._nodes.get(meta.uid(obj))
+        return self._came(resource, obj) if node is None else self._changed(node, resource, obj)
+
+    def lost(self, uid: str) -> Look:
+        """An object is gone: a watch said so, or the server when it was asked for a virtual one."""
+        look = Look()
+        node = self._nodes.pop(uid, None)
+        if node is None:
+            return look
+        self._leave(node, node.owners)
+        look.delete += node.dependents.values()
+        look.delete += self._waiting_owners(node.owners)
+        return look
+
+    # --- steps
+
+    def _came(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
+        look = Look()
+        node = Node(identity=identity_of(resource, obj), owners=owners_of(obj))
+        self._nodes[node.uid] = node
+        self._join(node, node.owners, look)
+        self._begin_deletion(node, obj, look)
+        return look
+
+    def _changed(self, node: Node, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
+        look = Look()
+        if node.is_virtual:
+            self._seen(node, identity_of(resource, obj), look)
+        before, now = {*node.owners}, {*owners_of(obj)}
+        present = {owner.uid for owner in now}
+        had = {owner.uid for owner in before}
+        # An owner that waits for its dependents may wait no longer for this one.
+        freed = [owner for owner in before - now if owner.blocks]
+        look.delete += self._waiting_owners(freed)
+        node.owners = owners_of(obj)
+        self._join(node, [owner for owner in now if owner.uid not in had], look)
+        self._leave(node, [owner for owner in before if owner.uid not in present])
+        self._begin_deletion(node, obj, look)
+        return look
+
+    def _seen(self, node: Node, identity: Identity, look: Look) -> None:
+        """A virtual node is real after all. Who named it in another namespace or by another kind must be looked at."""
+        node.identity, node.is_virtual = identity, False
+        look.delete += [one for one in node.dependents.values() if not _is_named_rightly(one, node)]
+
+    def _begin_deletion(self, node: Node, obj: ReadOnlyTree, look: Look) -> None:
+        began = meta.is_deleting(obj) and not node.is_deleting
+        node.is_deleting = node.is_deleting or began
+        if began and waits_for_orphans(obj):
+            look.orphan.append(node)
+        if waits_for_dependents(obj) and not node.waits_for_dependents:
+            node.waits_for_dependents = True
+            look.delete += [*node.dependents.values(), node]
+
+    # --- edges
+
+    def _join(self, node: Node, owners: Iterable[OwnerReference], look: Look) -> None:
+        for reference in owners:
+            owner = self._nodes.get(reference.uid)
+            if owner is None:
+                owner = Node(identity=_named(reference, node.identity.key.namespace), is_virtual=True)
+                self._nodes[owner.uid] = owner
+                look.delete.append(owner)
+            owner.dependents[node.uid] = node
+            if owner.is_virtual:
+                continue
+            if owner.waits_for_dependents or not _is_named_rightly(node, owner):
+                look.delete.append(node)
+
+    def _leave(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+        for reference in owners:
+            owner = self._nodes.get(reference.uid)
+            if owner is None:
+                continue
+            owner.dependents.pop(node.uid, None)
+            if owner.is_virtual and not owner.dependents:
+                del self._nodes[owner.uid]
+
+    def _waiting_owners(self, owners: Iterable[OwnerReference]) -> list[Node]:
+        nodes = (self._nodes.get(owner.uid) for owner in owners)
+        return [node for node in nodes if node is not None and node.waits_for_dependents]
+
+
+def identity_of(resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Identity:
+    return Identity(resource.api_version, resource.kind, Key.of(obj), meta.uid(obj))
+
+
+def _named(reference: OwnerReference, namespace: str) -> Identity:
+    """Where an owner is, if its dependent names it rightly: in its own namespace, or in none."""
+    return Identity(reference.api_version, reference.kind, Key(namespace, reference.name), reference.uid)
+
+
+def _is_named_rightly(dependent: Node, owner: Node) -> bool:
+    """The reference names the owner that has its uid: its group and kind, its name, and a namespace it may be in."""
+    reference = next((one for one in dependent.owners if one.uid == owner.uid), None)
+    if reference is None:
+        return True
+    _, kind, key, _ = owner.identity
+    same_place = not key.namespace or key.namespace == dependent.identity.key.namespace
+    same_group = _group(reference.api_version) == _group(owner.identity.api_version)
+    return same_place and same_group and reference.kind == kind and reference.name == key.name
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]

@@ -1,0 +1,130 @@
+"""What the garbage collector reads of an object: its owner references and deletion, its resource, and owners known to be absent.
+
+Pure. Absent owners are cached by uid, since uids are never used twice: the last few.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.discovery import Discovery
+from mockube.controller_manager.client.resources import Key, Resource
+
+
+class OwnerReference(NamedTuple):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    blocks: bool
+    """`blockOwnerDeletion`: the owner waits for this dependent when it is deleted in the foreground."""
+
+    def described(self, namespace: str) -> str:
+        return f"[{self.api_version}/{self.kind}, namespace: {namespace}, name: {self.name}, uid: {self.uid}]"
+
+
+class Identity(NamedTuple):
+    """Which object: by its uid alone; the rest says where to ask for it."""
+
+    api_version: str
+    kind: str
+    key: Key
+    uid: str
+
+
+def owners_of(obj: ReadOnlyTree) -> tuple[OwnerReference, ...]:
+    return tuple(map(_owner, meta.owner_references(obj)))
+
+
+def _owner(reference: ReadOnlyTree) -> OwnerReference:
+    return OwnerReference(
+        api_version=reference.get("apiVersion", ""),
+        kind=reference.get("kind", ""),
+        name=reference.get("name", ""),
+        uid=reference.get("uid", ""),
+        blocks=reference.get("blockOwnerDeletion") is True,
+    )
+
+
+def waits_for_dependents(obj: ReadOnlyTree) -> bool:
+    """It is being deleted in the foreground."""
+    return meta.is_deleting(obj) and FINALIZER_FOREGROUND in meta.finalizers(obj)
+
+
+def waits_for_orphans(obj: ReadOnlyTree) -> bool:
+    """It is being deleted, and its dependents are to be let go first."""
+    return meta.is_deleting(obj) and FINALIZER_ORPHAN in meta.finalizers(obj)
+
+
+def without_finalizer_patch(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
+    """A merge patch that holds for this version of the object only."""
+    left = [other for other in meta.finalizers(obj) if other != finalizer]
+    return {"metadata": {"resourceVersion": meta.resource_version(obj), "finalizers": left}}
+
+
+def with_owners_patch(obj: ReadOnlyTree, kept: Sequence[ReadOnlyTree]) -> dict[str, Any]:
+    """A merge patch that leaves these owners, for this version of this object only."""
+    return {
+        "metadata": {
+            "resourceVersion": meta.resource_version(obj),
+            "uid": meta.uid(obj),
+            "ownerReferences": list(kept),
+        }
+    }
+
+
+_IGNORED: Final = {GroupResource("", "events"), GroupResource("events.k8s.io", "events")}
+"""Too many, and owned by nobody."""
+_SHARED: Final = {row.group_resource: row for row in kinds.rows()}
+"""What other controllers watch whole is watched once."""
+
+
+class KindMap:
+    def __init__(self) -> None:
+        self._by_kind: dict[GroupKind, Resource[ReadOnlyTree]] = {}
+        self._watched: dict[GroupResource, Resource[Any]] = {}
+
+    def learn(self, discovery: Discovery) -> list[Resource[Any]]:
+        """What is new and to be watched."""
+        for one in discovery.offered:
+            self._by_kind.setdefault(one.resource.group_kind, one.resource)
+        return [*self._fresh(discovery.able("delete", "list", "watch"))]
+
+    def _fresh(self, able: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:
+        for resource in able:
+            name = resource.group_resource
+            if name not in self._watched and name not in _IGNORED:
+                self._watched[name] = _SHARED.get(name, resource)
+                yield self._watched[name]
+
+    def watched(self, resource: Resource[ReadOnlyTree]) -> Resource[Any] | None:
+        """The row by whose informer this resource is watched."""
+        return self._watched.get(resource.group_resource)
+
+    def resource(self, api_version: str, kind: str) -> Resource[ReadOnlyTree] | None:
+        """For reading the metadata of an object of this kind; None for a kind that the server does not know."""
+        return self._by_kind.get(GroupKind(GroupVersion.parse(api_version).group, kind))
+
+
+_MOST: Final = 500
+
+
+class Absent:
+    def __init__(self) -> None:
+        self._uids: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, uid: str) -> bool:
+        if uid not in self._uids:
+            return False
+        self._uids.move_to_end(uid)
+        return True
+
+    def add(self, uid: str) -> None:
+        self._uids[uid] = None
+        if len(self._uids) > _MOST:
+            self._uids.popitem(last=False)

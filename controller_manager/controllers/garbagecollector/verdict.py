@@ -1,0 +1,81 @@
+"""What becomes of an object whose owners have been looked at.
+
+Pure: what the server said of each owner goes in, one verdict comes out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Literal
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from mockube.controller_manager.controllers.garbagecollector.references import with_owners_patch
+
+
+class Standing(Enum):
+    """What an owner is to its dependent."""
+
+    SOLID = auto()
+    """It is there."""
+    DANGLING = auto()
+    """It is not, or another has its name."""
+    WAITING = auto()
+    """It is being deleted and waits for its dependents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Leave the object as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disown:
+    """Keep it, without the owners that are gone or going."""
+
+    patch: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    propagation: Literal["Background", "Foreground", "Orphan"]
+    unblock: bool = False
+    """First make it block no owner: it and its owner would wait for each other."""
+
+
+Verdict = Keep | Disown | Remove
+
+
+def judge(
+    obj: ReadOnlyTree, standings: Sequence[Standing], *, has_dependents: bool, is_in_circle: bool
+) -> Verdict:
+    """`standings` are those of the object's owners, in their order."""
+    if not standings:
+        return Keep()
+    if Standing.SOLID in standings:
+        return _kept(obj, standings)
+    if Standing.WAITING in standings and has_dependents:
+        return Remove(propagation="Foreground", unblock=is_in_circle)
+    return Remove(propagation=_asked_for(obj))
+
+
+def _kept(obj: ReadOnlyTree, standings: Sequence[Standing]) -> Verdict:
+    paired = zip(meta.owner_references(obj), standings, strict=True)
+    solid = [reference for reference, standing in paired if standing is Standing.SOLID]
+    return Keep() if len(solid) == len(standings) else Disown(with_owners_patch(obj, solid))
+
+
+def _asked_for(obj: ReadOnlyTree) -> Literal["Background", "Foreground", "Orphan"]:
+    """What was asked for when the object was first deleted, if it was."""
+    if FINALIZER_ORPHAN in meta.finalizers(obj):
+        return "Orphan"
+    return "Foreground" if FINALIZER_FOREGROUND in meta.finalizers(obj) else "Background"
+
+
+def unblocked_owners(obj: ReadOnlyTree) -> list[dict[str, Any]]:
+    """Its owner references, none of which blocks its owner any more."""
+    return [
+        {**reference, "blockOwnerDeletion": False} if "blockOwnerDeletion" in reference else dict(reference)
+        for reference in meta.owner_references(obj)
+    ]

@@ -1,0 +1,76 @@
+"""Finish the deletion of namespaces: empty them, say what is left, take the finalizer away."""
+
+from datetime import timedelta
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.timestamps import after
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import FINALIZER_NAMESPACE
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.discovery import discover
+from mockube.controller_manager.client.kinds import NAMESPACES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.controllers.namespace.deletion import Remains, delete_content, with_conditions
+
+_SETTLING: Final = timedelta(seconds=1)
+"""From the deletion on, how long another API server may not know yet that nothing is to be made in the namespace."""
+
+
+class Namespaces:
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        workers = context.options.controllers.concurrent_namespace_syncs
+        self._loop = Loop(
+            "namespace", self._reconcile, workers=workers, clock=context.clock, metrics=context.metrics
+        )
+        context.informers.of(NAMESPACES).add_handler(self._changed)
+
+    async def run(self) -> None:
+        await self._loop.run()
+
+    def _changed(self, change: Change) -> None:
+        if change.new is not None and meta.is_deleting(change.new):
+            self._loop.add(Key("", meta.name(change.new)))
+
+    async def _reconcile(self, key: Key) -> timedelta | None:
+        try:
+            namespace = await self._client.get(NAMESPACES, key)
+        except NotFound:
+            return None
+        deleted = meta.deletion_timestamp(namespace)
+        if deleted is None or FINALIZER_NAMESPACE not in _finalizers(namespace):
+            return None
+        now = self._clock.now()
+        if now < after(deleted, _SETTLING):
+            return after(deleted, _SETTLING) - now
+        remains = await delete_content(self._client, await discover(self._client), key.name, now)
+        told = await self._say(namespace, remains)
+        if not remains.is_everything_gone:
+            return remains.estimate / 2 + timedelta(seconds=1)
+        await self._finish(told)
+        return None
+
+    async def _say(self, namespace: ReadOnlyTree, remains: Remains) -> ReadOnlyTree:
+        changed = with_conditions(namespace, remains, self._clock.now())
+        if changed is None:
+            return namespace
+        return await self._client.update(NAMESPACES, changed, subresource="status")
+
+    async def _finish(self, namespace: ReadOnlyTree) -> None:
+        left = [one for one in _finalizers(namespace) if one != FINALIZER_NAMESPACE]
+        body = meta.with_value(namespace, ("spec", "finalizers"), left)
+        await self._client.update(NAMESPACES, body, subresource="finalize")
+
+
+def _finalizers(namespace: ReadOnlyTree) -> list[str]:
+    return (namespace.get("spec") or {}).get("finalizers") or []
+
+
+NAMESPACE: Final = Runnable(
+    name="namespace-controller", service_account="namespace-controller", build=Namespaces
+)

@@ -1,0 +1,189 @@
+"""Delete the content of a namespace: pods first, then everything else; and the conditions that report what is left.
+
+Every resource that can be deleted and listed is asked for. The conditions are computed purely, with upstream's messages.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError, MethodNotSupported, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.discovery import Discovery
+from mockube.controller_manager.client.resources import Key, Resource
+
+_POD_GRACE: Final = timedelta(seconds=30)
+"""How long a pod takes that says nothing of itself."""
+_REST: Final = timedelta(seconds=15)
+"""How long other content takes that is held by finalizers."""
+
+
+@dataclass(slots=True)
+class Remains:
+    """What one round of deletion found and left."""
+
+    counts: Counter[GroupResource] = field(default_factory=Counter)
+    finalizers: Counter[str] = field(default_factory=Counter)
+    discovery_failures: list[str] = field(default_factory=list)
+    deletion_failures: list[str] = field(default_factory=list)
+    estimate: timedelta = timedelta()
+
+    @property
+    def is_everything_gone(self) -> bool:
+        return not (self.counts or self.discovery_failures or self.deletion_failures)
+
+    def found(self, resource: GroupResource, objects: Sequence[ReadOnlyTree], estimate: timedelta) -> None:
+        if objects:
+            self.counts[resource] += len(objects)
+            self.finalizers.update(one for obj in objects for one in meta.finalizers(obj))
+            self.estimate = max(self.estimate, estimate)
+
+
+def estimate_of(resource: GroupResource, objects: Iterable[ReadOnlyTree], now: datetime) -> timedelta:
+    """How long it may take until these are gone."""
+    if resource != ("", "pods"):
+        return _REST if any(meta.finalizers(obj) for obj in objects) else timedelta()
+    return max((_grace_left(pod, now) for pod in objects), default=timedelta())
+
+
+def _grace_left(pod: ReadOnlyTree, now: datetime) -> timedelta:
+    until = meta.deletion_timestamp(pod)
+    return max(until - now, timedelta()) if until else _POD_GRACE
+
+
+def with_conditions(namespace: ReadOnlyTree, remains: Remains, now: datetime) -> dict[str, Any] | None:
+    """The namespace with conditions that say what is left; None where they say it already."""
+    unsaid = [one for one in _conditions(remains) if not conditions.says(namespace, one)]
+    if not unsaid:
+        return None
+    changed = dict(namespace)
+    for condition in unsaid:
+        changed = conditions.with_condition(changed, condition, now)
+    return changed
+
+
+def _conditions(remains: Remains) -> list[dict[str, str]]:
+    failed = remains.deletion_failures
+    return [
+        _condition(
+            "NamespaceDeletionDiscoveryFailure",
+            ("ResourcesDiscovered", "All resources successfully discovered"),
+            ("DiscoveryFailed", _discovery_text(remains.discovery_failures)),
+            is_true=bool(remains.discovery_failures),
+        ),
+        _condition(
+            "NamespaceDeletionGroupVersionParsingFailure",
+            ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+            ("GroupVersionParsingFailed", ""),
+            is_true=False,
+        ),
+        _condition(
+            "NamespaceDeletionContentFailure",
+            ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+            (
+                "ContentDeletionFailed",
+                f"Failed to delete all resource types, {len(failed)} remaining: {', '.join(sorted(failed))}",
+            ),
+            is_true=bool(failed),
+        ),
+        _condition(
+            "NamespaceContentRemaining",
+            ("ContentRemoved", "All content successfully removed"),
+            ("SomeResourcesRemain", f"Some resources are remaining: {_resources_text(remains.counts)}"),
+            is_true=bool(remains.counts),
+        ),
+        _condition(
+            "NamespaceFinalizersRemaining",
+            ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+            (
+                "SomeFinalizersRemain",
+                f"Some content in the namespace has finalizers remaining: {_finalizers_text(remains.finalizers)}",
+            ),
+            is_true=bool(remains.finalizers),
+        ),
+    ]
+
+
+def _condition(
+    condition_type: str, when_false: tuple[str, str], when_true: tuple[str, str], *, is_true: bool
+) -> dict[str, str]:
+    reason, message = when_true if is_true else when_false
+    return {"type": condition_type, "status": str(is_true), "reason": reason, "message": message}
+
+
+def _discovery_text(failures: Sequence[str]) -> str:
+    return f"Discovery failed for some groups, {len(failures)} failing: {'; '.join(failures)}"
+
+
+def _resources_text(counts: Counter[GroupResource]) -> str:
+    return ", ".join(
+        sorted(f"{_dotted(resource)} has {count} resource instances" for resource, count in counts.items())
+    )
+
+
+def _dotted(resource: GroupResource) -> str:
+    # Upstream writes the group behind a dot even where it is empty.
+    return f"{resource.resource}.{resource.group}"
+
+
+def _finalizers_text(counts: Counter[str]) -> str:
+    return ", ".join(sorted(f"{name} in {count} resource instances" for name, count in counts.items()))
+
+
+PODS: Final = GroupResource("", "pods")
+
+
+async def delete_content(client: Client, discovery: Discovery, namespace: str, now: datetime) -> Remains:
+    remains = Remains(discovery_failures=list(discovery.failures))
+    resources = [one for one in discovery.able("delete", "list") if one.namespaced]
+    first = [one for one in resources if one.group_resource == PODS]
+    await _delete_all(client, first, namespace, now, remains)
+    if not remains.counts:
+        await _delete_all(client, [one for one in resources if one not in first], namespace, now, remains)
+    return remains
+
+
+async def _delete_all(
+    client: Client,
+    resources: Sequence[Resource[ReadOnlyTree]],
+    namespace: str,
+    now: datetime,
+    remains: Remains,
+) -> None:
+    for resource in resources:
+        try:
+            left = await _delete(client, resource, namespace)
+        except ApiError as error:
+            remains.deletion_failures.append(str(error))
+            continue
+        remains.found(resource.group_resource, left, estimate_of(resource.group_resource, left, now))
+
+
+async def _delete(client: Client, resource: Resource[ReadOnlyTree], namespace: str) -> Sequence[ReadOnlyTree]:
+    """What is left of it."""
+    present = (await client.list(resource, namespace)).items
+    if not present:
+        return ()
+    try:
+        await client.delete_collection(resource, namespace, propagation="Background")
+    except MethodNotSupported:
+        await _delete_one_by_one(client, resource, present)
+    return (await client.list(resource, namespace)).items
+
+
+async def _delete_one_by_one(
+    client: Client, resource: Resource[ReadOnlyTree], objects: Sequence[ReadOnlyTree]
+) -> None:
+    for obj in objects:
+        metadata = obj["metadata"]
+        try:
+            await client.delete(
+                resource, Key(metadata["namespace"], metadata["name"]), propagation="Background"
+            )
+        except NotFound:
+            continue

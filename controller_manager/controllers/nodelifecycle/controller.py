@@ -1,0 +1,194 @@
+"""Watches over nodes: makes those unknown that are silent, taints what their conditions tell, and says so."""
+
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_READY, NAMESPACE_NODE_LEASE
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import LEASES, NODES, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.controllers.nodelifecycle import health, taints
+from mockube.controller_manager.controllers.nodelifecycle.health import Health
+from mockube.controller_manager.controllers.nodelifecycle.zones import (
+    Limits,
+    State,
+    Zone,
+    by_zone,
+    rate_of,
+    state_of,
+    zone_of,
+)
+from mockube.controller_manager.tasks import run_all
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+
+LOG = logging.getLogger(__name__)
+
+WORKERS: Final = 8
+EVENT_SOURCE: Final = "node-controller"
+
+
+class NodeLifecycle:
+    def __init__(self, context: Context) -> None:
+        options = context.options.controllers
+        self._client, self._clock = context.client, context.clock
+        self._recorder = context.recorder.of(EVENT_SOURCE)
+        self._period = options.node_monitor_period
+        self._grace = timedelta(seconds=options.node_monitor_grace_period)
+        self._limits = Limits(
+            rate=options.node_eviction_rate,
+            slow_rate=options.secondary_node_eviction_rate,
+            threshold=options.unhealthy_zone_threshold,
+            large=options.large_cluster_size_threshold,
+        )
+        self._nodes, self._leases = context.informers.of(NODES), context.informers.of(LEASES)
+        self._pods = context.informers.of(PODS)
+        self._pods.add_index(BY_NODE, node_of_pod)
+        self._loop = Loop(
+            "node_lifecycle_controller",
+            self._keep_away,
+            workers=WORKERS,
+            clock=context.clock,
+            metrics=context.metrics,
+        )
+        self._nodes.add_handler(self._changed)
+        self._known: dict[str, ReadOnlyTree] = {}
+        self._health: dict[str, Health] = {}
+        self._fallen: set[str] = set()
+        """Nodes whose pods are still to be marked as not ready."""
+        self._zones: dict[str, Zone] = {}
+        self._is_all_disrupted = False
+
+    async def run(self) -> None:
+        for informer in (self._nodes, self._leases, self._pods):
+            await informer.wait_synced()
+        await run_all(loop=self._loop.run(), monitor=self._monitor())
+
+    def _changed(self, change: Change) -> None:
+        if change.new is not None:
+            self._loop.add(Key("", meta.name(change.new)))
+
+    async def _keep_away(self, key: Key) -> None:
+        node = self._nodes.lister.get("", key.name)
+        wanted = None if node is None else taints.keeping_away(node, self._clock.now())
+        if node is not None and wanted is not None:
+            await self._set_taints(node, wanted)
+
+    # --- the health of nodes
+
+    async def _monitor(self) -> None:
+        while True:
+            nodes = self._nodes.lister.all()
+            self._greet(nodes)
+            for node in nodes:
+                await self._try(node, self._examine)
+            await self._drive_out(nodes)
+            await self._clock.sleep(self._period)
+
+    async def _try(
+        self, node: ReadOnlyTree, work: "Callable[[ReadOnlyTree], Coroutine[Any, Any, None]]"
+    ) -> None:
+        """What fails for one node is tried again in the next round, and keeps no other waiting."""
+        try:
+            await work(node)
+        except (ApiError, NoAnswer) as error:
+            LOG.warning("node %s: %s", meta.name(node), error)
+
+    def _greet(self, nodes: Sequence[ReadOnlyTree]) -> None:
+        present = {meta.name(node): node for node in nodes}
+        for name in present.keys() - self._known.keys():
+            self._say(present[name], "RegisteredNode", f"Registered Node {name} in Controller")
+        for name in self._known.keys() - present.keys():
+            self._say(self._known[name], "RemovingNode", f"Removing Node {name} from Controller")
+            self._health.pop(name, None)
+            self._fallen.discard(name)
+        self._known = present
+
+    def _say(self, node: ReadOnlyTree, reason: str, event: str) -> None:
+        self._recorder.say(node, "Normal", reason, f"Node {meta.name(node)} event: {event}")
+
+    async def _examine(self, node: ReadOnlyTree) -> None:
+        name, now = meta.name(node), self._clock.now()
+        lease = self._leases.lister.get(NAMESPACE_NODE_LEASE, name)
+        heard = self._health[name] = health.listen(self._health.get(name), node, lease, now)
+        if health.is_silent(heard, now, self._grace):
+            changes = health.unknown_conditions(node, now)
+            if changes:
+                await self._write_status(node, {"conditions": changes})
+            if changes and conditions.is_true(node, CONDITION_READY):
+                status = "NodeNotReady"
+                self._recorder.say(node, "Normal", status, f"Node {name} status is now: {status}")
+                self._fallen.add(name)
+        if name in self._fallen:
+            await self._mark_pods(name)
+            self._fallen.discard(name)
+
+    async def _write_status(self, node: ReadOnlyTree, status: ReadOnlyTree) -> None:
+        key, body = Key("", meta.name(node)), {"metadata": {"uid": meta.uid(node)}, "status": status}
+        await self._client.patch(NODES, key, body, kind="strategic", subresource="status")
+
+    async def _mark_pods(self, node: str) -> None:
+        """Nobody vouches for the pods of a silent node."""
+        for pod in self._pods.lister.by_index(BY_NODE, node):
+            if pod.is_ready:
+                condition = {
+                    "type": CONDITION_READY,
+                    "status": "False",
+                    "lastTransitionTime": format_time(self._clock.now()),
+                }
+                body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+                await self._client.patch(PODS, pod.key, body, kind="strategic", subresource="status")
+                self._recorder.say(pod.object, "Warning", "NodeNotReady", "Node is not ready")
+
+    # --- taints that drive pods out
+
+    async def _drive_out(self, nodes: Sequence[ReadOnlyTree]) -> None:
+        zones = by_zone(nodes)
+        states = {zone: state_of(members, self._limits) for zone, members in zones.items()}
+        was_all_disrupted = self._is_all_disrupted
+        self._is_all_disrupted = bool(states) and set(states.values()) == {State.FULL}
+        if self._is_all_disrupted:
+            # If nobody can be heard it is more likely that this manager cannot hear.
+            for node in nodes:
+                await self._try(node, self._reprieve)
+            return
+        if was_all_disrupted:
+            now = self._clock.now()
+            self._health = {name: heard.heard_now(now) for name, heard in self._health.items()}
+            return
+        rates = {zone: rate_of(state, len(zones[zone]), self._limits) for zone, state in states.items()}
+        for node in nodes:
+            await self._try(node, lambda node: self._taint(node, rates.get(zone_of(node), self._limits.rate)))
+
+    async def _reprieve(self, node: ReadOnlyTree) -> None:
+        spared = taints.driving_out(node, "True", self._clock.now())
+        if spared is not None:
+            await self._set_taints(node, spared)
+
+    async def _taint(self, node: ReadOnlyTree, rate: float) -> None:
+        ready, now = conditions.get(node, CONDITION_READY), self._clock.now()
+        wanted = taints.driving_out(node, ready["status"], now) if ready else None
+        if ready is None or wanted is None:
+            return
+        is_new = ready["status"] != "True" and not taints.is_driving_out(node)
+        if not is_new or self._zones.setdefault(zone_of(node), Zone()).take(now, rate):
+            await self._set_taints(node, wanted)
+
+    async def _set_taints(self, node: ReadOnlyTree, wanted: taints.Taints) -> None:
+        # The list is replaced as a whole, so it must be the one that was looked at.
+        metadata = {"resourceVersion": meta.resource_version(node)}
+        body = {"metadata": metadata, "spec": {"taints": wanted or None}}
+        await self._client.patch(NODES, Key("", meta.name(node)), body)
+
+
+NODE_LIFECYCLE: Final = Runnable(
+    name="node-lifecycle-controller", service_account="node-controller", build=NodeLifecycle
+)

@@ -1,0 +1,75 @@
+"""Whether a node is heard of: by heartbeats in its status or by its Lease; and what its silence makes of its conditions.
+
+Pure. Times of the node's own clock are only compared with each other, never with this one's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_READY
+
+STARTUP_GRACE: Final = timedelta(seconds=60)
+"""For a node that never told of itself; upstream's default."""
+TOLD_BY_KUBELET: Final = (CONDITION_READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+"""Conditions that nobody knows once the kubelet is silent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What was last heard of a node, and when on this clock."""
+
+    heard_at: datetime
+    heartbeat: str | None
+    """Of its condition Ready; None where it has none."""
+    renewed: str | None
+    """Of its Lease."""
+
+    def heard_now(self, now: datetime) -> "Health":
+        return replace(self, heard_at=now)
+
+
+def listen(health: Health | None, node: ReadOnlyTree, lease: ReadOnlyTree | None, now: datetime) -> Health:
+    """What is known after another look at the node and its Lease."""
+    ready = conditions.get(node, CONDITION_READY)
+    heartbeat = (ready.get("lastHeartbeatTime") or "") if ready else None
+    renewed = ((lease or {}).get("spec") or {}).get("renewTime")
+    if health is None:
+        # One that never told of itself has been silent since it was made.
+        begin = now if ready is not None or renewed else meta.creation_timestamp(node) or now
+        return Health(heard_at=begin, heartbeat=heartbeat, renewed=renewed)
+    told = heartbeat is not None and heartbeat != health.heartbeat
+    is_renewed = renewed is not None and renewed != health.renewed
+    heard_at = now if told or is_renewed else health.heard_at
+    return Health(heard_at=heard_at, heartbeat=heartbeat, renewed=renewed or health.renewed)
+
+
+def is_silent(health: Health, now: datetime, grace: timedelta) -> bool:
+    limit = STARTUP_GRACE if health.heartbeat is None else grace
+    return now > health.heard_at + limit
+
+
+def unknown_conditions(node: ReadOnlyTree, now: datetime) -> Sequence[dict[str, Any]]:
+    """What changes in the conditions of a node that is silent: nothing once they are all unknown."""
+    changes = []
+    for condition_type in TOLD_BY_KUBELET:
+        present = conditions.get(node, condition_type)
+        if present is not None and present["status"] == "Unknown":
+            continue
+        said: dict[str, Any] = {
+            "type": condition_type,
+            "status": "Unknown",
+            "lastTransitionTime": format_time(now),
+            "reason": "NodeStatusUnknown",
+            "message": "Kubelet stopped posting node status.",
+        }
+        if present is None:
+            never = {"reason": "NodeStatusNeverUpdated", "message": "Kubelet never posted node status."}
+            created = meta.metadata(node).get("creationTimestamp")
+            said |= {**never, "lastHeartbeatTime": created}
+        changes.append(said)
+    return changes

@@ -1,0 +1,138 @@
+"""Collect garbage pods every twenty seconds: mark them as failed, and delete them without grace.
+
+Garbage are terminated pods beyond a threshold, pods of nodes that are gone or out of service, and pods that are deleted
+and were never bound.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET, CONDITION_READY, TAINT_OUT_OF_SERVICE
+from mockube.controller_manager.client.kinds import NODES, PODS
+from mockube.controller_manager.client.podview import FAILED, PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.controllers.podgc import controller
+
+LOG = logging.getLogger(__name__)
+
+PERIOD: Final = 20.0
+QUARANTINE: Final = timedelta(seconds=40)
+"""How long a node is missed in the cache before the server is asked for it."""
+_ORPHANED: Final = {
+    "type": CONDITION_DISRUPTION_TARGET,
+    "status": "True",
+    "reason": "DeletionByPodGC",
+    "message": "PodGC: node no longer exists",
+}
+
+
+class PodGarbageCollector:
+    def __init__(self, context: Context) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._threshold = context.options.controllers.terminated_pod_gc_threshold
+        self._nodes, self._pods = context.informers.of(NODES), context.informers.of(PODS)
+        self._missed: dict[str, datetime] = {}
+
+    async def run(self) -> None:
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        while True:
+            try:
+                await self._collect()
+            except (ApiError, NoAnswer) as error:
+                LOG.warning("pods are collected again later: %s", error)
+            await self._clock.sleep(PERIOD)
+
+    async def _collect(self) -> None:
+        pods = self._pods.lister.all()
+        nodes = {meta.name(node): node for node in self._nodes.lister.all()}
+        absent = await self._absent_nodes(pods, nodes)
+        await self._delete(controller.over_threshold(pods, self._threshold))
+        await self._delete(controller.on_given_up_nodes(pods, nodes))
+        await self._delete(controller.on_absent_nodes(pods, absent), _ORPHANED)
+        await self._delete(controller.never_bound(pods))
+
+    async def _absent_nodes(
+        self, pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
+    ) -> frozenset[str]:
+        """Nodes that pods are bound to, that were missed for long enough, and that the server does not know."""
+        now = self._clock.now()
+        missed = {pod.node for pod in pods if pod.node and pod.node not in nodes}
+        self._missed = {name: self._missed.get(name, now) for name in missed}
+        overdue = sorted(name for name, since in self._missed.items() if since + QUARANTINE <= now)
+        return frozenset([name for name in overdue if not await self._exists(name)])
+
+    async def _exists(self, name: str) -> bool:
+        try:
+            await self._client.get(NODES, Key("", name))
+        except NotFound:
+            return False
+        return True
+
+    async def _delete(self, pods: Iterable[PodView], condition: Mapping[str, str] | None = None) -> None:
+        for pod in pods:
+            try:
+                if not pod.is_terminal:
+                    await self._mark_failed(pod, condition)
+                await self._client.delete(PODS, pod.key, uid=pod.uid, grace_period_seconds=0)
+            except NotFound:
+                continue
+
+    async def _mark_failed(self, pod: PodView, condition: Mapping[str, str] | None) -> None:
+        """No kubelet will tell what became of it, and owners wait for an end."""
+        status: dict[str, object] = {"phase": FAILED}
+        if condition is not None:
+            since = format_time(self._clock.now())
+            status["conditions"] = [{**condition, "lastTransitionTime": since}]
+        body = {"metadata": {"uid": pod.uid}, "status": status}
+        await self._client.patch(PODS, pod.key, body, kind="strategic", subresource="status")
+
+
+POD_GARBAGE_COLLECTOR: Final = Runnable(
+    name="pod-garbage-collector-controller",
+    service_account="pod-garbage-collector",
+    build=PodGarbageCollector,
+)
+
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def over_threshold(pods: Iterable[PodView], threshold: int) -> Sequence[PodView]:
+    """The evicted and then the oldest of those that have ended, so that as many are left as may be; 0 keeps all."""
+    ended = sorted((pod for pod in pods if pod.is_terminal), key=_order)
+    return ended[: len(ended) - threshold] if 0 < threshold < len(ended) else []
+
+
+def on_given_up_nodes(pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]) -> Sequence[PodView]:
+    """Those that are to go, on nodes that are not ready and were put out of service by hand."""
+    given_up = {name for name, node in nodes.items() if _is_given_up(node)}
+    return sorted((pod for pod in pods if pod.deleting and pod.node in given_up), key=_order)
+
+
+def on_absent_nodes(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator[PodView]:
+    return (pod for pod in pods if pod.node in absent)
+
+
+def never_bound(pods: Iterable[PodView]) -> Iterator[PodView]:
+    """Those that are to go, and that no kubelet will let go."""
+    return (pod for pod in pods if pod.deleting and not pod.node)
+
+
+def _is_given_up(node: ReadOnlyTree) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or ()
+    is_out = any(taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints)
+    return is_out and not conditions.is_true(node, CONDITION_READY)
+
+
+def _order(pod: PodView) -> tuple[bool, datetime, str]:
+    was_evicted = (pod.object.get("status") or {}).get("reason") == "Evicted"
+    return not was_evicted, meta.creation_timestamp(pod.object) or _NEVER, pod.key.name

@@ -1,0 +1,151 @@
+"""Evict pods from tainted nodes when their tolerations end."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.timestamps import after, format_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import NODES, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+
+NAME: Final = "taint-eviction-controller"
+WORKERS: Final = 8
+_CONDITION: Final = {
+    "type": CONDITION_DISRUPTION_TARGET,
+    "status": "True",
+    "reason": "DeletionByTaintManager",
+    "message": "Taint manager: deleting due to NoExecute taint",
+}
+
+
+class _Scheduled(NamedTuple):
+    """A pod that is to be evicted, and since when that is known."""
+
+    uid: str
+    since: datetime
+
+
+class TaintEviction:
+    def __init__(self, context: Context) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._recorder = context.recorder.of(NAME)
+        self._nodes, self._pods = context.informers.of(NODES), context.informers.of(PODS)
+        self._pods.add_index(BY_NODE, node_of_pod)
+        self._loop = Loop(
+            "taint_eviction", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
+        )
+        self._scheduled: dict[Key, _Scheduled] = {}
+        self._nodes.add_handler(self._node_changed)
+        self._pods.add_handler(self._pod_changed)
+
+    async def run(self) -> None:
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        await self._loop.run()
+
+    def _node_changed(self, change: Change) -> None:
+        old = no_execute_taints(change.old) if change.old is not None else []
+        new = no_execute_taints(change.new) if change.new is not None else []
+        if change.new is not None and old != new:
+            for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
+                self._loop.add(pod.key)
+
+    def _pod_changed(self, change: Change) -> None:
+        """Only where it is bound and what it tolerates counts."""
+        old: PodView | None = change.old
+        new: PodView | None = change.new
+        if new is None:
+            if old is not None:
+                self._scheduled.pop(old.key, None)
+        elif new.node and (old is None or _circumstances(old) != _circumstances(new)):
+            self._loop.add(new.key)
+
+    async def _reconcile(self, key: Key) -> timedelta | None:
+        pod = self._pods.lister.get(*key)
+        if pod is None or pod.deleting:
+            self._scheduled.pop(key, None)
+            return None
+        node = self._nodes.lister.get("", pod.node)
+        taints = [] if node is None else no_execute_taints(node)
+        allowed = stay(taints, pod.object["spec"].get("tolerations") or ()) if taints else None
+        if allowed is None:
+            self._cancel(pod)
+            return None
+        now = self._clock.now()
+        scheduled = self._scheduled.get(key)
+        if scheduled is None or scheduled.uid != pod.uid:
+            scheduled = self._scheduled[key] = _Scheduled(pod.uid, now)
+        until = after(scheduled.since, allowed)
+        if until > now:
+            return until - now
+        await self._evict(pod)
+        self._scheduled.pop(key, None)
+        return None
+
+    def _cancel(self, pod: PodView) -> None:
+        scheduled = self._scheduled.pop(pod.key, None)
+        if scheduled is not None and scheduled.uid == pod.uid:
+            self._say(pod, f"Cancelling deletion of Pod {pod.key}")
+
+    async def _evict(self, pod: PodView) -> None:
+        self._say(pod, f"Marking for deletion Pod {pod.key}")
+        present = conditions.get(pod.object, CONDITION_DISRUPTION_TARGET)
+        try:
+            if present is None or present["status"] != "True":
+                condition = {**_CONDITION, "lastTransitionTime": format_time(self._clock.now())}
+                body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+                await self._client.patch(PODS, pod.key, body, kind="strategic", subresource="status")
+            await self._client.delete(PODS, pod.key, uid=pod.uid)
+        except NotFound:
+            return
+
+    def _say(self, pod: PodView, message: str) -> None:
+        self._recorder.say(pod.object, "Normal", "TaintManagerEviction", message)
+
+
+def _circumstances(pod: PodView) -> object:
+    return pod.uid, pod.node, pod.object["spec"].get("tolerations")
+
+
+TAINT_EVICTION: Final = Runnable(name=NAME, service_account="node-controller", build=TaintEviction)
+
+
+AT_ONCE: Final = timedelta(0)
+NO_EXECUTE: Final = "NoExecute"
+
+
+def no_execute_taints(node: ReadOnlyTree) -> list[ReadOnlyTree]:
+    found = (node.get("spec") or {}).get("taints") or ()
+    return [taint for taint in found if taint["effect"] == NO_EXECUTE]
+
+
+def stay(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnlyTree]) -> timedelta | None:
+    """How long a pod may stay; None for as long as it wants."""
+    used: list[ReadOnlyTree] = []
+    for taint in taints:
+        # The first toleration that fits is the one that counts.
+        fitting = next((one for one in tolerations if tolerates(one, taint)), None)
+        if fitting is None:
+            return AT_ONCE
+        used.append(fitting)
+    spans = [one["tolerationSeconds"] for one in used if one.get("tolerationSeconds") is not None]
+    return span_of(max(min(spans), 0)) if spans else None
+
+
+def tolerates(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    return (toleration.get("value") or "") == (taint.get("value") or "")

@@ -1,0 +1,184 @@
+"""Allocate the replicas of a UnitedDeployment to its subsets.
+
+Four ways: subsets with a fixed number and an even share for the rest; from minReplicas up to maxReplicas in order;
+adaptive, where subsets with unschedulable pods get no more than what runs; and reserved, where pods that cannot run are
+replaced in later subsets and stay. Pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockube.apimachinery.intstr import IntOrString
+from mockube.apimachinery.packs.subset_replicas import SubsetReplicasError, parse
+
+UNLIMITED: Final = 2**31 - 1
+
+
+class AllocationError(ValueError):
+    """What is asked for cannot be shared out; the message is upstream's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    name: str
+    replicas: IntOrString | None = None
+    min_replicas: IntOrString | None = None
+    max_replicas: IntOrString | None = None
+    exists: bool = False
+    """It has a workload; of one that has none, all that follows is as here."""
+    current: int = 0
+    """The replicas that its workload is to have."""
+    ready: int = 0
+    unschedulable: bool = False
+    marked: bool = False
+    """It was unschedulable before this was looked at."""
+    reserved: int = 0
+    """Its pods that others stand for."""
+
+
+def bounds(total: int, place: Place) -> tuple[int, int]:
+    """What cannot be read counts as none."""
+    return _bound(total, place.min_replicas, 0), _bound(total, place.max_replicas, UNLIMITED)
+
+
+def _bound(total: int, value: IntOrString | None, absent: int) -> int:
+    if value is None:
+        return absent
+    try:
+        return parse(total, value)
+    except SubsetReplicasError:
+        return 0
+
+
+def allocate_specified(total: int | None, places: Sequence[Place]) -> Mapping[str, int]:
+    """Or `AllocationError`. Without a total, every subset must say its number."""
+    specified = dict(_specified(-1 if total is None else total, places))
+    _check(total, specified, places)
+    rest = (total or 0) - sum(specified.values())
+    # Who has most now gets the remainder, so that the fewest pods move.
+    ordered = sorted(places, key=lambda place: (place.current, place.name), reverse=True)
+    open_ = [place.name for place in ordered if place.name not in specified]
+    average, remainder = divmod(rest, len(open_)) if open_ else (0, 0)
+    return specified | {name: average + (number < remainder) for number, name in enumerate(open_)}
+
+
+def _specified(total: int, places: Sequence[Place]) -> list[tuple[str, int]]:
+    """What cannot be read was never said."""
+    found = []
+    for place in places:
+        try:
+            if place.replicas is not None:
+                found.append((place.name, parse(total, place.replicas)))
+        except SubsetReplicasError:
+            continue
+    return found
+
+
+def _check(total: int | None, specified: Mapping[str, int], places: Sequence[Place]) -> None:
+    said, are_all = sum(specified.values()), len(specified) == len(places)
+    if total is None:
+        if not are_all:
+            raise AllocationError(
+                "all subsets must be specified when UnitedDeployment replica is unspecified"
+            )
+    elif said > total:
+        raise AllocationError(
+            f"specified subsets' replica ({said}) is greater than UnitedDeployment replica ({total})"
+        )
+    elif said < total and are_all:
+        raise AllocationError(
+            f"specified subsets' replica ({said}) is less than UnitedDeployment replica ({total})"
+        )
+
+
+Limits = tuple[str, int, int]
+"""Of the subset with this name, its least and its most."""
+
+
+def allocate_bounded(total: int, places: Sequence[Place]) -> Mapping[str, int]:
+    """Or `AllocationError`."""
+    return filled(total, limits_of(total, places))
+
+
+def limits_of(total: int, places: Sequence[Place]) -> list[Limits]:
+    """As they are asked for, or `AllocationError`."""
+    limits = []
+    for number, place in enumerate(places):
+        least, most = bounds(total, place)
+        if least > most:
+            raise AllocationError(
+                f"subset[{number}].maxReplicas({most}) must be more than or equal to minReplicas({least})"
+            )
+        limits.append((place.name, least, most))
+    return limits
+
+
+def filled(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
+    """A most that is below the least gives nothing, and takes nothing away."""
+    allocated, rest = {}, total
+    for name, least, _ in limits:
+        allocated[name] = min(least, rest)
+        rest -= allocated[name]
+    for name, least, most in limits:
+        more = min(max(most - least, 0), rest)
+        allocated[name] += more
+        rest -= more
+    return allocated
+
+
+def allocate_adaptive(total: int, places: Sequence[Place]) -> Mapping[str, int]:
+    """Or `AllocationError`."""
+    limits = limits_of(total, places)
+    return filled(total, [_adapted(place, *limit) for place, limit in zip(places, limits, strict=True)])
+
+
+def _adapted(place: Place, name: str, least: int, most: int) -> Limits:
+    if place.unschedulable:
+        return name, max(place.ready, least), min(place.ready, most)
+    if place.exists and place.ready > least:
+        return name, min(place.ready, most), most
+    return name, least, most
+
+
+class _Share:
+    """What one subset has been given so far, and how much more of it would run."""
+
+    def __init__(self, place: Place, least: int, most: int) -> None:
+        self.name = place.name
+        self.least = least
+        self.most = place.current if place.unschedulable else most
+        self.allocated = 0
+        self._room = place.current - place.reserved if place.unschedulable or place.marked else UNLIMITED
+
+    def fill(self, level: int, rest: int) -> int:
+        """Give it up to a level, of the rest at most; how much of that is expected to run."""
+        added = max(min(level - self.allocated, rest), 0)
+        self.allocated += added
+        self._room -= added
+        return added if self._room >= 0 else max(added + self._room, 0)
+
+
+def allocate_reserved(total: int, places: Sequence[Place]) -> Mapping[str, int]:
+    """Or `AllocationError`."""
+    limits = limits_of(total, places)
+    shares = [_Share(place, least, most) for place, (_, least, most) in zip(places, limits, strict=True)]
+    rest = total
+    for share in shares:
+        rest -= share.fill(share.least, rest)
+    for share in shares:
+        rest -= share.fill(share.most, rest)
+    return {share.name: share.allocated for share in shares}
+
+
+def allocate(
+    total: int | None, places: Sequence[Place], *, adapts: bool, reserves: bool
+) -> Mapping[str, int]:
+    """The replicas of each subset, or `AllocationError`."""
+    if reserves:
+        return allocate_reserved(total or 0, places)
+    if adapts:
+        return allocate_adaptive(total or 0, places)
+    if any(place.min_replicas is not None or place.max_replicas is not None for place in places):
+        return allocate_bounded(total or 0, places)
+    return allocate_specified(total, places)

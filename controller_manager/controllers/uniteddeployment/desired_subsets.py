@@ -1,0 +1,76 @@
+"""The desired state of each subset: its replicas, its partition and its patch."""
+
+from collections.abc import Mapping
+
+from mockube.controller_manager.controllers.uniteddeployment import allocator, rescheduling
+from mockube.controller_manager.controllers.uniteddeployment.allocator import Place
+from mockube.controller_manager.controllers.uniteddeployment.conditions import FREE, Standing
+from mockube.controller_manager.controllers.uniteddeployment.spec import SubsetSpec
+from mockube.controller_manager.controllers.uniteddeployment.state import UnitedDeploymentState
+from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
+
+
+def partitions(asked: Mapping[str, int], replicas: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: min(asked.get(name, 0), count) for name, count in replicas.items()}
+
+
+def goals(state: UnitedDeploymentState) -> Mapping[str, Goal]:
+    """In the order of the topology. Or `AllocationError`."""
+    view, schedule = state.view, state.view.schedule
+    places = [_place(state, subset) for subset in view.subsets]
+    shares = allocator.allocate(
+        view.replicas, places, adapts=schedule.is_adaptive, reserves=schedule.reserves
+    )
+    kept = partitions(view.partitions, shares)
+    return {
+        subset.name: Goal(
+            subset=subset,
+            revision=state.history.expected,
+            replicas=shares[subset.name],
+            partition=kept[subset.name],
+            max_unavailable=_max_unavailable(state, subset.name),
+        )
+        for subset in view.subsets
+    }
+
+
+def _place(state: UnitedDeploymentState, spec: SubsetSpec) -> Place:
+    subset, standing = state.subsets.get(spec.name), state.standings.get(spec.name, FREE)
+    return Place(
+        name=spec.name,
+        replicas=spec.replicas,
+        min_replicas=spec.min_replicas,
+        max_replicas=spec.max_replicas,
+        exists=subset is not None,
+        current=subset.spec_replicas if subset else 0,
+        ready=subset.ready_replicas if subset else 0,
+        unschedulable=standing.unschedulable,
+        marked=standing.marked,
+        reserved=standing.reserved,
+    )
+
+
+def _max_unavailable(state: UnitedDeploymentState, name: str) -> int | None:
+    """Pods that cannot run shall not hold up the update of those that can: as many may be missing as are."""
+    subset, standing = state.subsets.get(name), state.standings.get(name, FREE)
+    if subset is None or not (state.view.schedule.reserves and standing.unschedulable):
+        return None
+    missing = subset.spec_replicas - subset.ready_replicas + standing.overdue
+    return missing if missing > 0 else None
+
+
+def settled_standings(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Mapping[str, Standing]:
+    """With what the shares make of them."""
+    if not state.view.schedule.reserves:
+        return state.standings
+    return {
+        name: rescheduling.grown(standing, state.now) if _recovers_and_grows(state, goals, name) else standing
+        for name, standing in state.standings.items()
+    }
+
+
+def _recovers_and_grows(state: UnitedDeploymentState, goals: Mapping[str, Goal], name: str) -> bool:
+    subset, goal, standing = state.subsets.get(name), goals.get(name), state.standings[name]
+    if subset is None or goal is None or standing.unschedulable or not standing.marked:
+        return False
+    return goal.replicas > subset.spec_replicas

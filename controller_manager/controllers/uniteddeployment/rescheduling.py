@@ -1,0 +1,208 @@
+"""Move pods to other subsets when they are unschedulable, by the strategy of the UnitedDeployment.
+
+Adaptive: a subset with pending pods is avoided for a while. Reserved: pods that are pending, or whose update takes too
+long, stay, and others replace them until they run.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.timestamps import after
+from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.controller_manager.controllers.uniteddeployment import conditions as conditions_of
+from mockube.controller_manager.controllers.uniteddeployment.conditions import (
+    FALSE,
+    TRUE,
+    Conditions,
+    Standing,
+    time_to_find_node,
+)
+from mockube.controller_manager.controllers.uniteddeployment.spec import Schedule, UnitedView
+from mockube.controller_manager.controllers.uniteddeployment.subset import (
+    CONDITION_SCHEDULABLE,
+    CONDITION_UPDATED,
+    LABEL_RESERVED_POD,
+    Subset,
+    revision_of,
+)
+
+_NOTHING = timedelta()
+
+
+def check_schedulability(
+    subset: Subset, schedule: Schedule, conditions: Conditions, now: datetime
+) -> Standing:
+    marked = conditions_of.is_unschedulable(conditions)
+    avoided_for = _avoided_for(schedule, conditions, now) if marked else _NOTHING
+    if marked and avoided_for <= _NOTHING:
+        conditions = _recovered(schedule, conditions, now)
+    waits = _waits(subset, schedule, now)
+    pending = sum(wait <= _NOTHING for wait in waits)
+    checks = [wait for wait in (avoided_for, *waits) if wait > _NOTHING]
+    if pending:
+        message = "timeout pending pods found"
+        conditions = conditions_of.schedulable(conditions, FALSE, "reschedule", message, now)
+        checks.append(schedule.unschedulable)
+    return Standing(
+        conditions=conditions,
+        unschedulable=bool(pending) or avoided_for > _NOTHING,
+        marked=marked,
+        pending=pending,
+        check_after=soonest(checks),
+    )
+
+
+def _avoided_for(schedule: Schedule, conditions: Conditions, now: datetime) -> timedelta:
+    condition = conditions_of.find(conditions, CONDITION_SCHEDULABLE)
+    assert condition is not None  # it says that the subset is to be avoided
+    return conditions_of.remaining(condition, schedule.unschedulable, now)
+
+
+def _recovered(schedule: Schedule, conditions: Conditions, now: datetime) -> Conditions:
+    seconds = schedule.unschedulable.total_seconds()
+    message = f"unschedulable subset recovered after {seconds:f} seconds"
+    return conditions_of.schedulable(conditions, TRUE, "recover", message, now)
+
+
+def _waits(subset: Subset, schedule: Schedule, now: datetime) -> list[timedelta]:
+    """What remains to each pod that looks for a node."""
+    if subset.ready_replicas >= subset.replicas:
+        return []
+    found = (time_to_find_node(pod, schedule.critical, now) for pod in subset.pods)
+    return [wait for wait in found if wait is not None]
+
+
+def soonest(waits: Iterable[timedelta | None]) -> timedelta | None:
+    return min((wait for wait in waits if wait is not None and wait > _NOTHING), default=None)
+
+
+_NO_TIME: Final = timedelta()
+_RESCHEDULE: Final = "reschedule"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """What pods are to be, and since when."""
+
+    expected: str
+    """The revision."""
+    since: datetime
+
+
+class Verdict(NamedTuple):
+    reserved: bool
+    check_after: timedelta | None = None
+    overdue: bool = False
+
+
+def check_reservation(
+    subset: Subset, schedule: Schedule, rollout: Rollout, conditions: Conditions, now: datetime
+) -> Standing:
+    marked = conditions_of.is_unschedulable(conditions)
+    verdicts = [_of(pod, schedule, rollout, now, marked=marked) for pod in subset.pods]
+    reserved = sum(verdict.reserved for verdict in verdicts)
+    status, message = (FALSE, "reserved pods found") if reserved else (TRUE, "no reserved pods")
+    return Standing(
+        conditions=conditions_of.schedulable(conditions, status, _RESCHEDULE, message, now),
+        unschedulable=reserved > 0,
+        marked=marked,
+        reserved=reserved,
+        overdue=sum(verdict.overdue for verdict in verdicts),
+        marks=_marks(subset.pods, verdicts),
+        check_after=soonest(verdict.check_after for verdict in verdicts),
+    )
+
+
+def grown(standing: Standing, now: datetime) -> Standing:
+    """Of a subset that has just recovered and gets more pods: the new ones begin as reserved, until they run."""
+    message = "subset just recovered scaled up"
+    return replace(
+        standing,
+        conditions=conditions_of.schedulable(standing.conditions, FALSE, _RESCHEDULE, message, now),
+    )
+
+
+def _marks(pods: Sequence[PodView], verdicts: Sequence[Verdict]) -> tuple[tuple[PodView, bool], ...]:
+    judged = zip(pods, verdicts, strict=True)
+    return tuple(
+        (pod, reserved)
+        for pod, (reserved, _, _) in judged
+        if pod.labels.get(LABEL_RESERVED_POD) != ("true" if reserved else "false")
+    )
+
+
+def _of(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime, *, marked: bool) -> Verdict:
+    if marked and LABEL_RESERVED_POD not in pod.labels:
+        return Verdict(reserved=True, check_after=schedule.unschedulable)
+    return judge(pod, schedule, rollout, now)
+
+
+def judge(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> Verdict:
+    """Whether a pod is reserved, and when that may have changed though nothing happens."""
+    if pod.labels.get(LABEL_RESERVED_POD) == "true":
+        return _of_reserved(pod, schedule, rollout, now)
+    if revision_of(pod) == rollout.expected:
+        return _of_updated(pod, schedule, now)
+    return _of_outdated(pod, schedule, rollout, now)
+
+
+def _of_reserved(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> Verdict:
+    runs = pod.phase == RUNNING and revision_of(pod) == rollout.expected
+    if not runs or pod.ready_since is None:
+        return Verdict(reserved=True, check_after=schedule.unschedulable)
+    remaining = after(pod.ready_since, schedule.unschedulable) - now
+    return Verdict(reserved=True, check_after=remaining) if remaining > _NO_TIME else Verdict(reserved=False)
+
+
+def _of_updated(pod: PodView, schedule: Schedule, now: datetime) -> Verdict:
+    wait = time_to_find_node(pod, schedule.critical, now)
+    if wait is not None and wait <= _NO_TIME:
+        return Verdict(reserved=True, check_after=schedule.unschedulable)
+    return Verdict(reserved=False, check_after=wait)
+
+
+def _of_outdated(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> Verdict:
+    if pod.deleting:
+        return Verdict(reserved=False)
+    remaining = rollout.since + schedule.critical - now
+    if remaining > _NO_TIME:
+        return Verdict(reserved=False, check_after=remaining)
+    return Verdict(reserved=True, check_after=schedule.unschedulable, overdue=True)
+
+
+def standings(
+    view: UnitedView, subsets: Mapping[str, Subset], told: Conditions, expected: str, now: datetime
+) -> Mapping[str, Standing]:
+    """Of all subsets that have a place in the status, and of those that get one."""
+    known = _known(view, now)
+    updated = conditions_of.find(told, CONDITION_UPDATED)
+    assert updated is not None  # it is told before this is asked
+    rollout = Rollout(expected=expected, since=conditions_of.transition(updated))
+    return {
+        name: _look(view, subsets.get(name), rollout, conditions, now) for name, conditions in known.items()
+    }
+
+
+def _known(view: UnitedView, now: datetime) -> Mapping[str, Conditions]:
+    """The conditions of each, in the order of the status. Subsets that were taken out keep their places there."""
+    known = {one["name"]: one.get("conditions") or () for one in view.status.get("subsetStatuses") or ()}
+    begin = _of_newcomer(now) if known and view.schedule.reserves else ()
+    return known | {subset.name: begin for subset in view.subsets if subset.name not in known}
+
+
+def _of_newcomer(now: datetime) -> Conditions:
+    message = "newly-created subsets in reservation strategy"
+    return conditions_of.schedulable((), FALSE, "created", message, now)
+
+
+def _look(
+    view: UnitedView, subset: Subset | None, rollout: Rollout, conditions: Conditions, now: datetime
+) -> Standing:
+    schedule = view.schedule
+    if subset is None or not schedule.is_adaptive:
+        return Standing(conditions=conditions)
+    if schedule.reserves:
+        return check_reservation(subset, schedule, rollout, conditions, now)
+    return check_schedulability(subset, schedule, conditions, now)

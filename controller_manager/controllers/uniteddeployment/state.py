@@ -1,0 +1,96 @@
+"""The state that one reconciliation of a UnitedDeployment works on, read from the caches: workloads of all kinds, pods, history."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, UNITED_DEPLOYMENTS
+from mockube.controller_manager.control.actions import Action
+from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.uniteddeployment.conditions import Conditions, Standing
+from mockube.controller_manager.controllers.uniteddeployment.revision import History
+from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView
+from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME, Subset
+from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects, settled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitedDeploymentState:
+    view: UnitedView
+    history: History
+    subsets: Mapping[str, Subset]
+    """Those that have a workload, by name."""
+    foreign: Sequence[tuple[Adapter, Sequence[ReadOnlyTree]]]
+    """Workloads of other kinds than the template asks for."""
+    conditions: Conditions
+    """The UnitedDeployment's, with what is now said of its revision."""
+    standings: Mapping[str, Standing]
+    """Of each subset that has a place in the status."""
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belongings:
+    workloads: Mapping[str, OwnedObjects[ReadOnlyTree]]
+    """By the type of their adapter."""
+    revisions: OwnedObjects[ReadOnlyTree]
+
+    def of(self, adapter: Adapter) -> Sequence[ReadOnlyTree]:
+        """Those that stay longest first, then by name."""
+        owned = self.workloads[adapter.type].owned
+        return sorted(owned, key=lambda workload: (meta.is_deleting(workload), meta.name(workload)))
+
+
+def belongings(caches: Caches, view: UnitedView) -> Belongings:
+    recorded = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
+    return Belongings(
+        workloads={
+            one.type: owned_objects(caches, one.resource, view.object, view.selector) for one in ADAPTERS
+        },
+        # What it recorded stays its own, whatever its labels are: a template may have other ones than the selector's.
+        revisions=replace(recorded, owned=(*recorded.owned, *recorded.strays), strays=()),
+    )
+
+
+def claimed(view: UnitedView, found: Belongings) -> tuple[Action, ...]:
+    """What makes ownership as it should be; nothing, if it is."""
+    owner = view.object
+    taken = (settled(found.workloads[one.type], one.resource, owner, UNITED_DEPLOYMENTS) for one in ADAPTERS)
+    history = settled(found.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS)
+    return (*history, *(action for actions in taken for action in actions))
+
+
+def subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subset:
+    pods = tuple(adapter.pods(caches, workload))
+    return Subset(workload=workload, pods=pods, partition=adapter.partition(workload, pods))
+
+
+def nameless(workloads: Sequence[ReadOnlyTree]) -> str:
+    """What is wrong with the first workload that belongs to no subset; empty if all do."""
+    for workload in workloads:
+        labels = meta.labels(workload)
+        if not labels.get(LABEL_SUBSET_NAME):
+            problem = (
+                f"label {LABEL_SUBSET_NAME} has an empty value"
+                if LABEL_SUBSET_NAME in labels
+                else f"no label {LABEL_SUBSET_NAME} found"
+            )
+            named = f"{meta.namespace(workload)}/{meta.name(workload)}"
+            return f"fail to get subSet name from label of subset {named}: {problem}"
+    return ""
+
+
+def duplicates(workloads: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
+    """Of each subset all but the first; those that go already need not be told."""
+    seen: set[str] = set()
+    surplus = []
+    for workload in workloads:
+        name = meta.labels(workload)[LABEL_SUBSET_NAME]
+        if name in seen and not meta.is_deleting(workload):
+            surplus.append(workload)
+        seen.add(name)
+    return surplus

@@ -1,0 +1,184 @@
+"""Decide which workloads come, change and go."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import (
+    Action,
+    Create,
+    Delete,
+    Patch,
+    Say,
+    Saying,
+    SlowStart,
+    Update,
+)
+from mockube.controller_manager.controllers.uniteddeployment import workload
+from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.uniteddeployment.state import UnitedDeploymentState
+from mockube.controller_manager.controllers.uniteddeployment.subset import (
+    LABEL_RESERVED_POD,
+    REASON_FAILED_SUBSETS,
+    REASON_UPDATED_SUBSETS,
+    Subset,
+)
+from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
+from mockube.controller_manager.workloads.ownership import victim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Managed:
+    actions: tuple[Action, ...]
+    provisioned: bool
+    """A workload comes or goes."""
+
+
+def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Managed:
+    """Or `PatchError`."""
+    # Whatever refuses a creation refuses it again and again; what is to go shall not wait for that.
+    provision = (*_deleted(state, goals), *_cleaned(state), *_created(state, goals))
+    return Managed(
+        actions=(*provision, *_updated(state, goals), *_unstuck(state, goals)), provisioned=bool(provision)
+    )
+
+
+# --- workloads come and go
+
+
+def _created(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+    names = sorted(goals.keys() - state.subsets.keys())
+    if not names:
+        return
+    yield SlowStart(effects=tuple(_creation(state, goals[name]) for name in names))
+    yield _done(state, f"Create {len(names)} Subset ({state.view.adapter.type})")
+
+
+def _creation(state: UnitedDeploymentState, goal: Goal) -> Create:
+    adapter = state.view.adapter
+    failed = f"fail to create Subset ({adapter.type}) {goal.subset.name}: {{error}}"
+    return Create(
+        resource=adapter.resource,
+        bodies=(workload.made(state.view, goal),),
+        saying=_saying(state, f"fail to manage Subset provision: {failed}"),
+    )
+
+
+def _deleted(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+    adapter = state.view.adapter
+    names = sorted(state.subsets.keys() - goals.keys())
+    found = [(name, state.subsets[name].workload) for name in names]
+    going = [(name, tree) for name, tree in found if not meta.is_deleting(tree)]
+    for name, tree in going:
+        failed = (
+            f"fail to delete Subset ({adapter.type}) {meta.namespace(tree)}/{{name}} for {name}: {{error}}"
+        )
+        yield _deletion(state, adapter, [tree], failed)
+    if going:
+        yield _done(state, f"Delete {len(going)} Subset ({adapter.type})")
+
+
+def _cleaned(state: UnitedDeploymentState) -> Iterable[Action]:
+    """The workloads of another kind, that an earlier template asked for."""
+    owner = str(state.view.key)
+    for adapter, found in state.foreign:
+        going = [tree for tree in found if not meta.is_deleting(tree)]
+        failed = f"fail to delete Subset {{name}} of other type {adapter.type} for UnitedDeployment {owner}: {{error}}"
+        if going:
+            yield _deletion(state, adapter, going, failed)
+
+
+def _deletion(
+    state: UnitedDeploymentState, adapter: Adapter, found: Sequence[ReadOnlyTree], failed: str
+) -> Delete:
+    return Delete(
+        resource=adapter.resource,
+        victims=tuple(victim(adapter.resource, tree) for tree in found),
+        propagation="Background",
+        saying=_saying(state, f"fail to manage Subset provision: {failed}"),
+    )
+
+
+def _saying(state: UnitedDeploymentState, failed: str) -> Saying:
+    return Saying(about=state.view.object, failed=(REASON_FAILED_SUBSETS, failed))
+
+
+def _done(state: UnitedDeploymentState, message: str) -> Say:
+    return Say(about=state.view.object, type="Normal", reason=REASON_UPDATED_SUBSETS, message=message)
+
+
+# --- workloads change
+
+
+def _updated(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+    """All in the same round: how fast pods follow is the partitions' and the workloads' own business."""
+    names = sorted(goals.keys() & state.subsets.keys())
+    effects = tuple(
+        _update(state, state.subsets[name], goals[name])
+        for name in names
+        if _is_outdated(state.view.adapter, state.subsets[name], goals[name])
+    )
+    if effects:
+        yield SlowStart(effects=effects)
+
+
+def _update(state: UnitedDeploymentState, subset: Subset, goal: Goal) -> Update:
+    adapter = state.view.adapter
+    failed = f"Error updating PodSet ({adapter.type}) {{name}} when updating: {{error}}"
+    return Update(
+        resource=adapter.resource,
+        body=workload.rewritten(state.view, goal, subset.workload),
+        saying=_saying(state, failed),
+    )
+
+
+def _is_outdated(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
+    """Asked of what the controller decides, not of the whole: servers fill specs with defaults."""
+    decided = (goal.revision, goal.replicas, workload.patch_text(goal.subset))
+    if (subset.revision, subset.spec_replicas, subset.patch) != decided:
+        return True
+    return _has_other_partition(adapter, subset, goal) or _holds_up(adapter, subset, goal)
+
+
+def _has_other_partition(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
+    spec = subset.workload["spec"]
+    return subset.partition != goal.partition and adapter.partitioned(spec, goal.partition) != spec
+
+
+def _holds_up(adapter: Adapter, subset: Subset, goal: Goal) -> bool:
+    """Pods that cannot run hold up the update of the others."""
+    spec = subset.workload["spec"]
+    place = adapter.unavailability(spec)
+    if goal.max_unavailable is None or not place or len(subset.updated(goal.revision)) >= subset.replicas:
+        return False
+    return bool(meta.with_value(spec, place, goal.max_unavailable) != spec)
+
+
+def _unstuck(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
+    """Once a workload is as it is to be: pods that stand in the way of their own replacement."""
+    adapter = state.view.adapter
+    for name in sorted(goals.keys() & state.subsets.keys()):
+        subset, goal = state.subsets[name], goals[name]
+        if _is_outdated(adapter, subset, goal):
+            continue
+        if stuck := [*adapter.stuck(subset, goal.revision, goal.partition)]:
+            victims = tuple(victim(PODS, pod) for pod in stuck)
+            yield Delete(resource=PODS, victims=victims, propagation="Background")
+
+
+# --- pods are told whether they are reserved
+
+
+def marked(state: UnitedDeploymentState) -> Iterable[Action]:
+    marks = [mark for standing in state.standings.values() for mark in standing.marks]
+    if marks:
+        yield SlowStart(effects=tuple(_mark(pod, is_reserved=reserved) for pod, reserved in marks))
+
+
+def _mark(pod: PodView, *, is_reserved: bool) -> Patch:
+    value = "true" if is_reserved else "false"
+    body = {"metadata": {"uid": pod.uid, "labels": {LABEL_RESERVED_POD: value}}}
+    return Patch(resource=PODS, key=pod.key, body=body, kind="strategic")

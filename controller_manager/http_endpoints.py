@@ -1,0 +1,161 @@
+"""Serve the manager's health, metrics and configuration over HTTP, with a certificate that is given or self-signed."""
+
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from aiohttp import hdrs, web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.hosts import is_local_or_address, is_loopback
+
+LIFE: Final = timedelta(days=365)
+BACKDATED: Final = timedelta(minutes=5)
+"""So that a client whose clock is a little behind takes it too."""
+
+
+def context(certificate: Path, key: Path) -> ssl.SSLContext:
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    made.load_cert_chain(certificate, key)
+    return made
+
+
+def know_clients(tls: ssl.SSLContext, authority: Path) -> None:
+    """A client may show a certificate; one that the authority has not signed is turned away at the door."""
+    tls.load_verify_locations(cadata=authority.read_text())
+    tls.verify_mode = ssl.CERT_OPTIONAL
+
+
+def self_signed(address: str, *, now: datetime, chance: Chance) -> ssl.SSLContext:
+    """OpenSSL reads certificates from files alone, so it lies in one for a moment, where nobody else can read."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address(address))])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(chance.bytes(16)) | 1)
+    builder = builder.not_valid_before(now - BACKDATED).not_valid_after(now + LIFE)
+    certificate = builder.add_extension(hosts, critical=False).sign(key, hashes.SHA256())
+    with tempfile.TemporaryDirectory() as folder:
+        public, private = Path(folder, "certificate.pem"), Path(folder, "key.pem")
+        public.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        private.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+        return context(public, private)
+
+
+Check = Callable[[], str]
+"""Answers what is wrong, or "" if all is well."""
+
+ENDPOINTS: Final = ("healthz", "livez", "readyz")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    checks: Mapping[str, Check]
+    """By name; it may grow while it is served."""
+    registry: CollectorRegistry
+    settings: Any
+    """As JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """0 is any that is free."""
+
+    address: str
+    number: int
+    tls: ssl.SSLContext | None = None
+
+
+@asynccontextmanager
+async def serving(told: Told, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
+    """Serve on all ports; answers with the URLs."""
+    runner = web.ServerRunner(web.Server(_Pages(told).answer, access_log=None))
+    await runner.setup()
+    try:
+        for port in ports:
+            await web.TCPSite(runner, port.address, port.number, ssl_context=port.tls).start()
+        yield [
+            f"{'https' if port.tls else 'http'}://{_host(address[0])}:{address[1]}"
+            for port, address in zip(ports, runner.addresses, strict=True)
+        ]
+    finally:
+        await runner.cleanup()
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+class _Pages:
+    def __init__(self, told: Told) -> None:
+        self._told = told
+
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        first, _, name = request.path.strip("/").partition("/")
+        if _is_rebound(request):
+            return _text("421 Misdirected Request: this is no name of this server\n", 421)
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405)
+        if first in ENDPOINTS:
+            return self._one(name) if name else self._all(first, verbose="verbose" in request.query)
+        if _is_stranger(request):
+            return _text("Unauthorized\n", 401)
+        if request.path == "/metrics":
+            return web.Response(
+                body=generate_latest(self._told.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
+            )
+        if request.path == "/configz":
+            return web.Response(body=orjson.dumps(self._told.settings), content_type="application/json")
+        return _text("404 page not found\n", 404)
+
+    def _all(self, endpoint: str, *, verbose: bool) -> web.Response:
+        problems = {name: check() for name, check in self._told.checks.items()}
+        failed = any(problems.values())
+        if not (failed or verbose):
+            return _text("ok")
+        lines = [
+            f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok"
+            for name, problem in problems.items()
+        ]
+        lines.append(f"{endpoint} check {'failed' if failed else 'passed'}")
+        return _text("\n".join(lines) + "\n", 500 if failed else 200)
+
+    def _one(self, name: str) -> web.Response:
+        check = self._told.checks.get(name)
+        if check is None:
+            return _text("404 page not found\n", 404)
+        problem = check()
+        return _text(f"internal server error: {problem}\n", 500) if problem else _text("ok")
+
+
+def _is_rebound(request: web.BaseRequest) -> bool:
+    """Whether a request on a loopback address is for another name, as of a page that has its name resolve to this machine."""
+    host, own = request.headers.get(hdrs.HOST, ""), request.get_extra_info("sockname")
+    return own is not None and is_loopback(own[0]) and not is_local_or_address(host)
+
+
+def _is_stranger(request: web.BaseRequest) -> bool:
+    """Where clients are known by their certificates, whoever shows none."""
+    tls = request.get_extra_info("ssl_object")
+    return tls is not None and tls.context.verify_mode != ssl.CERT_NONE and not tls.getpeercert()
+
+
+def _text(text: str, code: int = 200) -> web.Response:
+    headers = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
+    return web.Response(text=text, status=code, content_type="text/plain", headers=headers)

@@ -1,0 +1,79 @@
+"""All simulated nodes as the simulation sees them: which they are, where they are, and who has which address there.
+
+Reads caches; writes nothing.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.kubelet.addresses import MOST_NODES, PodAddresses, node_address
+from mockube.controller_manager.kubelet.node_objects import internal_ip, is_silent, is_simulated
+from mockube.controller_manager.kubelet.pod_lifecycle.pod import Home
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import Room, requested
+from mockube.controller_manager.kubelet.resizing import number_in
+from mockube.controller_manager.workloads.indexes import BY_NODE
+
+LOG = logging.getLogger(__name__)
+
+
+class NodeRegistry:
+    def __init__(self, nodes: Lister[ReadOnlyTree], pods: Lister[PodView], *, details: bool) -> None:
+        self._nodes = nodes
+        self._pods = pods
+        self._details = details
+        self._strangers: dict[str, int] = {}
+        self.addresses = PodAddresses()
+
+    def node_at_work(self, name: str) -> ReadOnlyTree | None:
+        """The node of that name, if it is simulated and not cut off."""
+        node = self._nodes.get("", name)
+        return node if node is not None and is_simulated(node) and not is_silent(node) else None
+
+    def number_of(self, name: str) -> int:
+        """Of its own nodes that in the name; nodes that others made are counted from the end, as they are met."""
+        return number_in(name) or self._strangers.setdefault(name, MOST_NODES - len(self._strangers))
+
+    def ip_of(self, name: str) -> str:
+        node = self._nodes.get("", name)
+        return (internal_ip(node) if node else "") or node_address(self.number_of(name))
+
+    def pod_ip(self, uid: str, node: str) -> str:
+        return self.addresses.of(uid, self.number_of(node))
+
+    def home_of(self, pod: PodView, node: ReadOnlyTree) -> Home:
+        in_host_network = bool(pod.object["spec"].get("hostNetwork"))
+        has_one = bool((pod.object.get("status") or {}).get("podIP"))
+        return Home(
+            ip=self.ip_of(pod.node),
+            pod_ip="" if in_host_network or has_one else self.pod_ip(pod.uid, pod.node),
+            room=Room(allocatable=lambda: _allocatable(node), used=lambda: self._used_beside(pod)),
+            details=self._details,
+        )
+
+    def _used_beside(self, pod: PodView) -> Mapping[str, Quantity]:
+        """What the other pods ask for; one of them that cannot be read keeps no room from this one."""
+        others = self._pods.by_index(BY_NODE, pod.node)
+        return requested(
+            other.object
+            for other in others
+            if other.uid != pod.uid and not other.is_terminal and _is_readable(other)
+        )
+
+
+def _is_readable(pod: PodView) -> bool:
+    try:
+        requested([pod.object])
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        LOG.debug("the requests of pod %s cannot be read: %s", pod.key, error)
+        return False
+    return True
+
+
+def _allocatable(node: ReadOnlyTree) -> Mapping[str, Quantity]:
+    amounts = (node.get("status") or {}).get("allocatable") or {}
+    return {name: quantity.from_json(amount) for name, amount in amounts.items()}

@@ -1,0 +1,127 @@
+"""The engine of simulated nodes: registration, Leases, and the stages that tell of their health."""
+
+from collections.abc import Container
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import Conflict, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, CSI_NODES, NODES, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
+from mockube.controller_manager.kubelet.node_registry import NodeRegistry
+from mockube.controller_manager.kubelet.registration import Registration
+from mockube.controller_manager.kubelet.resizing import RESIZING, Wanted, number_in, wanted
+from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
+from mockube.controller_manager.kubelet.stages.runner import StageRunner
+from mockube.controller_manager.kubelet.status_writer import StatusWriter
+from mockube.controller_manager.kubelet.template_context import World
+from mockube.controller_manager.tasks import run_all
+
+WORKERS: Final = 8
+EVENT_SOURCE: Final = "kwok_controller"
+"""Who tells what stages tell, as kwok names itself."""
+_ALL: Final = Key("", "")
+"""What comes first: to see which of its nodes are to be registered."""
+
+
+class SimulatedNodes:
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._options = context.options.simulation
+        self._nodes = context.informers.of(NODES)
+        self._config_maps = context.informers.of(CONFIG_MAPS)
+        fleet = NodeRegistry(self._nodes.lister, context.informers.of(PODS).lister, details=False)
+        self._registration = Registration(context.client, fleet, clock=context.clock)
+        self._performer = StatusWriter(
+            context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock
+        )
+        self._stages = StageRunner(
+            of_kind("Node", load_stages(self._options.stages)),
+            self._performer,
+            World.of(fleet, context.clock).of_node,
+            clock=context.clock,
+            chance=context.chance,
+        )
+        self._leases = self._loop(context, "simulated-leases", self._beat)
+        self._statuses = self._loop(context, "simulated-nodes", self._play)
+        self._absent: dict[str, dict[str, Any]] = {}
+        """The nodes that are to be registered, once."""
+        self._asked = Wanted(nodes=self._options.simulate_nodes)
+        self._nodes.add_handler(self._changed)
+        self._config_maps.add_handler(self._resized)
+
+    async def run(self) -> None:
+        await self._nodes.wait_synced()
+        await self._config_maps.wait_synced()
+        self._statuses.add(_ALL)
+        await run_all(leases=self._leases.run(), statuses=self._statuses.run())
+
+    async def _take_stock(self) -> None:
+        """See which nodes are to come, and which to go."""
+        asked = wanted(self._config_maps.lister.get(*RESIZING), self._options)
+        version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
+        registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
+        self._absent = {
+            name: node(number, asked, capacity=dict(self._options.simulate_node_capacity), version=version)
+            for number in range(1, asked.nodes + 1)
+            if self._is_absent(name := node_name(number), registered)
+        }
+        self._asked = asked
+        for name in [*self._absent, *(meta.name(one) for one in self._nodes.lister.all())]:
+            self._statuses.add(Key("", name))
+
+    def _is_absent(self, name: str, registered: Container[str]) -> bool:
+        """An earlier run may have ended between the two objects that registration makes; the CSINode is the last."""
+        return self._nodes.lister.get("", name) is None or name not in registered
+
+    def _resized(self, change: Change) -> None:
+        if Key.of(change.latest) == RESIZING:
+            self._statuses.add(_ALL)
+
+    def _changed(self, change: Change) -> None:
+        key = Key("", meta.name(change.new or change.old or {}))
+        if change.new is None:
+            self._stages.forget(key)
+            self._performer.forget(key)
+        self._leases.add(key)
+        self._statuses.add(key)
+
+    async def _beat(self, key: Key) -> timedelta | None:
+        return await self._registration.heartbeat(key.name)
+
+    async def _play(self, key: Key) -> timedelta | None:
+        if key == _ALL:
+            await self._take_stock()
+            return None
+        missing = self._absent.get(key.name)
+        if missing is not None:
+            await self._registration.register(missing)
+            self._absent.pop(key.name, None)
+        present = self._nodes.lister.get("", key.name)
+        if present is not None and self._is_surplus(present):
+            await self._delete(present)
+            return None
+        if present is None or not is_simulated(present) or self._performer.is_outdated(key, present):
+            return None
+        return await self._stages.run(key, present)
+
+    def _is_surplus(self, present: ReadOnlyTree) -> bool:
+        number = number_in(meta.name(present)) or 0
+        return self._asked.no_more and number > self._asked.nodes and is_simulated(present)
+
+    async def _delete(self, present: ReadOnlyTree) -> None:
+        """As `kubectl delete node` does: its pods are garbage from then on."""
+        with suppress(NotFound, Conflict):  # it is gone already, and another one may have its name
+            await self._client.delete(NODES, Key.of(present), uid=meta.uid(present))
+
+    def _loop(self, context: Context, name: str, reconcile: Any) -> Loop:
+        return Loop(name, reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics)
+
+
+SIMULATED_NODES: Final = Runnable(name="simulated-nodes", service_account="", build=SimulatedNodes)

@@ -1,0 +1,275 @@
+"""How one container lives: started, ended, restarted with back-off, as its program, its script and its policy say.
+
+Pure, and without memory: everything that the next look needs stands in the container's status.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final, Literal
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.durations import format_duration
+from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.effects import Tell
+from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
+from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER, Script
+
+RestartPolicy = Literal["Always", "OnFailure", "Never"]
+
+INITIAL_BACKOFF: Final = timedelta(seconds=10)
+LONGEST_BACKOFF: Final = timedelta(minutes=5)
+FORGIVEN_AFTER: Final = timedelta(minutes=10)
+"""A run that lasted so long starts the back-off anew."""
+_DOUBLINGS: Final = 5
+
+
+class Role(Enum):
+    INIT = "init"
+    SIDECAR = "sidecar"
+    MAIN = "main"
+    EPHEMERAL = "ephemeral"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    spec: ReadOnlyTree
+    pod: ReadOnlyTree
+    role: Role
+    policy: RestartPolicy
+    program: Program
+    script: Script
+    ids: bool
+    """Whether it has ids of a container and an image."""
+
+    @property
+    def name(self) -> str:
+        return str(self.spec["name"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A container as it is at one time, and when it changes by itself."""
+
+    status: ReadOnlyTree
+    due: datetime | None = None
+    tells: tuple[Tell, ...] = ()
+
+
+# --- what a status says
+
+
+def running_since(status: ReadOnlyTree) -> datetime | None:
+    running = status["state"].get("running")
+    return parse_time(running["startedAt"]) if running else None
+
+
+def last_end(status: ReadOnlyTree) -> ReadOnlyTree | None:
+    """How the latest run ended, for a container that does not run."""
+    state = status["state"]
+    if "running" in state:
+        return None
+    end: ReadOnlyTree | None = state.get("terminated") or (status.get("lastState") or {}).get("terminated")
+    return end
+
+
+def is_over(container: Container, status: ReadOnlyTree) -> bool:
+    """It ended, and will not run again."""
+    end = last_end(status)
+    return end is not None and not _restarts(container, end["exitCode"])
+
+
+def has_succeeded(container: Container, status: ReadOnlyTree) -> bool:
+    end = last_end(status)
+    return end is not None and end["exitCode"] == 0 and is_over(container, status)
+
+
+def _restarts(container: Container, exit_code: int) -> bool:
+    return container.policy == "Always" or (container.policy == "OnFailure" and exit_code != 0)
+
+
+def backoff(restarts: int, ran: timedelta) -> timedelta:
+    """How long to wait after a run before the next; the first restart is at once."""
+    if restarts == 0 or ran >= FORGIVEN_AFTER:
+        return timedelta(0)
+    doublings = min(restarts - 1, _DOUBLINGS)
+    return min(INITIAL_BACKOFF * (1 << doublings), LONGEST_BACKOFF)
+
+
+# --- what becomes of it
+
+
+def waiting(container: Container, reason: str, message: str = "") -> ReadOnlyTree:
+    """A container that did not start yet."""
+    said = {"message": message} if message else {}
+    return _status(container, restarts=0, state={"waiting": {**said, "reason": reason}})
+
+
+def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> Moment:
+    """The container now, if it may run; it was in `status` when it was looked at last."""
+    if status is None or _never_ran(status):
+        moment = _started(container, now, restarts=0)
+    else:
+        moment = _next(container, status, now)
+    tells = moment.tells
+    while moment.status is not status:
+        status = moment.status
+        moment = _next(container, status, now)
+        tells += moment.tells
+    return Moment(status=status, due=moment.due, tells=tells)
+
+
+def _never_ran(status: ReadOnlyTree) -> bool:
+    return "running" not in status["state"] and last_end(status) is None
+
+
+def _next(container: Container, status: ReadOnlyTree, now: datetime) -> Moment:
+    """The next change that is due, or the same status and when it changes."""
+    started = running_since(status)
+    if started is not None:
+        return _run(container, status, started, now)
+    end = last_end(status)
+    if end is None or is_over(container, status):
+        return Moment(status=status)
+    return _wait(container, status, end, now)
+
+
+def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> Moment:
+    if status["image"] != container.spec["image"]:
+        return _replaced(container, status, now)
+    program = container.script.program(container.program, status["restartCount"])
+    ends = None if program.seconds is None else after(started, span_of(program.seconds))
+    if ends is not None and ends <= now:
+        return Moment(status=ended(container, status, exit_code=program.exit_code, at=ends))
+    if (
+        status["ready"]
+        or container.role in (Role.INIT, Role.EPHEMERAL)
+        or container.script.ready_after == NEVER
+    ):
+        return Moment(status=status, due=ends)
+    ready_at = after(started, span_of(container.script.ready_after))
+    if ready_at <= now:
+        return Moment(status={**status, "ready": True}, due=ends)
+    return Moment(status=status, due=ready_at if ends is None else min(ready_at, ends))
+
+
+def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: datetime) -> Moment:
+    """Between two runs."""
+    finished = parse_time(end["finishedAt"])
+    delay = backoff(status["restartCount"], finished - parse_time(end["startedAt"]))
+    if status["image"] != container.spec["image"]:
+        delay = timedelta()  # what ended was another container: this one has never failed
+    if after(finished, delay) <= now:
+        return _started(container, now, restarts=status["restartCount"] + 1, last=end)
+    if "waiting" in status["state"]:
+        return Moment(status=status, due=after(finished, delay))
+    pod = container.pod
+    which = f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
+    span = format_duration(int(delay.total_seconds()) * 10**9)
+    message = f"back-off {span} restarting failed container={container.name} pod={which}"
+    crashed = {
+        **status,
+        "state": {"waiting": {"message": message, "reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": end},
+    }
+    told = Tell("Warning", "BackOff", f"Back-off restarting failed container {container.name} in pod {which}")
+    return Moment(status=crashed, tells=(told,))
+
+
+def _started(
+    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
+) -> Moment:
+    state = {"running": {"startedAt": format_time(now)}}
+    status = _status(container, restarts=restarts, state=state, last=last)
+    image = container.spec["image"]
+    pulled = f'Container image "{image}" already present on machine and can be accessed by the pod'
+    tells = (
+        Tell("Normal", "Pulled", pulled),
+        Tell("Normal", "Created", "Container created"),
+        Tell("Normal", "Started", "Container started"),
+    )
+    return Moment(status=status, tells=tells)
+
+
+def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> Moment:
+    """Another image was put into the pod: the container starts anew, whatever its policy."""
+    old = ended(container, status, exit_code=container.program.stop_code, at=now)
+    new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
+    told = Tell("Normal", "Killing", f"Container {container.name} definition changed, will be restarted")
+    return Moment(status=new.status, tells=(told, *new.tells))
+
+
+def restarted(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+    """Stopped and started at once, as a resize may ask for."""
+    old = ended(container, status, exit_code=container.program.stop_code, at=now)
+    return _started(
+        container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"]
+    ).status
+
+
+def ended(container: Container, status: ReadOnlyTree, *, exit_code: int, at: datetime) -> ReadOnlyTree:
+    """A running container after its end."""
+    end = {
+        "exitCode": exit_code,
+        "finishedAt": format_time(at),
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": status["state"]["running"]["startedAt"],
+    }
+    if container.ids:
+        end["containerID"] = status["containerID"]
+    ready = container.role is Role.INIT and exit_code == 0
+    return {**status, "ready": ready, "started": False, "state": {"terminated": end}}
+
+
+# --- the record itself
+
+
+def _status(
+    container: Container, *, restarts: int, state: dict[str, Any], last: ReadOnlyTree | None = None
+) -> dict[str, Any]:
+    runs = "running" in state
+    counts_as_ready = (
+        runs and container.role in (Role.MAIN, Role.SIDECAR) and not container.script.ready_after
+    )
+    status: dict[str, Any] = {
+        "image": container.spec["image"],
+        "imageID": _image_id(container) if container.ids and runs else "",
+        "lastState": {"terminated": last} if last else {},
+        "name": container.name,
+        "ready": counts_as_ready,
+        "restartCount": restarts,
+        "started": runs,
+        "state": state,
+    }
+    if container.ids and runs:
+        status["containerID"] = _container_id(container, restarts)
+    return {**status, **assigned_resources(container.spec)} if runs else status
+
+
+def assigned_resources(spec: ReadOnlyTree) -> dict[str, Any]:
+    """What a running container reports of the resources that it was given.
+
+    It says that these are none rather than nothing: by that a server knows that the node can resize pods.
+    """
+    asked = spec.get("resources") or {}
+    resources = {field: asked[field] for field in ("limits", "requests") if asked.get(field)}
+    allocated = {"allocatedResources": resources["requests"]} if "requests" in resources else {}
+    return {**allocated, "resources": resources}
+
+
+def _container_id(container: Container, restarts: int) -> str:
+    return f"mockube://{_digest(meta.uid(container.pod), container.name, str(restarts))}"
+
+
+def _image_id(container: Container) -> str:
+    image = container.spec["image"]
+    repository, _, tag = image.rpartition(":")
+    # A colon before the last slash is that of a port, not of a tag.
+    repository = image if not repository or "/" in tag else repository
+    return f"{repository}@sha256:{_digest(image)}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("/".join(parts).encode()).hexdigest()

@@ -1,0 +1,222 @@
+"""The order in which the containers of a pod run: init containers one after the other, sidecars beside, the rest together.
+
+Pure.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_JOB_NAME
+from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
+from mockube.controller_manager.kubelet.effects import Tell
+from mockube.controller_manager.kubelet.pod_lifecycle import container as life
+from mockube.controller_manager.kubelet.pod_lifecycle.container import Container, Moment, RestartPolicy, Role
+from mockube.controller_manager.kubelet.pod_lifecycle.program import ENDS_AT_ONCE, SERVICE, program_of
+from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
+
+_INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
+    "Always": "OnFailure",
+    "OnFailure": "OnFailure",
+    "Never": "Never",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """The containers of a pod, with their statuses as they were looked at last."""
+
+    init: Sequence[tuple[Container, ReadOnlyTree | None]]
+    main: Sequence[tuple[Container, ReadOnlyTree | None]]
+    ephemeral: Sequence[tuple[Container, ReadOnlyTree | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Living:
+    """All containers at one time, in the order of the specification."""
+
+    init: Sequence[ReadOnlyTree]
+    main: Sequence[ReadOnlyTree]
+    ephemeral: Sequence[ReadOnlyTree]
+    phase: str
+    not_initialized: Sequence[str]
+    not_ready: Sequence[str]
+    due: datetime | None
+    """When one of them changes by itself."""
+    tells: tuple[Tell, ...]
+
+
+def earliest(*times: datetime | None) -> datetime | None:
+    return min((time for time in times if time is not None), default=None)
+
+
+# --- who is there
+
+
+def members_of(pod: ReadOnlyTree, script: Script, *, ids: bool) -> Members:
+    spec, status = pod["spec"], pod.get("status") or {}
+    policy: RestartPolicy = spec.get("restartPolicy") or "Always"
+
+    def member(container: ReadOnlyTree, role: Role, own: RestartPolicy) -> Container:
+        # Whether it ends is told by the pod, where the command does not tell.
+        program = program_of(container) or (ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE)
+        return Container(
+            spec=container, pod=pod, role=role, policy=own, program=program, script=script, ids=ids
+        )
+
+    def init(container: ReadOnlyTree) -> Container:
+        if container.get("restartPolicy") == "Always":
+            return member(container, Role.SIDECAR, "Always")
+        return member(container, Role.INIT, _INIT_POLICY[policy])
+
+    return Members(
+        init=_held(map(init, spec.get("initContainers") or ()), status.get("initContainerStatuses")),
+        main=_held(
+            (member(container, Role.MAIN, policy) for container in spec["containers"]),
+            status.get("containerStatuses"),
+        ),
+        ephemeral=_held(
+            (
+                member(container, Role.EPHEMERAL, "Never")
+                for container in spec.get("ephemeralContainers") or ()
+            ),
+            status.get("ephemeralContainerStatuses"),
+        ),
+    )
+
+
+def _ends(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:
+    """What an unknown command stands for: a task where the pod is made to end, or else a service."""
+    if role is Role.MAIN:
+        has_command = bool(container.get("command") or container.get("args"))
+        is_job = LABEL_JOB_NAME in meta.labels(pod)
+        return pod["spec"].get("restartPolicy") in ("Never", "OnFailure") and (has_command or is_job)
+    return role is Role.INIT
+
+
+def _held(
+    containers: Iterable[Container], statuses: Sequence[ReadOnlyTree] | None
+) -> Sequence[tuple[Container, ReadOnlyTree | None]]:
+    by_name = {status["name"]: status for status in statuses or ()}
+    return [(container, by_name.get(container.name)) for container in containers]
+
+
+# --- what becomes of them
+
+
+def run(members: Members, now: datetime) -> Living:
+    """Everybody who may run does, and has what became of it up to now."""
+    init, blocked = _run_init(members, now)
+    if blocked:
+        main = [
+            Moment(status=held or life.waiting(container, "PodInitializing"))
+            for container, held in members.main
+        ]
+    else:
+        main = [life.advance(container, held, now) for container, held in members.main]
+    ephemeral = [life.advance(container, held, now) for container, held in members.ephemeral]
+    phase = _phase(members, init, main, is_blocked=bool(blocked))
+    if phase in (SUCCEEDED, FAILED):
+        init = [
+            _stop(container, moment, now) for (container, _), moment in zip(members.init, init, strict=True)
+        ]
+    return _living(members, (init, main, ephemeral), phase, blocked)
+
+
+def wait(members: Members, reason: str) -> Living:
+    """Nobody runs yet; those whose turn it is wait for the reason."""
+    first = [Moment(status=life.waiting(container, "PodInitializing")) for container, _ in members.init]
+    main_reason = "PodInitializing" if first else reason
+    main = [Moment(status=life.waiting(container, main_reason)) for container, _ in members.main]
+    if members.init:
+        first[0] = Moment(status=life.waiting(members.init[0][0], reason))
+    return _living(members, (first, main, []), PENDING, [container.name for container, _ in members.init])
+
+
+def stop(members: Members, now: datetime, *, code: int | None = None) -> Living:
+    """Everybody ends now, with the code or as his program is stopped."""
+    init, main, ephemeral = (
+        [
+            _stop(container, Moment(status=held or life.waiting(container, "ContainerCreating")), now, code)
+            for container, held in group
+        ]
+        for group in (members.init, members.main, members.ephemeral)
+    )
+    ends = [life.last_end(moment.status) for moment in main]
+    phase = SUCCEEDED if all(end is not None and end["exitCode"] == 0 for end in ends) else FAILED
+    return _living(members, (init, main, ephemeral), phase, ())
+
+
+def _run_init(members: Members, now: datetime) -> tuple[list[Moment], list[str]]:
+    """The init containers up to the first that is in the way, and the names of those that are."""
+    moments: list[Moment] = []
+    blocked: list[str] = []
+    for container, held in members.init:
+        if blocked:
+            moments.append(Moment(status=held or life.waiting(container, "PodInitializing")))
+            blocked += [container.name] if not _passes(container, moments[-1].status) else []
+            continue
+        moment = life.advance(container, held, now)
+        moments.append(moment)
+        if not _passes(container, moment.status):
+            blocked.append(container.name)
+    return moments, blocked
+
+
+def _passes(container: Container, status: ReadOnlyTree) -> bool:
+    """Those after it may run: it has done its work, or, as a sidecar, has begun it once."""
+    if container.role is Role.SIDECAR:
+        return life.running_since(status) is not None or life.last_end(status) is not None
+    return life.has_succeeded(container, status)
+
+
+def _phase(members: Members, init: Sequence[Moment], main: Sequence[Moment], *, is_blocked: bool) -> str:
+    for (container, _), moment in zip(members.init, init, strict=True):
+        over = container.role is Role.INIT and life.is_over(container, moment.status)
+        if over and not life.has_succeeded(container, moment.status):
+            return FAILED
+    if is_blocked:
+        return PENDING
+    ran = [(container, moment.status) for (container, _), moment in zip(members.main, main, strict=True)]
+    if all(life.is_over(container, status) for container, status in ran):
+        return (
+            SUCCEEDED if all(life.has_succeeded(container, status) for container, status in ran) else FAILED
+        )
+    return RUNNING
+
+
+def _stop(container: Container, moment: Moment, now: datetime, code: int | None = None) -> Moment:
+    if life.running_since(moment.status) is None:
+        return Moment(status=moment.status, tells=moment.tells)
+    exit_code = container.program.stop_code if code is None else code
+    told = Tell("Normal", "Killing", f"Stopping container {container.name}")
+    status = life.ended(container, moment.status, exit_code=exit_code, at=now)
+    return Moment(status=status, tells=(*moment.tells, told))
+
+
+def _living(
+    members: Members,
+    moments: tuple[Sequence[Moment], Sequence[Moment], Sequence[Moment]],
+    phase: str,
+    not_initialized: Sequence[str],
+) -> Living:
+    init, main, ephemeral = moments
+    everybody = [*init, *main, *ephemeral]
+    serving = [
+        (container.name, moment.status["ready"])
+        for (container, _), moment in zip((*members.init, *members.main), (*init, *main), strict=True)
+        if container.role is not Role.INIT
+    ]
+    return Living(
+        init=[moment.status for moment in init],
+        main=[moment.status for moment in main],
+        ephemeral=[moment.status for moment in ephemeral],
+        phase=phase,
+        not_initialized=not_initialized,
+        not_ready=[name for name, ready in serving if not ready],
+        due=earliest(*(moment.due for moment in everybody)),
+        tells=tuple(told for moment in everybody for told in moment.tells),
+    )

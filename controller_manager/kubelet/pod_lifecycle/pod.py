@@ -1,0 +1,158 @@
+"""How a pod lives on its node: its start, its phase and readiness, its deadline and its end.
+
+Pure, and without memory: what to do follows from the pod as it is and the time, so that a simulated kubelet may be
+stopped and started at any moment, as a real one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
+from mockube.controller_manager.kubelet.effects import REST, Effect, Remove, Step, Tell, Write
+from mockube.controller_manager.kubelet.pod_lifecycle import order
+from mockube.controller_manager.kubelet.pod_lifecycle.order import Living, Members, earliest, members_of
+from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import (
+    Standing,
+    difference,
+    kubelet_conditions,
+)
+from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import Room, resize
+from mockube.controller_manager.kubelet.pod_lifecycle.script import Script, script_of
+
+_OVERDUE: Final = {
+    "reason": "DeadlineExceeded",
+    "message": "Pod was active on the node longer than the specified deadline",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """The node on which the pod lives, as far as the pod can see it."""
+
+    ip: str
+    pod_ip: str
+    """The pod's own, if it has none yet."""
+    room: Room
+    details: bool
+    """Whether it tells all that a kubelet tells: events, ids, the sandbox's condition, and the last status of a pod
+    that is deleted. kwok tells none of these."""
+
+
+def step(pod: ReadOnlyTree, home: Home, now: datetime) -> Step:
+    """What the kubelet does now about a pod that is bound to its node."""
+    script = script_of(meta.annotations(pod))
+    members = members_of(pod, script, ids=home.details)
+    if meta.is_deleting(pod):
+        return _leave(pod, members, script, home, now)
+    if _is_over(pod):
+        return REST
+    deadline = _deadline(pod, now)
+    if deadline is not None and deadline <= now:
+        status = _status(pod, replace(order.stop(members, now, code=KILLED), phase=FAILED), home, now)
+        return Step(effects=tuple(_written(pod, {**status, **_OVERDUE})))
+    return _live(pod, members, script, home, now)
+
+
+def _live(pod: ReadOnlyTree, members: Members, script: Script, home: Home, now: datetime) -> Step:
+    begins = after(_first_seen(pod, now), span_of(script.start_after))
+    if _phase(pod) == PENDING and (begins > now or script.waiting_reason):
+        living = order.wait(members, script.waiting_reason or "ContainerCreating")
+        living = replace(living, due=begins if begins > now else None)
+    else:
+        living = order.run(members, now)
+    resized = resize(pod, [container for container, _ in members.main], living.main, home.room, now)
+    living = replace(living, main=resized.statuses, due=earliest(living.due, resized.due))
+    pod_then = meta.with_value(pod, ("status", "conditions"), resized.conditions)
+    effects: list[Effect] = [*_written(pod, _status(pod_then, living, home, now))]
+    if "startTime" not in (pod.get("status") or {}):
+        effects += [Tell("Warning", "InvalidAnnotation", problem) for problem in script.problems]
+    if home.details:
+        effects += living.tells
+    ends = living.phase in (SUCCEEDED, FAILED)
+    return Step(effects=tuple(effects), again_at=None if ends else earliest(living.due, _deadline(pod, now)))
+
+
+def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: Home, now: datetime) -> Step:
+    """The end of a pod that somebody deleted: its containers stop, and it goes without further grace."""
+    grace = meta.deletion_grace_period_seconds(pod) or 0
+    deadline = meta.deletion_timestamp(pod)
+    # Without grace the server removes it by itself, when the last finalizer has gone.
+    if grace == 0 or deadline is None or script.hang_terminating:
+        return REST
+    if _is_over(pod):
+        return Step(effects=(Remove(),))
+    ends = min(deadline, after(deadline, span_of(script.terminate_after - grace)))
+    if ends > now:
+        return Step(again_at=ends)
+    effects: list[Effect] = []
+    # Nobody reads the last status of a pod that goes with it.
+    if home.details or meta.finalizers(pod):
+        stopped = order.stop(members, now)
+        effects += _written(pod, _status(pod, stopped, home, now))
+        effects += stopped.tells if home.details else ()
+    return Step(effects=(*effects, Remove()))
+
+
+# --- what the pod says
+
+
+def _phase(pod: ReadOnlyTree) -> str:
+    return (pod.get("status") or {}).get("phase") or PENDING
+
+
+def _is_over(pod: ReadOnlyTree) -> bool:
+    return _phase(pod) in (SUCCEEDED, FAILED)
+
+
+def _first_seen(pod: ReadOnlyTree, now: datetime) -> datetime:
+    text = (pod.get("status") or {}).get("startTime")
+    return parse_time(text) if text else now
+
+
+def _deadline(pod: ReadOnlyTree, now: datetime) -> datetime | None:
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    return None if seconds is None else after(_first_seen(pod, now), span_of(seconds))
+
+
+# --- what is written
+
+
+def _status(pod: ReadOnlyTree, living: Living, home: Home, now: datetime) -> dict[str, Any]:
+    old = pod.get("status") or {}
+    standing = Standing(
+        phase=living.phase,
+        not_initialized=living.not_initialized,
+        not_ready=living.not_ready,
+        tells_sandbox=home.details,
+    )
+    pod_ip = home.ip if pod["spec"].get("hostNetwork") else old.get("podIP") or home.pod_ip
+    status = {
+        **old,
+        "conditions": kubelet_conditions(pod, standing, now),
+        "containerStatuses": living.main,
+        "hostIP": home.ip,
+        "hostIPs": [{"ip": home.ip}],
+        "observedGeneration": meta.generation(pod),
+        "phase": living.phase,
+        "podIP": pod_ip,
+        "podIPs": [{"ip": pod_ip}],
+        "startTime": old.get("startTime") or format_time(now),
+    }
+    if living.init:
+        status["initContainerStatuses"] = living.init
+    if living.ephemeral:
+        status["ephemeralContainerStatuses"] = living.ephemeral
+    return status
+
+
+def _written(pod: ReadOnlyTree, status: ReadOnlyTree) -> Iterator[Write]:
+    patch = difference(pod.get("status") or {}, status)
+    if patch:
+        # The uid keeps the patch from another pod that took this one's name.
+        yield Write(body={"metadata": {"uid": meta.uid(pod)}, "status": patch})

@@ -1,0 +1,126 @@
+"""The status of a simulated pod: the conditions that its kubelet sets, and the patch from one status to the next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.patch import merge
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    CONDITION_CONTAINERS_READY,
+    CONDITION_INITIALIZED,
+    CONDITION_POD_SCHEDULED,
+    CONDITION_READY,
+)
+from mockube.controller_manager.client.podview import FAILED, SUCCEEDED
+
+CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What conditions follow from."""
+
+    phase: str
+    not_initialized: Sequence[str]
+    """The init containers that are still in the way."""
+    not_ready: Sequence[str]
+    """The containers, sidecars among them, that are not ready."""
+    tells_sandbox: bool
+    """Whether the pod's sandbox has a condition of its own."""
+
+
+def kubelet_conditions(pod: ReadOnlyTree, standing: Standing, now: datetime) -> list[ReadOnlyTree]:
+    """All conditions of the pod: those of a kubelet as they are to be now, in its order, and those of others."""
+    wanted = [
+        _initialized(standing),
+        _ready(pod, standing),
+        _containers_ready(standing),
+        _met(CONDITION_POD_SCHEDULED),
+    ]
+    if standing.tells_sandbox:
+        runs = standing.phase not in (SUCCEEDED, FAILED)
+        wanted.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
+    present: list[ReadOnlyTree] = list(conditions.of(pod))
+    for condition in wanted:
+        observed = {**condition, "observedGeneration": meta.generation(pod)}
+        present = conditions.updated(present, observed, now)
+    order = [condition["type"] for condition in wanted]
+    return sorted(
+        present, key=lambda held: order.index(held["type"]) if held["type"] in order else len(order)
+    )
+
+
+def _met(condition_type: str) -> dict[str, Any]:
+    return {"type": condition_type, "status": "True"}
+
+
+def _unmet(condition_type: str, reason: str, message: str = "") -> dict[str, Any]:
+    said = {"message": message} if message else {}
+    return {"type": condition_type, "status": "False", "reason": reason, **said}
+
+
+def _initialized(standing: Standing) -> dict[str, Any]:
+    if standing.phase == SUCCEEDED:
+        return {**_met(CONDITION_INITIALIZED), "reason": "PodCompleted"}
+    if not standing.not_initialized:
+        return _met(CONDITION_INITIALIZED)
+    message = f"containers with incomplete status: {_listed(standing.not_initialized)}"
+    return _unmet(CONDITION_INITIALIZED, "ContainersNotInitialized", message)
+
+
+def _containers_ready(standing: Standing, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
+    if standing.phase == SUCCEEDED:
+        return _unmet(condition_type, "PodCompleted")
+    if standing.phase == FAILED:
+        return _unmet(condition_type, "PodFailed")
+    if not standing.not_ready:
+        return _met(condition_type)
+    message = f"containers with unready status: {_listed(standing.not_ready)}"
+    return _unmet(condition_type, "ContainersNotReady", message)
+
+
+def _ready(pod: ReadOnlyTree, standing: Standing) -> dict[str, Any]:
+    containers = _containers_ready(standing, CONDITION_READY)
+    gates = pod["spec"].get("readinessGates") or ()
+    problems = [problem for gate in gates if (problem := _gate_problem(pod, gate["conditionType"]))]
+    if containers["status"] == "False" or not problems:
+        return containers
+    return _unmet(CONDITION_READY, "ReadinessGatesNotReady", ", ".join(problems))
+
+
+def _gate_problem(pod: ReadOnlyTree, gate: str) -> str:
+    condition = conditions.get(pod, gate)
+    if condition is None:
+        return f'corresponding condition of pod readiness gate "{gate}" does not exist.'
+    if condition["status"] == "True":
+        return ""
+    return f'the status of pod readiness gate "{gate}" is not "True", but {condition["status"]}'
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"[{' '.join(names)}]"
+
+
+def difference(old: ReadOnlyTree, new: ReadOnlyTree) -> dict[str, Any]:
+    """What to write in `status`; empty if both are the same."""
+    patch = merge.diff({**old, "conditions": None}, {**new, "conditions": None})
+    conditions = _conditions(old.get("conditions") or (), new.get("conditions") or ())
+    return {**patch, "conditions": conditions} if conditions else patch
+
+
+def _conditions(old: Sequence[ReadOnlyTree], new: Sequence[ReadOnlyTree]) -> list[dict[str, Any]]:
+    """Those that differ, with null for what they no longer say; and those that go."""
+    before = {condition["type"]: condition for condition in old}
+    after = {condition["type"] for condition in new}
+    changed = [
+        {
+            **{field: None for field in before.get(condition["type"], ()) if field not in condition},
+            **condition,
+        }
+        for condition in new
+        if before.get(condition["type"]) != condition
+    ]
+    return changed + [{"$patch": "delete", "type": name} for name in before if name not in after]

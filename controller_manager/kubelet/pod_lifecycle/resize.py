@@ -1,0 +1,144 @@
+"""The resize of a running pod in place: whether the node has room for it, and what the containers report then.
+
+Pure.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta, quantity
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.timestamps import after, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.pod_lifecycle.container import (
+    Container,
+    assigned_resources,
+    restarted,
+    running_since,
+)
+
+PENDING: Final = "PodResizePending"
+IN_PROGRESS: Final = "PodResizeInProgress"
+RETRY: Final = timedelta(seconds=30)
+"""After which a deferred resize is looked at again."""
+
+Amounts = Mapping[str, Quantity]
+_SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
+"""In which upstream's messages count; others are counted in ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What a node has, and what its other pods asked for: worked out only for a pod that is resized."""
+
+    allocatable: Callable[[], Amounts]
+    used: Callable[[], Amounts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    statuses: Sequence[ReadOnlyTree]
+    conditions: Sequence[ReadOnlyTree]
+    due: datetime | None = None
+
+
+def resize(
+    pod: ReadOnlyTree,
+    containers: Sequence[Container],
+    statuses: Sequence[ReadOnlyTree],
+    room: Room,
+    now: datetime,
+) -> Resized:
+    """The containers' statuses and the pod's conditions after a look at what is wanted."""
+    others = [held for held in conditions.of(pod) if held["type"] not in (PENDING, IN_PROGRESS)]
+    changed = [
+        _wants_other(container, status) for container, status in zip(containers, statuses, strict=True)
+    ]
+    if not any(changed):
+        return Resized(statuses=statuses, conditions=others)
+    refusal = _refusal(pod, room)
+    if refusal:
+        held = conditions.updated(_held(pod, PENDING), _marked(pod, PENDING, refusal), now)
+        due = now + RETRY if refusal["reason"] == "Deferred" else None
+        return Resized(statuses=statuses, conditions=[*others, *held], due=due)
+    held = conditions.updated(_held(pod, IN_PROGRESS), _marked(pod, IN_PROGRESS, {}), now)
+    due = after(parse_time(held[0]["lastTransitionTime"]), span_of(containers[0].script.resize_after))
+    if due > now and containers[0].script.resize_after:
+        return Resized(statuses=statuses, conditions=[*others, *held], due=due)
+    new = [
+        _apply(container, status, now) if wants else status
+        for container, status, wants in zip(containers, statuses, changed, strict=True)
+    ]
+    return Resized(statuses=new, conditions=others)
+
+
+def requested(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
+    """What the containers of these pods ask for together."""
+    total: dict[str, Quantity] = {}
+    for pod in pods:
+        for container in pod["spec"]["containers"]:
+            asked = (container.get("resources") or {}).get("requests") or {}
+            for name, amount in asked.items():
+                total[name] = total.get(name, quantity.ZERO) + quantity.from_json(amount)
+    return total
+
+
+def _wants_other(container: Container, status: ReadOnlyTree) -> bool:
+    if running_since(status) is None:
+        return False
+    return bool(assigned_resources(container.spec)["resources"] != (status.get("resources") or {}))
+
+
+def _held(pod: ReadOnlyTree, condition_type: str) -> list[ReadOnlyTree]:
+    present = conditions.get(pod, condition_type)
+    return [present] if present else []
+
+
+def _marked(pod: ReadOnlyTree, condition_type: str, said: Mapping[str, str]) -> dict[str, Any]:
+    return {"type": condition_type, "status": "True", "observedGeneration": meta.generation(pod), **said}
+
+
+def _refusal(pod: ReadOnlyTree, room: Room) -> Mapping[str, str]:
+    """Why the node cannot do it: not ever, or not now."""
+    wanted, allocatable = requested([pod]), room.allocatable()
+    for name, amount in wanted.items():
+        capacity = allocatable.get(name, quantity.ZERO)
+        if amount > capacity:
+            counts = f"requested: {_count(name, amount)}, capacity: {_count(name, capacity)}"
+            return {
+                "reason": "Infeasible",
+                "message": f"Node didn't have enough capacity: {name}, {counts}",
+            }
+    used = room.used()
+    for name, amount in wanted.items():
+        taken, capacity = used.get(name, quantity.ZERO), allocatable.get(name, quantity.ZERO)
+        if amount + taken > capacity:
+            counts = f"requested: {_count(name, amount)}, used: {_count(name, taken)}, capacity: {_count(name, capacity)}"
+            return {"reason": "Deferred", "message": f"Node didn't have enough resource: {name}, {counts}"}
+    return {}
+
+
+def _count(name: str, amount: Quantity) -> int:
+    return amount.scaled_value(_SCALES.get(name, 0))
+
+
+def _apply(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+    wanted = assigned_resources(container.spec)
+    changed = _changed_names(wanted["resources"], status.get("resources") or {})
+    policies = {
+        policy["resourceName"]: policy["restartPolicy"] for policy in container.spec.get("resizePolicy") or ()
+    }
+    if any(policies.get(name) == "RestartContainer" for name in changed):
+        return restarted(container, status, now)
+    kept = {
+        field: value for field, value in status.items() if field not in ("allocatedResources", "resources")
+    }
+    return {**kept, **wanted}
+
+
+def _changed_names(wanted: ReadOnlyTree, given: ReadOnlyTree) -> set[str]:
+    fields = {*wanted, *given}
+    pairs = [(wanted.get(field) or {}, given.get(field) or {}) for field in fields]
+    return {name for new, old in pairs for name in {*new, *old} if new.get(name) != old.get(name)}

@@ -1,0 +1,121 @@
+"""What a pod's annotations ask of its simulated life: `mockube.dev/ready-after: 10s`, `mockube.dev/crash-times: "2"` …
+
+Pure. An annotation that cannot be understood asks for nothing, and is named in `problems`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from mockube.apimachinery.durations import DurationError, parse_duration
+from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
+
+PREFIX: Final = "mockube.dev/"
+NEVER: Final = float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """Each field is asked for by the annotation of its name, with dashes; spans are in seconds."""
+
+    start_after: float = 0
+    """After the pod was seen on its node."""
+    ready_after: float = 0
+    """After each start of a container; `never` is possible."""
+    exit_after: float | None = None
+    """How long each run of a container lasts, whatever its command says."""
+    fail_with_code: int | None = None
+    """With which code each run ends, or each run that crashes."""
+    crash_times: int | None = None
+    """So many runs of each container crash; those after live as they would have."""
+    waiting_reason: str = ""
+    """Containers do not start, and wait for this reason: `ImagePullBackOff`."""
+    terminate_after: float = 0
+    """After the deletion was asked for, and within the grace period."""
+    hang_terminating: bool = False
+    resize_after: float = 0
+    """How long a resize of the pod in place is in progress."""
+    problems: tuple[str, ...] = ()
+
+    def program(self, own: Program, restarts: int) -> Program:
+        """What a container really does in the run after so many restarts."""
+        if self.crash_times is not None:
+            fails = restarts < self.crash_times
+        else:
+            fails = self.fail_with_code is not None
+        if fails:
+            code = 1 if self.fail_with_code is None else self.fail_with_code
+            return Program(seconds=self.exit_after or 0, exit_code=code)
+        if self.exit_after is not None:
+            return Program(seconds=self.exit_after, exit_code=0, stop_code=own.stop_code)
+        return own
+
+
+def script_of(annotations: Mapping[str, str]) -> Script:
+    asked: dict[str, Any] = {}
+    problems = []
+    for key, text in sorted(annotations.items()):
+        if not key.startswith(PREFIX):
+            continue
+        name = key.removeprefix(PREFIX)
+        try:
+            asked[name.replace("-", "_")] = _READERS.get(name, _unknown)(text)
+        except ValueError as error:
+            problems.append(f"{key}: {text!r}: {error}")
+    return Script(**asked, problems=tuple(problems)) if asked or problems else _PLAIN
+
+
+_PLAIN: Final = Script()
+
+
+def _unknown(_: str) -> None:
+    raise ValueError("no such annotation is known")
+
+
+def _span(text: str) -> float:
+    try:
+        span = parse_duration(text) / 10**9
+    except DurationError as error:
+        raise ValueError(str(error)) from None
+    if span < 0:
+        raise ValueError("must not be negative")
+    return span
+
+
+def _span_or_never(text: str) -> float:
+    return NEVER if text == "never" else _span(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError("must be a whole number")
+    return int(text)
+
+
+def _code(text: str) -> int:
+    code = _count(text)
+    if not 1 <= code <= 255:
+        raise ValueError("must be between 1 and 255")
+    return code
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text == "true"
+
+
+_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "start-after": _span,
+    "ready-after": _span_or_never,
+    "exit-after": _span,
+    "fail-with-code": _code,
+    "crash-times": _count,
+    "waiting-reason": str,
+    "terminate-after": _span,
+    "hang-terminating": _truth,
+    "resize-after": _span,
+}
+assert {name.replace("-", "_") for name in _READERS} | {"problems"} == {
+    field.name for field in fields(Script)
+}

@@ -1,0 +1,120 @@
+"""The engine of pods on simulated nodes: each is looked at when it changes and when something is due.
+
+Pods live by the model of `life/`, or by the stages that the user gave for them.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import NODES, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated
+from mockube.controller_manager.kubelet.node_registry import NodeRegistry
+from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
+from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_life
+from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
+from mockube.controller_manager.kubelet.stages.runner import StageRunner
+from mockube.controller_manager.kubelet.status_writer import StatusWriter
+from mockube.controller_manager.kubelet.template_context import World
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+
+WORKERS: Final = 16
+Live = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
+"""Does what is due for a pod on its node, and answers when to come back."""
+
+
+class SimulatedPods:
+    def __init__(self, context: Context) -> None:
+        options = context.options.simulation
+        self._clock = context.clock
+        self._nodes = context.informers.of(NODES)
+        self._pods = context.informers.of(PODS)
+        self._pods.add_index(BY_NODE, node_of_pod)
+        self._fleet = NodeRegistry(
+            self._nodes.lister,
+            self._pods.lister,
+            details=options.simulate_kubelet_details,
+        )
+        stages = of_kind("Pod", load_stages(options.stages))
+        source = EVENT_SOURCE if stages else "kubelet"
+        self._performer = StatusWriter(context.client, context.recorder.of(source), PODS, context.clock)
+        self._stages = StageRunner(
+            stages,
+            self._performer,
+            World.of(self._fleet, context.clock).of_pod,
+            clock=context.clock,
+            chance=context.chance,
+        )
+        self._has_stages = bool(stages)
+        self._live: Live = self._by_stages if stages else self._by_model
+        self._loop = Loop(
+            "simulated-pods", self._look, workers=WORKERS, clock=context.clock, metrics=context.metrics
+        )
+        self._nodes.add_handler(self._node_changed)
+        self._pods.add_handler(self._pod_changed)
+
+    async def run(self) -> None:
+        # An address may be given away only when it is known which are taken.
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        await self._loop.run()
+
+    def _pod_changed(self, change: Change) -> None:
+        old: PodView | None = change.old
+        new: PodView | None = change.new
+        if old is not None and (new is None or new.uid != old.uid):
+            self._fleet.addresses.release(old.uid)
+            self._performer.forget(old.key)
+            self._stages.forget(old.key)
+        if new is not None and new.node:
+            self._note_address(new)
+            # After its own write the model has nothing to do until the time that it named.
+            is_own = old is not None and self._performer.is_own(new.key, old.object, new.object)
+            if self._has_stages or not is_own:
+                self._loop.add(new.key)
+
+    def _note_address(self, pod: PodView) -> None:
+        address = (pod.object.get("status") or {}).get("podIP")
+        if pod.is_terminal:
+            self._fleet.addresses.release(pod.uid)
+        elif address and not pod.object["spec"].get("hostNetwork"):
+            self._fleet.addresses.note(pod.uid, address)
+
+    def _node_changed(self, change: Change) -> None:
+        if change.new is not None and _is_at_work(change.new) != _is_at_work(change.old):
+            for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
+                self._loop.add(pod.key)
+
+    async def _look(self, key: Key) -> timedelta | None:
+        pod = self._pods.lister.get(*key)
+        if pod is None or self._performer.is_outdated(key, pod.object):
+            return None
+        node = self._fleet.node_at_work(pod.node)
+        again_after = None if node is None else await self._live(key, pod, node)
+        if self._pods.lister.get(*key) is None:
+            # Its deletion was seen before the answer to what was written.
+            self._performer.forget(key)
+        return again_after
+
+    async def _by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
+        now = self._clock.now()
+        step = pod_life.step(pod.object, self._fleet.home_of(pod, node), now)
+        await self._performer.perform(key, pod.object, step.effects)
+        return None if step.again_at is None else step.again_at - now
+
+    async def _by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
+        return await self._stages.run(key, pod.object)
+
+
+def _is_at_work(node: ReadOnlyTree | None) -> bool:
+    return node is not None and is_simulated(node) and not is_silent(node)
+
+
+SIMULATED_PODS: Final = Runnable(name="simulated-pods", service_account="", build=SimulatedPods)

@@ -1,0 +1,61 @@
+"""Registers simulated nodes and keeps their Leases renewed, as each node's kubelet would.
+
+A node that somebody deletes stays away until the next start, or until it is asked for again (`resizing`).
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import AlreadyExists, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import NAMESPACE_NODE_LEASE
+from mockube.controller_manager.client.client import AnyResource, Client
+from mockube.controller_manager.client.kinds import CSI_NODES, LEASES, NODES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.node_objects import csi_node, lease, renewal
+from mockube.controller_manager.kubelet.node_registry import NodeRegistry
+
+RENEWED_EVERY: Final = timedelta(seconds=10)
+
+
+class Registration:
+    def __init__(self, client: Client, fleet: NodeRegistry, *, clock: Clock) -> None:
+        self._client = client
+        self._fleet = fleet
+        self._clock = clock
+        self._renewed_at: dict[str, datetime] = {}
+
+    async def register(self, node: ReadOnlyTree) -> None:
+        owner = await self._create(NODES, node)
+        await self._create(CSI_NODES, csi_node(owner))
+
+    async def heartbeat(self, name: str) -> timedelta | None:
+        """Renews the Lease of the node if it is time; answers when it is again, if the kubelet is at work."""
+        owner = self._fleet.node_at_work(name)
+        if owner is None:
+            self._renewed_at.pop(name, None)
+            return None
+        now = self._clock.now()
+        renewed_at = self._renewed_at.get(name)
+        if renewed_at is not None and now < renewed_at + RENEWED_EVERY:
+            return renewed_at + RENEWED_EVERY - now
+        await self._renew(owner, now)
+        self._renewed_at[name] = now
+        return RENEWED_EVERY
+
+    async def _renew(self, owner: ReadOnlyTree, now: datetime) -> None:
+        name = meta.name(owner)
+        try:
+            spec = renewal(name, now)
+            await self._client.patch(LEASES, Key(NAMESPACE_NODE_LEASE, name), {"spec": spec})
+        except NotFound:
+            await self._client.create(LEASES, lease(owner, now))
+
+    async def _create(self, resource: AnyResource, body: ReadOnlyTree) -> ReadOnlyTree:
+        """The object, whether it was there before or not."""
+        try:
+            return await self._client.create(resource, body)
+        except AlreadyExists:
+            return await self._client.get(resource, Key.of(body))

@@ -1,0 +1,76 @@
+"""How many nodes are wanted while the manager runs: a ConfigMap says so, and outlives it; without one the flags hold.
+
+    kind: ConfigMap
+    metadata: {name: mockube-nodes, namespace: kube-system}
+    data:
+      nodes: "10"            node-1 to node-10 are registered, those of higher numbers deleted
+      zones: "a,b"           of nodes that are registered from now on, in turn; as the flag has it if this is left out
+      labels: "disk=ssd"     which these have besides their own; the same
+
+Whatever is written into it, even if it is the same, has nodes registered again that somebody has deleted. Pure.
+"""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.settings import Simulation
+from mockube.controller_manager.kubelet.addresses import MOST_NODES
+
+LOG = logging.getLogger(__name__)
+
+RESIZING: Final = Key(NAMESPACE_SYSTEM, "mockube-nodes")
+_NUMBERED: Final = re.compile(r"node-([1-9][0-9]*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    nodes: int
+    zones: Sequence[str] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    no_more: bool = False
+    """Nodes of higher numbers are to go."""
+
+
+def number_in(name: str) -> int | None:
+    """Of a node of ours, by its name."""
+    found = _NUMBERED.fullmatch(name)
+    return int(found[1]) if found and int(found[1]) <= MOST_NODES else None
+
+
+def wanted(resizing: ReadOnlyTree | None, flags: Simulation) -> Wanted:
+    """What cannot be read counts as if it were not there."""
+    data: Mapping[str, str] = (resizing or {}).get("data") or {}
+    by_flags = Wanted(
+        nodes=flags.simulate_nodes,
+        zones=flags.simulate_node_zones,
+        labels=dict(flags.node_labels),
+    )
+    if not data:
+        return by_flags
+    try:
+        return _read(data, flags)
+    except ValueError as error:
+        LOG.warning("ConfigMap %s is not heeded: %s", RESIZING, error)
+        return by_flags
+
+
+def _read(data: Mapping[str, str], flags: Simulation) -> Wanted:
+    nodes = int(data["nodes"]) if data.get("nodes", "").isdecimal() else -1
+    if not 0 <= nodes <= MOST_NODES:
+        raise ValueError(
+            f"nodes must be a number from 0 to {MOST_NODES}, not {data.get('nodes', '')[:100]!r}"
+        )
+    labels = [pair.partition("=")[::2] for pair in data.get("labels", "").split(",") if pair]
+    zones = tuple(filter(None, data.get("zones", "").split(",")))
+    return Wanted(
+        nodes=nodes,
+        zones=zones or flags.simulate_node_zones,
+        labels=dict(labels or flags.node_labels),
+        no_more=True,
+    )

@@ -1,0 +1,287 @@
+"""A `Stage` of kwok as its document says, in each of the shapes that kwok gave it, read into one record.
+
+Pure. Fields that are not known are refused: a stage that does half of what it says would be worse than none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self
+
+from mockube.controller_manager.kubelet.stages.query import Query, StageError, compile_query
+from mockube.controller_manager.kubelet.template.parser import Template, TemplateError, parse
+
+API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+PatchKind = Literal["merge", "strategic", "json"]
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_PATCH_KINDS: Final = ("merge", "strategic", "json")
+SIMULATED: Final = ("Node", "Pod")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    query: Query
+    operator: Operator
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """A number that stands in the document, or is asked of the object if it has one there."""
+
+    value: float | None
+    query: Query | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchStep:
+    template: Template
+    root: str
+    subresource: str
+    kind: PatchKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventStep:
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalizersStep:
+    add: tuple[str, ...]
+    remove: tuple[str, ...]
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStep:
+    """Nothing comes after it but events."""
+
+
+StageStep = PatchStep | EventStep | FinalizersStep | DeleteStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    name: str
+    kind: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    requirements: tuple[Requirement, ...]
+    weight: Amount
+    delay: Amount
+    """In milliseconds, as is the jitter."""
+    jitter: Amount
+    steps: tuple[StageStep, ...]
+    immediate_next_stage: bool
+
+
+class _Fields:
+    """An object of the document, all of whose fields have to be taken."""
+
+    def __init__(self, where: str, tree: Any) -> None:
+        if not isinstance(tree, Mapping):
+            raise StageError(f"{where}: must be an object")
+        self._where = where
+        self._left = dict(tree)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if self._left and failed is None:
+            raise StageError(f"{self._where}.{next(iter(self._left))}: is not supported")
+
+    def take(self, name: str, default: Any = None) -> Any:
+        value = self._left.pop(name, None)
+        return default if value is None else value
+
+    def path(self, name: str) -> str:
+        return f"{self._where}.{name}"
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.take(name, default)
+        if not isinstance(value, str):
+            raise StageError(f"{self.path(name)}: must be a string")
+        return value
+
+    def texts(self, name: str) -> Mapping[str, str]:
+        """An object of strings, such as labels."""
+        value = self.take(name, {})
+        if not isinstance(value, dict) or not all(
+            isinstance(one, str) for pair in value.items() for one in pair
+        ):
+            raise StageError(f"{self.path(name)}: must be an object of strings")
+        return value
+
+    def items(self, name: str) -> Sequence[Any]:
+        value = self.take(name, [])
+        if not isinstance(value, list):
+            raise StageError(f"{self.path(name)}: must be a list")
+        return value
+
+    def nested(self, name: str) -> "_Fields":
+        return _Fields(self.path(name), self.take(name, {}))
+
+    def one_of(self, name: str, allowed: Sequence[str], default: str = "") -> Any:
+        value = self.take(name, default)
+        if value not in allowed:
+            raise StageError(
+                f"{self.path(name)}: {value!r} is not supported: must be one of {', '.join(allowed)}"
+            )
+        return value
+
+
+def stage_of(tree: Any) -> Stage | None:
+    """The stage of one document; None for one without a selector, which is never played."""
+    metadata = tree.get("metadata") if isinstance(tree, Mapping) else None
+    name = str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
+    where = f"Stage {name or '?'}"
+    with _Fields(where, tree) as document:
+        document.one_of("apiVersion", [API_VERSION])
+        document.one_of("kind", ["Stage"])
+        document.take("metadata")
+        document.take("status")
+        with _Fields(f"{where}: spec", document.take("spec", {})) as spec:
+            return _stage(name, spec)
+
+
+def _stage(name: str, spec: _Fields) -> Stage | None:
+    with spec.nested("resourceRef") as reference:
+        reference.one_of("apiGroup", ["v1"], "v1")
+        kind = reference.one_of("kind", SIMULATED)
+    selector = spec.take("selector")
+    labels, annotations, requirements = _selector(spec.path("selector"), selector or {})
+    with spec.nested("delay") as delay_fields:
+        delay = _amount(delay_fields, "durationMilliseconds", "durationFrom")
+        jitter = _amount(delay_fields, "jitterDurationMilliseconds", "jitterDurationFrom")
+    stage = Stage(
+        name=name,
+        kind=kind,
+        labels=labels,
+        annotations=annotations,
+        requirements=requirements,
+        weight=_amount(spec, "weight", "weightFrom", default=0),
+        delay=delay,
+        jitter=jitter,
+        steps=_steps(spec),
+        immediate_next_stage=bool(spec.take("immediateNextStage")),
+    )
+    return stage if selector is not None else None
+
+
+def _amount(fields: _Fields, name: str, source: str, default: float | None = None) -> Amount:
+    value = fields.take(name, default)
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63
+    ):
+        raise StageError(f"{fields.path(name)}: must be a number, and not negative")
+    with fields.nested(source) as origin:
+        expression = origin.text("expressionFrom")
+        with origin.nested("jq") as newer:
+            expression = newer.text("expression", expression)
+    return Amount(value=value, query=compile_query(expression) if expression else None)
+
+
+# --- the selector
+
+
+def _selector(where: str, tree: Any) -> tuple[Mapping[str, str], Mapping[str, str], tuple[Requirement, ...]]:
+    with _Fields(where, tree) as fields:
+        labels, annotations = fields.texts("matchLabels"), fields.texts("matchAnnotations")
+        path = fields.path("matchExpressions")
+        expressions = fields.items("matchExpressions")
+    found = [_requirement(f"{path}[{at}]", expression) for at, expression in enumerate(expressions)]
+    return labels, annotations, tuple(found)
+
+
+def _requirement(where: str, tree: Any) -> Requirement:
+    with _Fields(where, tree) as outer:
+        newer = outer.take("jq")
+        with outer if newer is None else _Fields(f"{where}.jq", newer) as fields:
+            operator = fields.one_of("operator", _OPERATORS)
+            values = fields.items("values")
+            query = compile_query(fields.text("key"))
+    if bool(values) is not (operator in ("In", "NotIn")):
+        problem = "must be empty" if values else "must not be empty"
+        raise StageError(f"{where}.values: {problem} for {operator}")
+    return Requirement(query=query, operator=operator, values=frozenset(map(str, values)))
+
+
+# --- what it does
+
+
+def _steps(spec: _Fields) -> tuple[StageStep, ...]:
+    with spec.nested("next") as fields:
+        steps = _step(fields)
+        kept = [step for step in steps if not isinstance(step, DeleteStep)]
+        patches = fields.items("patches")
+        for at, patch in enumerate(patches):
+            with _Fields(fields.path(f"patches[{at}]"), patch) as one:
+                kept.append(_patch(one))
+        template = fields.text("statusTemplate")
+        subresource = fields.text("statusSubresource", "status")
+        _refuse(fields, "statusPatchAs")
+        if template:
+            where = fields.path("statusTemplate")
+            parsed = _template(where, template)
+            kept.append(PatchStep(template=parsed, root="status", subresource=subresource, kind="strategic"))
+    listed: list[StageStep] = [*kept, *(step for step in steps if isinstance(step, DeleteStep))]
+    path = spec.path("steps")
+    for at, tree in enumerate(spec.items("steps")):
+        with _Fields(f"{path}[{at}]", tree) as one:
+            listed += _step(one)
+            if patch := one.take("patch"):
+                with _Fields(f"{path}[{at}].patch", patch) as fields:
+                    listed.append(_patch(fields))
+    return tuple(listed)
+
+
+def _step(fields: _Fields) -> list[StageStep]:
+    """What stands in a step beside patches, in the order in which it is done."""
+    steps: list[StageStep] = []
+    if event := fields.take("event"):
+        with _Fields(fields.path("event"), event) as said:
+            kind = said.one_of("type", ["Normal", "Warning"], "Normal")
+            message = _template(said.path("message"), said.text("message"))
+            steps.append(EventStep(type=kind, reason=said.text("reason"), message=message))
+    if finalizers := fields.take("finalizers"):
+        with _Fields(fields.path("finalizers"), finalizers) as changed:
+            add, remove = _values(changed, "add"), _values(changed, "remove")
+            empty = bool(changed.take("empty"))
+            steps.append(FinalizersStep(add=add, remove=remove, empty=empty))
+    if fields.take("delete"):
+        steps.append(DeleteStep())
+    return steps
+
+
+def _values(fields: _Fields, name: str) -> tuple[str, ...]:
+    values = []
+    for at, item in enumerate(fields.items(name)):
+        with _Fields(fields.path(f"{name}[{at}]"), item) as one:
+            values.append(one.text("value"))
+    return tuple(values)
+
+
+def _patch(fields: _Fields) -> PatchStep:
+    _refuse(fields, "impersonation")
+    return PatchStep(
+        template=_template(fields.path("template"), fields.text("template")),
+        root=fields.text("root"),
+        subresource=fields.text("subresource"),
+        kind=fields.one_of("type", _PATCH_KINDS, "strategic"),
+    )
+
+
+def _refuse(fields: _Fields, name: str) -> None:
+    if fields.take(name) is not None:
+        raise StageError(f"{fields.path(name)}: is not supported")
+
+
+def _template(where: str, text: str) -> Template:
+    try:
+        return parse(text)
+    except TemplateError as error:
+        raise StageError(f"{where}: {error}") from None

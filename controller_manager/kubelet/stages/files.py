@@ -1,0 +1,54 @@
+"""Stage documents in files: those of the user, and those that come with mockube.
+
+Reads files; what the documents mean stands in `document`.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from mockube.apimachinery.yaml_decode import YamlError, load_all
+from mockube.controller_manager.kubelet.stages.document import Stage, stage_of
+from mockube.controller_manager.kubelet.stages.query import StageError
+
+DEFAULTS: Final = Path(__file__).parent / "defaults"
+
+
+def load_stages(files: Iterable[Path]) -> tuple[Stage, ...]:
+    """The stages of the files, and for a kind that has none there those that come with mockube, if it has some."""
+    given = [stage for file in files for stage in _read(file)]
+    told = {stage.kind for stage in given}
+    return (*given, *(stage for stage in _defaults() if stage.kind not in told))
+
+
+def of_kind(kind: str, stages: Iterable[Stage]) -> list[Stage]:
+    return [stage for stage in stages if stage.kind == kind]
+
+
+@cache
+def _defaults() -> Sequence[Stage]:
+    return [stage for file in sorted(DEFAULTS.glob("*.yaml")) for stage in _read(file)]
+
+
+def _read(file: Path) -> list[Stage]:
+    try:
+        documents = [tree for tree in _documents(file) if tree is not None]
+        stages = [stage_of(tree) for tree in documents]
+    except OSError as error:
+        raise StageError(f"{file}: {error.strerror}") from error
+    except YamlError as error:
+        raise StageError(f"{file}: {error}") from error
+    except StageError as error:
+        raise StageError(f"{file}: {error}") from error
+    return [stage for stage in stages if stage is not None]
+
+
+def _documents(file: Path) -> list[Any]:
+    """Every document of the file; those of a List are in its items."""
+    documents: list[Any] = []
+    for loaded in load_all(file.read_bytes()):
+        tree = loaded.tree
+        is_list = isinstance(tree, dict) and isinstance(tree.get("items"), list)
+        documents += tree["items"] if is_list else [tree]
+    return documents

@@ -1,0 +1,121 @@
+"""Choose the stage of an object: which stages match it, which of them is next, and after what delay."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import Chance, fraction
+from mockube.apimachinery.durations import DurationError, parse_duration
+from mockube.apimachinery.timestamps import TimestampError, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.stages.document import Amount, Requirement, Stage
+
+
+def stages_at(stages: Iterable[Stage], obj: ReadOnlyTree) -> list[Stage]:
+    return [stage for stage in stages if is_at(stage, obj)]
+
+
+def is_at(stage: Stage, obj: ReadOnlyTree) -> bool:
+    return (
+        _holds_all(stage.labels, meta.labels(obj))
+        and _holds_all(stage.annotations, meta.annotations(obj))
+        and all(_meets(requirement, obj) for requirement in stage.requirements)
+    )
+
+
+def _holds_all(wanted: Mapping[str, str], present: Mapping[str, str]) -> bool:
+    return all(present.get(name) == value for name, value in wanted.items())
+
+
+def _meets(requirement: Requirement, obj: ReadOnlyTree) -> bool:
+    results = requirement.query(obj) or ()
+    match requirement.operator:
+        case "Exists":
+            return _has_value(results)
+        case "DoesNotExist":
+            return not _has_value(results)
+        case "In":
+            return _is_among(results, requirement.values)
+        case "NotIn":
+            return not _is_among(results, requirement.values)
+
+
+def _has_value(results: Sequence[Any]) -> bool:
+    return any(result is not None for result in results)
+
+
+def _is_among(results: Sequence[Any], values: frozenset[str]) -> bool:
+    return any(_written(result) in values for result in results)
+
+
+def _written(value: Any) -> str | None:
+    """A value as a document names it; only texts, whole numbers and truth have such names."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int) else None
+
+
+_LONGEST_DELAY: Final = 100 * 365 * 24 * 3600 * 1000
+"""Milliseconds, a hundred years: much longer, and there is no moment at which it ends."""
+_LONGEST_WEIGHT: Final = 18
+"""Digits."""
+
+
+def choose(stages: Sequence[Stage], obj: ReadOnlyTree, chance: Chance) -> Stage | None:
+    """One of them, each as often as its weight says; all the same where none has a weight.
+
+    A stage whose weight the object tells wrongly is left out, unless that is true of all.
+    """
+    weights = [_weight(stage, obj) for stage in stages]
+    known = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
+    heavy = [(stage, weight) for stage, weight in known if weight > 0]
+    drawn = heavy or [(stage, 1) for stage, _ in known] or [(stage, 1) for stage in stages]
+    if len(drawn) <= 1:
+        return drawn[0][0] if drawn else None
+    mark = fraction(chance) * sum(weight for _, weight in drawn)
+    for stage, weight in drawn:
+        mark -= weight
+        if mark < 0:
+            return stage
+    return drawn[-1][0]
+
+
+def delay_of(stage: Stage, obj: ReadOnlyTree, now: datetime, chance: Chance) -> timedelta:
+    """The delay, up to the jitter where that is more; a jitter that is less is itself the delay."""
+    least = _span(stage.delay, obj, now)
+    most = _span(stage.jitter, obj, now)
+    if least is None or (most is None and stage.jitter.value is None):
+        return max(least or timedelta(0), timedelta(0))
+    if most is None or most == least:
+        return max(least, timedelta(0))
+    drawn = most if most < least else least + (most - least) * fraction(chance)
+    return max(drawn, timedelta(0))
+
+
+def _weight(stage: Stage, obj: ReadOnlyTree) -> int | None:
+    asked = _asked(stage.weight, obj)
+    if asked is None:
+        return int(stage.weight.value or 0)
+    text = str(asked)
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_WEIGHT else None
+
+
+def _span(amount: Amount, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
+    """Milliseconds of the document, or a span or a moment that the object names; None where there is neither."""
+    asked = _asked(amount, obj)
+    if asked is None:
+        return None if amount.value is None else timedelta(milliseconds=min(amount.value, _LONGEST_DELAY))
+    try:
+        return parse_time(str(asked)) - now
+    except TimestampError:
+        pass
+    try:
+        return timedelta(microseconds=parse_duration(str(asked)) / 1000)
+    except DurationError:
+        return None
+
+
+def _asked(amount: Amount, obj: ReadOnlyTree) -> object | None:
+    results = amount.query(obj) if amount.query else None
+    return results[0] if results else None

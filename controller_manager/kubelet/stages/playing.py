@@ -1,0 +1,82 @@
+"""What a stage does to an object: its steps, rendered into effects.
+
+Pure.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.controller_manager.kubelet.effects import Effect, Remove, Tell, Write
+from mockube.controller_manager.kubelet.stages.document import (
+    DeleteStep,
+    EventStep,
+    FinalizersStep,
+    PatchStep,
+    Stage,
+    StageStep,
+)
+from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
+
+
+def play(stage: Stage, obj: ReadOnlyTree, environment: Environment) -> tuple[Effect, ...]:
+    """The effects in their order, or `TemplateError`."""
+    effects: list[Effect] = []
+    for step in stage.steps:
+        is_gone = any(isinstance(effect, Remove) for effect in effects)
+        if not is_gone or isinstance(step, EventStep):
+            effects += _effects(step, obj, environment)
+    return tuple(effects)
+
+
+def _effects(step: StageStep, obj: ReadOnlyTree, environment: Environment) -> Sequence[Effect]:
+    match step:
+        case PatchStep():
+            return _write(step, obj, environment)
+        case EventStep(type=kind, reason=reason, message=message):
+            return [Tell(kind, reason, message.render(obj, environment))]
+        case FinalizersStep():
+            return _change_finalizers(step, obj)
+        case DeleteStep():
+            return [Remove()]
+
+
+def _write(step: PatchStep, obj: ReadOnlyTree, environment: Environment) -> Sequence[Effect]:
+    rendered = _load(step.template.render(obj, environment))
+    if rendered is None:
+        return []
+    if step.kind == "json":
+        if not isinstance(rendered, list) or not all(_is_operation(one) for one in rendered):
+            raise TemplateError("what was rendered is no list of JSON patch operations")
+        operations = [{**operation, "path": _under(step.root, operation["path"])} for operation in rendered]
+        return [Write(body=operations, kind="json", subresource=step.subresource)]
+    body = {step.root: rendered} if step.root else rendered
+    return [Write(body=body, kind=step.kind, subresource=step.subresource)]
+
+
+def _load(text: str) -> Any:
+    try:
+        return load(text.encode()).tree
+    except YamlError as error:
+        raise TemplateError(f"what was rendered is no YAML: {error}") from error
+
+
+def _is_operation(tree: Any) -> bool:
+    return isinstance(tree, dict) and isinstance(tree.get("path"), str)
+
+
+def _under(root: str, path: str) -> str:
+    return f"/{root}{path}" if root else path
+
+
+def _change_finalizers(step: FinalizersStep, obj: ReadOnlyTree) -> Sequence[Effect]:
+    present = list(meta.finalizers(obj))
+    kept = [] if step.empty else [name for name in present if name not in step.remove]
+    wanted = kept + [name for name in step.add if name not in kept]
+    if wanted == present:
+        return []
+    # Another version may have other finalizers, which would be lost.
+    version = {"resourceVersion": meta.resource_version(obj)}
+    return [Write(body={"metadata": {**version, "finalizers": wanted or None}}, kind="merge", subresource="")]

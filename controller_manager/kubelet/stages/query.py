@@ -1,0 +1,243 @@
+"""Compile and evaluate the queries of stages: a subset of jq, as kwok uses it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+
+class StageError(ValueError):
+    """The message names what is not understood."""
+
+
+Filter = Callable[[Any], Iterator[Any]]
+"""The results of a part of a query for one value."""
+
+Query = Callable[[Any], Sequence[Any] | None]
+"""All results for an object; None where the query fails, as a path into a text does."""
+
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<field>\.[A-Za-z_][A-Za-z0-9_]*)|(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>-?[0-9]{1,18})
+    |(?P<word>[a-z]+)|(?P<sign>==|!=|[.|()\[\]?]))""",
+    re.VERBOSE,
+)
+_WORDS: Final[Mapping[str, Any]] = {"null": None, "true": True, "false": False}
+_ESCAPE: Final = re.compile(r"\\(.)")
+
+
+MAX_LENGTH: Final = 1000
+"""Characters of a query: each step of a path is a call within the last."""
+
+
+class _Fails(Exception):
+    """jq would end with an error."""
+
+
+def compile_query(text: str) -> Query:
+    parser = _Parser(text)
+    chosen = parser.pipeline()
+    parser.expect("")
+
+    def query(obj: Any) -> Sequence[Any] | None:
+        try:
+            return list(chosen(obj))
+        except _Fails:
+            return None
+
+    return query
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._split(text)
+
+    def _split(self, text: str) -> list[str]:
+        if len(text) > MAX_LENGTH:
+            raise StageError(f"jq: a query of more than {MAX_LENGTH} characters is not supported")
+        tokens, at = [], 0
+        stripped = text.rstrip()
+        while at < len(stripped):
+            found = _TOKEN.match(stripped, at)
+            if found is None:
+                raise self._refused(stripped[at:].lstrip())
+            tokens.append(found[0].strip())
+            at = found.end()
+        return tokens
+
+    def _refused(self, what: str) -> StageError:
+        return StageError(f"jq {self._text!r}: {what!r} is not supported")
+
+    def _next(self) -> str:
+        return self._tokens[0] if self._tokens else ""
+
+    def _take(self) -> str:
+        return self._tokens.pop(0) if self._tokens else ""
+
+    def expect(self, token: str) -> None:
+        taken = self._take()
+        if taken != token:
+            raise self._refused(taken or "the end")
+
+    def pipeline(self) -> Filter:
+        stages = [self._term()]
+        while self._next() == "|":
+            self._take()
+            stages.append(self._term())
+        return _piped(stages)
+
+    def _term(self) -> Filter:
+        if self._next() != "select":
+            return self._path()
+        self._take()
+        self.expect("(")
+        condition = self._condition()
+        self.expect(")")
+        return _selecting(condition)
+
+    def _condition(self) -> Filter:
+        left = self._comparison()
+        while self._next() in ("and", "or"):
+            left = _joined(self._take(), left, self._comparison())
+        return left
+
+    def _comparison(self) -> Filter:
+        left = self._operand()
+        if self._next() not in ("==", "!="):
+            return left
+        sign = self._take()
+        return _compared(sign, left, self._operand())
+
+    def _operand(self) -> Filter:
+        token = self._next()
+        if token[:1] == '"':
+            return _always(_unquoted(self._take()))
+        if token.lstrip("-").isdigit():
+            return _always(int(self._take()))
+        if token in _WORDS:
+            return _always(_WORDS[self._take()])
+        return self._path()
+
+    def _path(self) -> Filter:
+        if self._next()[:1] != ".":
+            raise self._refused(self._next() or "the end")
+        steps: list[Filter] = []
+        while self._next()[:1] in (".", "["):
+            step = self._take()
+            if step == "[":
+                steps.append(self._bracket())
+            elif step != ".":
+                steps.append(_field(step[1:]))
+            elif self._next()[:1] == '"':
+                steps.append(_field(_unquoted(self._take())))
+            if self._next() == "?":
+                self._take()
+                steps = [_forgiving(_piped(steps))]
+        return _piped(steps)
+
+    def _bracket(self) -> Filter:
+        inside = self._take()
+        if inside == "]":
+            return _each
+        self.expect("]")
+        if inside[:1] == '"':
+            return _field(_unquoted(inside))
+        if inside.lstrip("-").isdigit():
+            return _item(int(inside))
+        raise self._refused(inside)
+
+
+def _unquoted(token: str) -> str:
+    return _ESCAPE.sub(r"\1", token[1:-1])
+
+
+# --- what each part does
+
+
+def _piped(stages: Sequence[Filter]) -> Filter:
+    def run(value: Any, at: int = 0) -> Iterator[Any]:
+        if at == len(stages):
+            yield value
+        else:
+            for result in stages[at](value):
+                yield from run(result, at + 1)
+
+    return run
+
+
+def _field(name: str) -> Filter:
+    def run(value: Any) -> Iterator[Any]:
+        if value is None:
+            yield None
+        elif isinstance(value, Mapping):
+            yield value.get(name)
+        else:
+            raise _Fails
+
+    return run
+
+
+def _item(index: int) -> Filter:
+    def run(value: Any) -> Iterator[Any]:
+        if value is None:
+            yield None
+        elif isinstance(value, list | tuple):
+            yield value[index] if -len(value) <= index < len(value) else None
+        else:
+            raise _Fails
+
+    return run
+
+
+def _each(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, list | tuple):
+        yield from value
+    else:
+        raise _Fails
+
+
+def _forgiving(inner: Filter) -> Filter:
+    def run(value: Any) -> Iterator[Any]:
+        try:
+            yield from inner(value)
+        except _Fails:
+            return
+
+    return run
+
+
+def _selecting(condition: Filter) -> Filter:
+    def run(value: Any) -> Iterator[Any]:
+        for result in condition(value):
+            if result not in (None, False):
+                yield value
+
+    return run
+
+
+def _always(value: Any) -> Filter:
+    return lambda _: iter([value])
+
+
+def _compared(sign: str, left: Filter, right: Filter) -> Filter:
+    def run(value: Any) -> Iterator[Any]:
+        for other in right(value):
+            for one in left(value):
+                yield (one == other) is (sign == "==")
+
+    return run
+
+
+def _joined(word: str, left: Filter, right: Filter) -> Filter:
+    decided = word == "or"
+
+    def run(value: Any) -> Iterator[Any]:
+        for one in left(value):
+            if (one not in (None, False)) is decided:
+                yield decided
+            else:
+                for other in right(value):
+                    yield other not in (None, False)
+
+    return run

@@ -1,0 +1,91 @@
+"""Plays stages on objects of one resource: chooses the next for each, waits for its delay, and does what it says.
+
+It keeps what was chosen while the object stays at that stage, so that changes of others put nothing off.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.stages.document import Stage
+from mockube.controller_manager.kubelet.stages.matching import choose, delay_of, stages_at
+from mockube.controller_manager.kubelet.stages.playing import play
+from mockube.controller_manager.kubelet.status_writer import StatusWriter
+from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
+
+LOG = logging.getLogger(__name__)
+
+MOST_IMMEDIATE: Final = 100
+"""Stages in a row that want the next at once: more are a circle."""
+
+
+class _Chosen(NamedTuple):
+    uid: str
+    stage: Stage
+    due: datetime
+
+
+class StageRunner:
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        performer: StatusWriter,
+        environment: Callable[[ReadOnlyTree], Environment],
+        *,
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        self._stages = stages
+        self._performer = performer
+        self._environment = environment
+        self._clock = clock
+        self._chance = chance
+        self._chosen: dict[Key, _Chosen] = {}
+
+    def forget(self, key: Key) -> None:
+        self._chosen.pop(key, None)
+
+    async def run(self, key: Key, obj: ReadOnlyTree) -> timedelta | None:
+        """What is due now is done; answers when to come back."""
+        for _ in range(MOST_IMMEDIATE):
+            chosen = self._choose(key, obj)
+            if chosen is None:
+                return None
+            wait = chosen.due - self._clock.now()
+            if wait > timedelta(0):
+                return wait
+            left = await self._play(key, obj, chosen.stage)
+            if left is None or not chosen.stage.immediate_next_stage:
+                return None
+            obj = left
+        LOG.warning("%s: %d stages in a row want the next at once", key, MOST_IMMEDIATE)
+        return None
+
+    def _choose(self, key: Key, obj: ReadOnlyTree) -> _Chosen | None:
+        possible = stages_at(self._stages, obj)
+        chosen = self._chosen.pop(key, None)
+        if chosen is None or chosen.uid != meta.uid(obj) or chosen.stage not in possible:
+            stage = choose(possible, obj, self._chance)
+            if stage is None:
+                return None
+            now = self._clock.now()
+            chosen = _Chosen(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._chance))
+        self._chosen[key] = chosen
+        return chosen
+
+    async def _play(self, key: Key, obj: ReadOnlyTree, stage: Stage) -> ReadOnlyTree | None:
+        try:
+            effects = play(stage, obj, self._environment(obj))
+        except TemplateError as error:
+            # It would fail again, so the object stays as it is until it changes.
+            LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack says nothing of the template
+            return None
+        left = await self._performer.perform(key, obj, effects)
+        self._chosen.pop(key, None)
+        return left

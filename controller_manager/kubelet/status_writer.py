@@ -1,0 +1,91 @@
+"""Carries out effects on objects of one resource, and knows which of its own writes a cache has not seen yet.
+
+The only writer of the simulation beside registration and heartbeats. An object that is gone, or another of the same
+name, is left alone.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import AnyResource, Client
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.events.recorder import Recorder
+from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS
+from mockube.controller_manager.kubelet.effects import Effect, Remove, Tell, Write
+
+
+class _Last(NamedTuple):
+    uid: str
+    revision: float
+    """Of the last write; infinite once the object was removed."""
+    decided_on: int
+    """What was seen of the object when this was decided."""
+    at: float
+
+
+class StatusWriter:
+    def __init__(self, client: Client, recorder: Recorder, resource: AnyResource, clock: Clock) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._resource = resource
+        self._clock = clock
+        self._last: dict[Key, _Last] = {}
+
+    def is_outdated(self, key: Key, cached: ReadOnlyTree) -> bool:
+        """Something was written since, so what the cache shows would be decided twice."""
+        last = self._last.get(key)
+        if last is None or last.uid != meta.uid(cached):
+            return False
+        # A server that was set back to an older state will never come so far.
+        is_recent = self._clock.monotonic() < last.at + EXPIRY_SECONDS
+        return is_recent and _revision(cached) < last.revision
+
+    def is_own(self, key: Key, before: ReadOnlyTree, obj: ReadOnlyTree) -> bool:
+        """The last write alone made the object of what was seen before: nobody else's came between."""
+        last = self._last.get(key)
+        step = (meta.uid(obj), _revision(obj), _revision(before))
+        return last is not None and (last.uid, last.revision, last.decided_on) == step
+
+    def forget(self, key: Key) -> None:
+        self._last.pop(key, None)
+
+    async def perform(self, key: Key, obj: ReadOnlyTree, effects: Iterable[Effect]) -> ReadOnlyTree | None:
+        """The object as the last write left it; None once it is gone."""
+        decided_on = _revision(obj)
+        for effect in effects:
+            match effect:
+                case Write(body=body, kind=kind, subresource=subresource):
+                    try:
+                        obj = await self._client.patch(
+                            self._resource, key, body, kind=kind, subresource=subresource
+                        )
+                    except NotFound:
+                        return None
+                    self._wrote(key, obj, _revision(obj), decided_on)
+                case Remove():
+                    await self._remove(key, obj)
+                    return None
+                case Tell(type=kind_of_event, reason=reason, message=message):
+                    self._recorder.say(obj, kind_of_event, reason, message)
+        return obj
+
+    async def _remove(self, key: Key, obj: ReadOnlyTree) -> None:
+        uid = meta.uid(obj)
+        revision = float("inf")
+        with suppress(NotFound):
+            answer = await self._client.delete(self._resource, key, uid=uid, grace_period_seconds=0)
+            if meta.uid(answer) == uid and meta.finalizers(answer):
+                revision = _revision(answer)
+        self._wrote(key, obj, revision, _revision(obj))
+
+    def _wrote(self, key: Key, obj: ReadOnlyTree, revision: float, decided_on: int) -> None:
+        self._last[key] = _Last(meta.uid(obj), revision, decided_on, self._clock.monotonic())
+
+
+def _revision(obj: ReadOnlyTree) -> int:
+    return int(meta.resource_version(obj))

@@ -1,0 +1,189 @@
+"""The expressions of a template, between its braces: values, fields, variables, calls and pipelines.
+
+Pure. An expression is compiled once into a function of the scope; a function that is not known is refused then.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockube.controller_manager.kubelet.template.functions import FROM_ENVIRONMENT, FUNCTIONS
+
+_LONGEST_NUMBER: Final = 18
+"""Characters: what is longer may be a number of thousands of digits, which take long to read."""
+
+
+class TemplateError(ValueError):
+    """A template cannot be read or carried out; the message says where and why."""
+
+
+Environment = Mapping[str, Callable[..., Any]]
+"""The functions that ask the world: the time, addresses of nodes and pods."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the names in a template stand for at one place."""
+
+    dot: Any
+    environment: Environment
+    variables: dict[str, Any]
+    outer: "Scope | None" = None
+
+    def inner(self, dot: Any) -> "Scope":
+        return Scope(dot, self.environment, {}, self)
+
+    def find(self, name: str) -> Any:
+        scope = self._holder(name)
+        if scope is None:
+            raise TemplateError(f"undefined variable {name!r}")
+        return scope.variables[name]
+
+    def assign(self, name: str, value: Any) -> None:
+        scope = self._holder(name)
+        if scope is None:
+            raise TemplateError(f"undefined variable {name!r}")
+        scope.variables[name] = value
+
+    def _holder(self, name: str) -> "Scope | None":
+        scope: Scope | None = self
+        while scope is not None and name not in scope.variables:
+            scope = scope.outer
+        return scope
+
+
+Expression = Callable[[Scope], Any]
+
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+_TOKEN: Final = re.compile(
+    rf"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|`[^`]*`)|(?P<number>-?[0-9]+(?:\.[0-9]+)?)
+    |(?P<variable>\$(?:{_NAME})?(?:\.{_NAME})*)|(?P<field>\.(?:{_NAME}(?:\.{_NAME})*)?)
+    |(?P<close>\)(?:\.{_NAME})*)|(?P<word>{_NAME})|(?P<sign>:=|=|\||\(|,))""",
+    re.VERBOSE,
+)
+_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPED: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "r": "\r"}
+_WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "nil": None}
+
+
+@dataclass(slots=True)
+class Tokens:
+    """The tokens of one action, each with its sort."""
+
+    text: str
+    left: list[tuple[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left, at, text = [], 0, self.text.rstrip()
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None or found.lastgroup is None:
+                raise TemplateError(f"{text[at:].strip()!r} is not supported")
+            self.left.append((found.lastgroup, found[found.lastgroup]))
+            at = found.end()
+
+    def peek(self, at: int = 0) -> tuple[str, str]:
+        return self.left[at] if at < len(self.left) else ("end", "")
+
+    def take(self) -> tuple[str, str]:
+        return self.left.pop(0) if self.left else ("end", "")
+
+    def skip(self, text: str) -> bool:
+        """Take the token if it is this one."""
+        if self.peek()[1] != text:
+            return False
+        self.take()
+        return True
+
+    def finish(self) -> None:
+        if self.left:
+            raise TemplateError(f"unexpected {self.left[0][1]!r} in {self.text.strip()!r}")
+
+
+def parse_pipeline(tokens: Tokens) -> Expression:
+    value = _command(tokens, ())
+    while tokens.skip("|"):
+        value = _command(tokens, (value,))
+    return value
+
+
+def _command(tokens: Tokens, piped: Sequence[Expression]) -> Expression:
+    sort, text = tokens.peek()
+    if sort == "word" and text not in _WORDS:
+        tokens.take()
+        arguments = []
+        while tokens.peek()[0] in ("text", "number", "variable", "field", "word") or tokens.peek()[1] == "(":
+            arguments.append(_operand(tokens))
+        return _call(text, [*arguments, *piped])
+    if piped:
+        raise TemplateError(f"{text!r} is no function, and nothing can be piped into it")
+    return _operand(tokens)
+
+
+def _operand(tokens: Tokens) -> Expression:
+    sort, text = tokens.take()
+    if sort == "text":
+        return _constant(_unquoted(text))
+    if sort == "number":
+        return _constant(_number(text))
+    if sort == "variable":
+        name, *path = text.split(".")
+        return _fields(lambda scope: scope.find(name), path)
+    if sort == "field":
+        return _fields(lambda scope: scope.dot, [part for part in text.split(".") if part])
+    if sort == "word":
+        return _constant(_WORDS[text]) if text in _WORDS else _call(text, [])
+    if text != "(":
+        raise TemplateError(f"unexpected {text or 'end'!r} in {tokens.text.strip()!r}")
+    value = parse_pipeline(tokens)
+    closing, path_text = tokens.take()
+    if closing != "close":
+        raise TemplateError(f"unclosed parenthesis in {tokens.text.strip()!r}")
+    return _fields(value, path_text.split(".")[1:])
+
+
+def _number(text: str) -> int | float:
+    if len(text) > _LONGEST_NUMBER:
+        raise TemplateError(f"a number of {len(text)} characters is not supported")
+    return float(text) if "." in text else int(text)
+
+
+def _unquoted(token: str) -> str:
+    if token[0] == "`":
+        return token[1:-1]
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), token[1:-1])
+
+
+def _constant(value: Any) -> Expression:
+    return lambda _: value
+
+
+def _fields(value: Expression, path: Sequence[str]) -> Expression:
+    if not path:
+        return value
+
+    def read(scope: Scope) -> Any:
+        found = value(scope)
+        for name in path:
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
+    return read
+
+
+def _call(name: str, arguments: Sequence[Expression]) -> Expression:
+    function = FUNCTIONS.get(name)
+    if function is None and name not in FROM_ENVIRONMENT:
+        raise TemplateError(f"function {name!r} is not supported")
+
+    def call(scope: Scope) -> Any:
+        chosen = function or scope.environment.get(name)
+        if chosen is None:
+            raise TemplateError(f"function {name!r} cannot be asked here")
+        try:
+            return chosen(*(argument(scope) for argument in arguments))
+        except (TypeError, LookupError, ValueError, ArithmeticError) as error:
+            raise TemplateError(f"error calling {name}: {error}") from error
+
+    return call

@@ -1,0 +1,131 @@
+"""The functions of templates: Go's own, those of sprig that stages need, and kwok's that ask nobody.
+
+Pure. Data: a table of names.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+import yaml
+
+FROM_ENVIRONMENT: Final = frozenset(
+    {
+        "Now",
+        "StartTime",
+        "Version",
+        "NodeConditions",
+        "NodeIP",
+        "NodeName",
+        "NodePort",
+        "NodeIPWith",
+        "NodeIPsWith",
+        "PodIPWith",
+        "PodIPsWith",
+    }
+)
+"""What the environment answers."""
+
+
+_DEEPEST_INDENT: Final = 100
+
+
+def is_true(value: Any) -> bool:
+    """What Go's templates take for true: whatever is not empty."""
+    return bool(value)
+
+
+def shown(value: Any) -> str:
+    """A value as Go prints it."""
+    if value is None:
+        return "<no value>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, Mapping):
+        return f"map[{' '.join(f'{key}:{shown(item)}' for key, item in sorted(value.items()))}]"
+    if isinstance(value, list | tuple):
+        return f"[{' '.join(map(shown, value))}]"
+    return str(value)
+
+
+def _and(*values: Any) -> Any:
+    return next((value for value in values if not is_true(value)), values[-1])
+
+
+def _or(*values: Any) -> Any:
+    return next((value for value in values if is_true(value)), values[-1])
+
+
+def _equal(first: Any, *others: Any) -> bool:
+    return any(first == other for other in others)
+
+
+def _index(value: Any, *path: Any) -> Any:
+    for step in path:
+        if value is None:
+            return None
+        value = value.get(step) if isinstance(value, Mapping) else value[step]
+    return value
+
+
+def _quote(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if text.startswith('"') else orjson.dumps(text).decode()
+
+
+def _yaml(value: Any, indent: int = 0) -> str:
+    if indent > _DEEPEST_INDENT:
+        raise ValueError(f"an indent of more than {_DEEPEST_INDENT} is not supported")
+    text: str = yaml.dump(value, default_flow_style=False, sort_keys=True, allow_unicode=True)
+    return ("\n" + text).replace("\n", "\n" + "  " * indent) if indent else text
+
+
+def _dict(*pairs: Any) -> dict[str, Any]:
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def _default(fallback: Any, value: Any = None) -> Any:
+    return value if is_true(value) else fallback
+
+
+def _has_key(tree: Mapping[str, Any], key: str) -> bool:
+    return key in tree
+
+
+def _ternary(yes: Any, no: Any, condition: Any) -> Any:
+    return yes if condition else no
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "and": _and,
+    "or": _or,
+    "not": lambda value: not is_true(value),
+    "eq": _equal,
+    "ne": lambda one, other: one != other,
+    "lt": lambda one, other: one < other,
+    "le": lambda one, other: one <= other,
+    "gt": lambda one, other: one > other,
+    "ge": lambda one, other: one >= other,
+    "index": _index,
+    "len": len,
+    "print": lambda *values: "".join(map(shown, values)),
+    "add": lambda *values: sum(map(int, values)),
+    "add1": lambda value: int(value) + 1,
+    "sub": lambda one, other: int(one) - int(other),
+    "mod": lambda one, other: int(one) % int(other),
+    "int": lambda value: int(value or 0),
+    "default": _default,
+    "dict": _dict,
+    "list": lambda *values: list(values),
+    "hasKey": _has_key,
+    "ternary": _ternary,
+    "toString": shown,
+    "quote": _quote,
+    "lower": lambda text: text.lower(),
+    "upper": lambda text: text.upper(),
+    "join": lambda separator, values: separator.join(map(shown, values)),
+    "Quote": _quote,
+    "YAML": _yaml,
+}

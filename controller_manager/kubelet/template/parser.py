@@ -1,0 +1,298 @@
+"""A template: text with actions in double braces, compiled once and rendered as often as needed.
+
+Pure. It knows `if`, `range`, `with`, `define` and `template`, `break` and `continue`, assignments and values.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockube.controller_manager.kubelet.template.expression import (
+    Environment,
+    Expression,
+    Scope,
+    TemplateError,
+    Tokens,
+    parse_pipeline,
+)
+from mockube.controller_manager.kubelet.template.functions import is_true, shown
+
+__all__ = ["Template", "TemplateError", "parse"]
+
+Node = Callable[[Scope, list[str]], None]
+"""Writes what a part of the template becomes."""
+
+_OPEN: Final = "{{"
+_CLOSE: Final = "}}"
+
+
+class _Break(Exception):
+    """Leaves the innermost range."""
+
+
+class _Continue(Exception):
+    """Goes on with the next element of the innermost range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    nodes: Sequence[Node]
+
+    def render(self, data: Any, environment: Environment) -> str:
+        out: list[str] = []
+        try:
+            _run(self.nodes, Scope(data, environment, {"$": data}), out)
+        except RecursionError as error:
+            raise TemplateError("the template includes itself without end") from error
+        return "".join(out)
+
+
+def parse(text: str) -> Template:
+    """The template, or `TemplateError`."""
+    parser = _Parser(_split(text))
+    try:
+        nodes, ending = parser.block()
+    except RecursionError as error:
+        raise TemplateError("the template is nested too deeply") from error
+    if ending:
+        raise TemplateError(f"unexpected {{{{ {ending.text} }}}}")
+    return Template(nodes)
+
+
+def _split(text: str) -> list[str]:
+    """Text and actions in turn, beginning and ending with text. A dash and a space within an action trim the text there."""
+    parts, at, trims = list[str](), 0, False
+    while (begin := text.find(_OPEN, at)) >= 0 and (end := text.find(_CLOSE, begin + len(_OPEN))) >= 0:
+        before, action = text[at:begin], text[begin + len(_OPEN) : end]
+        before = before.lstrip() if trims else before
+        if action.startswith("-") and action[1:2].isspace():
+            before, action = before.rstrip(), action[2:]
+        trims = action.endswith("-") and action[-2:-1].isspace()
+        parts += before, (action[:-1] if trims else action).strip()
+        at = end + len(_CLOSE)
+    return [*parts, text[at:].lstrip() if trims else text[at:]]
+
+
+@dataclass(slots=True)
+class _Parser:
+    """Text and actions in turn, beginning with text."""
+
+    parts: Sequence[str]
+    at: int = 0
+    defined: dict[str, Sequence[Node]] = field(default_factory=dict)
+    range_depth: int = 0
+    """How many ranges are around the action: without one, nothing can be left."""
+
+    def block(self) -> tuple[list[Node], Tokens | None]:
+        """What stands up to the `else` or `end` that closes the block, and that itself."""
+        nodes: list[Node] = []
+        while self.at < len(self.parts):
+            part, is_action = self.parts[self.at], self.at % 2 == 1
+            self.at += 1
+            if not is_action:
+                if part:
+                    nodes.append(_text(part))
+                continue
+            if part.startswith("/*"):
+                continue
+            tokens = Tokens(part)
+            if tokens.peek() in (("word", "else"), ("word", "end")):
+                return nodes, tokens
+            node = self._action(tokens)
+            if node is not None:
+                nodes.append(node)
+        return nodes, None
+
+    def _action(self, tokens: Tokens) -> Node | None:
+        opens = {"if": self._if, "with": self._with, "range": self._range, "template": self._template}
+        sort, word = tokens.peek()
+        if sort == "word" and word in opens:
+            tokens.take()
+            return opens[word](tokens)
+        if sort == "word" and word == "define":
+            tokens.take()
+            self._define(tokens)
+            return None
+        if sort == "word" and word in ("break", "continue"):
+            tokens.take()
+            tokens.finish()
+            if not self.range_depth:
+                raise TemplateError(f"{{{{ {word} }}}} outside {{{{ range }}}}")
+            return _leave(_Break if word == "break" else _Continue)
+        return _statement(tokens)
+
+    def _if(self, tokens: Tokens) -> Node:
+        condition = _bound(tokens)
+        body, other = self._bodies()
+
+        def run(scope: Scope, out: list[str]) -> None:
+            inner = scope.inner(scope.dot)
+            _run(body if is_true(condition(inner)) else other, inner, out)
+
+        return run
+
+    def _with(self, tokens: Tokens) -> Node:
+        value = _bound(tokens)
+        body, other = self._bodies()
+
+        def run(scope: Scope, out: list[str]) -> None:
+            inner = scope.inner(scope.dot)
+            found = value(inner)
+            if is_true(found):
+                _run(body, inner.inner(found), out)
+            else:
+                _run(other, inner, out)
+
+        return run
+
+    def _range(self, tokens: Tokens) -> Node:
+        names = _range_names(tokens)
+        value = parse_pipeline(tokens)
+        tokens.finish()
+        body, other = self._bodies(ranges=1)
+
+        def run(scope: Scope, out: list[str]) -> None:
+            items = list(_items(value(scope)))
+            if not items:
+                _run(other, scope.inner(scope.dot), out)
+            _repeat(items, names, body, scope, out)
+
+        return run
+
+    def _bodies(self, *, ranges: int = 0) -> tuple[Sequence[Node], Sequence[Node]]:
+        """The block, which may be that of a range, and what stands behind its `else`."""
+        self.range_depth += ranges
+        body, ending = self.block()
+        self.range_depth -= ranges
+        if ending is None:
+            raise TemplateError("a block has no {{ end }}")
+        if ending.take() == ("word", "end"):
+            ending.finish()
+            return body, ()
+        if not ending.left:
+            other, last = self.block()
+            if last is None or last.take() != ("word", "end"):
+                raise TemplateError("an {{ else }} has no {{ end }}")
+            return body, other
+        chained = self._action(ending)
+        return body, [chained] if chained else ()
+
+    def _define(self, tokens: Tokens) -> None:
+        name = _name(tokens)
+        tokens.finish()
+        depth, self.range_depth = self.range_depth, 0
+        self.defined[name], ending = self.block()
+        self.range_depth = depth
+        if ending is None or ending.take() != ("word", "end"):
+            raise TemplateError(f"the definition of {name!r} has no {{{{ end }}}}")
+
+    def _template(self, tokens: Tokens) -> Node:
+        name = _name(tokens)
+        value: Expression = parse_pipeline(tokens) if tokens.left else lambda _: None
+        tokens.finish()
+
+        def run(scope: Scope, out: list[str]) -> None:
+            if name not in self.defined:
+                raise TemplateError(f"template {name!r} is not defined")
+            data = value(scope)
+            _run(self.defined[name], Scope(data, scope.environment, {"$": data}), out)
+
+        return run
+
+
+# --- actions
+
+
+def _run(nodes: Iterable[Node], scope: Scope, out: list[str]) -> None:
+    for node in nodes:
+        node(scope, out)
+
+
+def _text(text: str) -> Node:
+    return lambda _, out: out.append(text)
+
+
+def _leave(how: type[Exception]) -> Node:
+    def run(_: Scope, __: list[str]) -> None:
+        raise how
+
+    return run
+
+
+def _name(tokens: Tokens) -> str:
+    sort, text = tokens.take()
+    if sort != "text":
+        raise TemplateError(f"unexpected {text!r} in {tokens.text!r}")
+    return text[1:-1]
+
+
+def _statement(tokens: Tokens) -> Node:
+    if tokens.peek()[0] == "variable" and tokens.peek(1)[1] in (":=", "="):
+        assign = _bound(tokens)
+        return lambda scope, _: assign(scope)
+    value = _bound(tokens)
+    return lambda scope, out: out.append(shown(value(scope)))
+
+
+def _bound(tokens: Tokens) -> Expression:
+    """A value, which may be given a name on the way."""
+    name = ""
+    declares = tokens.peek(1)[1] == ":="
+    if tokens.peek()[0] == "variable" and tokens.peek(1)[1] in (":=", "="):
+        name = tokens.take()[1]
+        tokens.take()
+    value = parse_pipeline(tokens)
+    tokens.finish()
+    if not name:
+        return value
+
+    def bind(scope: Scope) -> Any:
+        found = value(scope)
+        if declares:
+            scope.variables[name] = found
+        else:
+            scope.assign(name, found)
+        return found
+
+    return bind
+
+
+def _range_names(tokens: Tokens) -> tuple[str, ...]:
+    """The variables of index and element, or of the element alone."""
+    if tokens.peek()[0] != "variable" or tokens.peek(1)[1] not in (":=", ","):
+        return ()
+    names = [tokens.take()[1]]
+    if tokens.skip(","):
+        names.append(tokens.take()[1])
+    if not tokens.skip(":="):
+        raise TemplateError(f"{tokens.text.strip()!r}: := is missing")
+    return tuple(names)
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, Mapping):
+        return sorted(value.items())
+    if isinstance(value, list | tuple):
+        return enumerate(value)
+    if value is None:
+        return ()
+    raise TemplateError(f"cannot range over {shown(value)}")
+
+
+def _repeat(
+    items: Sequence[tuple[Any, Any]],
+    names: tuple[str, ...],
+    body: Sequence[Node],
+    scope: Scope,
+    out: list[str],
+) -> None:
+    for key, item in items:
+        inner = scope.inner(item)
+        # One name is that of the element; of two, the first is that of its index.
+        inner.variables.update(zip(names, (key, item) if len(names) == 2 else (item,), strict=False))
+        try:
+            _run(body, inner, out)
+        except _Continue:
+            continue
+        except _Break:
+            break

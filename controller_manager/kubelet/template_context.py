@@ -1,0 +1,62 @@
+"""What the templates of stages may ask of the world: the time, and the addresses of nodes and pods.
+
+Knows no server: it is made from what the simulation knows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.node_objects import KUBELET_PORT, NODE_CONDITIONS
+from mockube.controller_manager.kubelet.node_registry import NodeRegistry
+from mockube.controller_manager.kubelet.template.expression import Environment
+
+_VERSION: Final = "v0.7.0"
+"""Of the kwok whose stages are understood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    fleet: NodeRegistry
+    clock: Clock
+    started: datetime
+
+    @classmethod
+    def of(cls, fleet: NodeRegistry, clock: Clock) -> "World":
+        return cls(fleet=fleet, clock=clock, started=clock.now())
+
+    def of_node(self, node: ReadOnlyTree) -> Environment:
+        name = meta.name(node)
+        return {
+            **self._everywhere(),
+            "NodeName": lambda: name,
+            "NodeIP": lambda: self.fleet.ip_of(name),
+            "NodePort": lambda: KUBELET_PORT,
+        }
+
+    def of_pod(self, pod: ReadOnlyTree) -> Environment:
+        uid = meta.uid(pod)
+
+        def pod_ip(node: str, in_host_network: object = False, *_: object) -> str:  # noqa: FBT002 - a template gives it by its place
+            return self.fleet.ip_of(node) if in_host_network else self.fleet.pod_ip(uid, node)
+
+        return {
+            **self._everywhere(),
+            "NodeIPWith": self.fleet.ip_of,
+            "NodeIPsWith": lambda node: [self.fleet.ip_of(node)],
+            "PodIPWith": pod_ip,
+            "PodIPsWith": lambda *asked: [pod_ip(*asked)],
+        }
+
+    def _everywhere(self) -> dict[str, Callable[..., object]]:
+        return {
+            "Now": lambda: format_time(self.clock.now()),
+            "StartTime": lambda: format_time(self.started),
+            "Version": lambda: _VERSION,
+            "NodeConditions": lambda: NODE_CONDITIONS,
+        }

@@ -1,0 +1,246 @@
+"""Hold a Lease that several managers compete for, and work only while it is held."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockube.apimachinery import chance
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.timestamps import format_micro_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.kinds import LEASES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.tasks import all_ended, start, within
+
+LOG = logging.getLogger(__name__)
+
+JITTER: Final = 1.2
+"""How much longer than its period a wait for the next try may be, so that candidates do not all ask at once."""
+RELEASED_SECONDS: Final = 1
+"""How long a lease lasts that nobody holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Seconds."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Who runs for what."""
+
+    lease: Key
+    identity: str
+    """Of this process and no other, ever."""
+    timings: Timings = Timings()
+
+
+class LeaseLost(Exception):
+    """Another process may be working by now."""
+
+
+class Elector:
+    def __init__(self, candidate: Candidate, client: Client, *, clock: Clock, chance: Chance) -> None:
+        """The client is for the lease alone: a request for it must not wait behind others."""
+        self._candidate = candidate
+        self._timings = candidate.timings
+        self._client = client
+        self._clock = clock
+        self._chance = chance
+        self.lease: ReadOnlyTree | None = None
+        """As it was last seen."""
+        self._seen = 0.0
+        """When it was seen to change."""
+        self._renewed: float | None = None
+        """When this process last asked for the lease that it holds; None while it holds none."""
+        self._told = ""
+        """Why the lease was not to be had, as it was told last."""
+
+    @property
+    def identity(self) -> str:
+        return self._candidate.identity
+
+    @property
+    def is_leading(self) -> bool:
+        return self._renewed is not None
+
+    def may_write(self) -> bool:
+        """Whether nobody else can be working; asked anew before every write."""
+        return self._renewed is not None and self._left() > 0
+
+    async def acquire(self) -> None:
+        """Until the lease is held."""
+        LOG.info("Trying to acquire the lease %s as %s", self._candidate.lease, self._candidate.identity)
+        while not await self._try():
+            pause = self._timings.retry_period * (1 + JITTER * chance.fraction(self._chance))
+            await self._clock.sleep(pause)
+        LOG.info("Acquired the lease %s", self._candidate.lease)
+
+    async def keep(self) -> None:
+        """Renew the lease until it is lost."""
+        try:
+            while self.is_leading:
+                await self._clock.sleep(self._timings.retry_period)
+                async with within(self._clock, self._left()):
+                    while not await self._try() and self.is_leading:
+                        await self._clock.sleep(self._timings.retry_period)
+        except TimeoutError:
+            self._renewed = None
+        raise LeaseLost(f"the lease {self._candidate.lease} was not renewed in time")
+
+    async def release(self) -> None:
+        """Let the next one begin at once; without an answer he waits until the lease has expired."""
+        if not self.is_leading or self.lease is None:
+            return
+        self._renewed = None
+        now = format_micro_time(self._clock.now())
+        spec = {
+            "holderIdentity": "",
+            "leaseDurationSeconds": RELEASED_SECONDS,
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": self._transitions(),
+        }
+        try:
+            async with within(self._clock, self._timings.renew_deadline):
+                await self._client.update(LEASES, {**self.lease, "spec": spec})
+        except (ApiError, NoAnswer, TimeoutError) as error:
+            LOG.warning("The lease %s was not released: %s", self._candidate.lease, error)
+
+    def _left(self) -> float:
+        """Seconds until the deadline."""
+        assert self._renewed is not None
+        return self._renewed + self._timings.renew_deadline - self._clock.monotonic()
+
+    async def _try(self) -> bool:
+        """Acquire or renew; a request that takes too long is given up."""
+        try:
+            async with within(self._clock, self._timings.renew_deadline / 2):
+                return await self._acquire_or_renew()
+        except (ApiError, NoAnswer, TimeoutError) as error:
+            self._tell(str(error))
+            return False
+
+    async def _acquire_or_renew(self) -> bool:
+        asked = self._clock.monotonic()
+        found = await self._find()
+        if found is not None and self._is_held_by_another():
+            self._renewed = None
+            self._tell(f"{self._spec()['holderIdentity']} holds it")
+            return False
+        body = {**(found or self._blank()), "spec": self._claim()}
+        write = self._client.create if found is None else self._client.update
+        self._observe(await write(LEASES, body))
+        self._renewed, self._told = asked, ""
+        return True
+
+    def _tell(self, problem: str) -> None:
+        """Once: it is tried again every few seconds, perhaps for days."""
+        if problem != self._told:
+            LOG.info("Waiting for the lease %s: %s", self._candidate.lease, problem)
+        self._told = problem
+
+    async def _find(self) -> ReadOnlyTree | None:
+        try:
+            found = await self._client.get(LEASES, self._candidate.lease)
+        except NotFound:
+            return None
+        self._observe(found)
+        return found
+
+    def _observe(self, lease: ReadOnlyTree) -> None:
+        if self.lease is None or lease.get("spec") != self.lease.get("spec"):
+            self._seen = self._clock.monotonic()
+        self.lease = lease
+
+    def _is_held_by_another(self) -> bool:
+        spec = self._spec()
+        holder = spec.get("holderIdentity") or ""
+        expires = self._seen + (spec.get("leaseDurationSeconds") or 0)
+        return holder not in ("", self._candidate.identity) and self._clock.monotonic() < expires
+
+    def _claim(self) -> dict[str, Any]:
+        now = format_micro_time(self._clock.now())
+        spec = self._spec()
+        is_ours = spec.get("holderIdentity") == self._candidate.identity
+        return {
+            "holderIdentity": self._candidate.identity,
+            "leaseDurationSeconds": int(self._timings.lease_duration),
+            "acquireTime": spec["acquireTime"] if is_ours else now,
+            "renewTime": now,
+            "leaseTransitions": self._transitions() + (0 if is_ours or not spec else 1),
+        }
+
+    def _spec(self) -> ReadOnlyTree:
+        return (self.lease or {}).get("spec") or {}
+
+    def _transitions(self) -> int:
+        return int(self._spec().get("leaseTransitions") or 0)
+
+    def _blank(self) -> dict[str, Any]:
+        self.lease = None
+        return {
+            "metadata": {"namespace": self._candidate.lease.namespace, "name": self._candidate.lease.name}
+        }
+
+
+LOG = logging.getLogger(__name__)
+
+Work = Callable[[], Coroutine[None, None, None]]
+
+
+async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -> None:
+    """Once the lease is held, work until cancelled or until the work ends; then give it back.
+
+    Raises `LeaseLost`, and what the work raises.
+
+    When the lease is lost the work is cut off, for another process may have begun: the fence before the transport
+    lets no write of it out any more.
+    """
+    await elector.acquire()
+    keeping = start("lease", elector.keep())
+    working = start("work", work())
+    try:
+        await asyncio.wait({keeping, working}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        try:
+            await _finish(working, clock=clock, patience=0.0 if keeping.done() else patience)
+        finally:
+            await all_ended([keeping])
+        await elector.release()
+    for ended in (keeping, working):
+        if not ended.cancelled():
+            ended.result()
+
+
+async def work_alone(work: Work, *, clock: Clock, patience: float) -> None:
+    """Work until cancelled, where nobody else would. Raises what the work raises."""
+    working = start("work", work())
+    try:
+        await asyncio.wait({working})
+    finally:
+        await _finish(working, clock=clock, patience=patience)
+    working.result()
+
+
+async def _finish(working: "asyncio.Task[None]", *, clock: Clock, patience: float) -> None:
+    """Have it end what it has in hand within so many seconds, and then without that; a second cancellation cuts it off."""
+    working.cancel()
+    try:
+        async with within(clock, patience):
+            await asyncio.wait({working})
+    except TimeoutError:
+        LOG.warning("What was in hand did not end within %g seconds, and is cut off", patience)
+    finally:
+        if not working.done():
+            await all_ended([working])

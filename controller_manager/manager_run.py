@@ -1,0 +1,119 @@
+"""What a manager does while it leads: informers, controllers, engines, events; begun and ended in the right order."""
+
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.cache.informers import Informers
+from mockube.controller_manager.cache.informers import Settings as InformerSettings
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.config.settings import Config
+from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.control.events.recorder import EventWriter, Recorders
+from mockube.controller_manager.control.runnable import Context, Runnable, Running
+from mockube.controller_manager.control.runner import ControllerRunner
+from mockube.controller_manager.control.wait_for_kinds import WaitForKinds
+from mockube.controller_manager.metrics.queues import Metrics
+from mockube.controller_manager.tasks import (
+    all_ended,
+    all_of,
+    first_failure,
+    never_returns,
+    start,
+    yield_to_loop,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependencies:
+    """What a manager works with."""
+
+    client: Client
+    clock: Clock
+    chance: Chance
+    metrics: Metrics
+    config: Config
+    informer_settings: InformerSettings
+
+
+class Work:
+    """Everything is built first, so that handlers and indexes are there when the informers begin.
+
+    Only what needs kinds that not every server has is built when the server has them.
+    """
+
+    def __init__(
+        self, outfit: Dependencies, *, controllers: Iterable[Controller], runnables: Iterable[Runnable]
+    ) -> None:
+        self._outfit = outfit
+        self.informers = Informers(outfit.client, outfit.informer_settings)
+        self.events = EventWriter(outfit.clock, outfit.chance)
+        self.supports = {"informers": self.informers.run, "events": self.events.run}
+        """What runs as long as anything else does."""
+        self.failures: dict[str, str] = {}
+        """What went wrong with which part: the manager ends then."""
+        self.running: dict[str, Running] = {
+            controller.name: self._planning(controller) for controller in controllers
+        }
+        self.running |= {
+            engine.name: engine.build(self._context(engine.service_account)) for engine in runnables
+        }
+
+    async def run(self) -> None:
+        """Until cancelled, or until a part fails, whose error is raised.
+
+        All finish what they have in hand, while the informers still run and events are written. When one of those two
+        has failed, what is in hand is cut off, because it may wait for a cache that shows nothing new any more.
+        """
+        async with AsyncExitStack() as stack:
+            supports = [
+                start(name, never_returns(run()), on_failure=self._fail)
+                for name, run in self.supports.items()
+            ]
+            stack.push_async_callback(all_ended, supports)
+            running = start("running", self._run_all())
+            stack.push_async_callback(all_ended, [running])
+            try:
+                await first_failure([running, *supports])
+            except Exception:
+                while not running.done():
+                    running.cancel()
+                    await yield_to_loop()
+                raise
+
+    def problem(self, name: str) -> str:
+        """What went wrong with a part, or "" if nothing did."""
+        return self.failures.get(name, "")
+
+    async def _run_all(self) -> None:
+        """Until cancelled: all are cancelled, and waited for. One that fails ends the others, and its error is raised."""
+        await all_of(
+            [
+                start(name, never_returns(one.run()), on_failure=self._fail)
+                for name, one in self.running.items()
+            ]
+        )
+
+    def _fail(self, name: str, error: Exception) -> None:
+        self.failures[name] = f"{type(error).__name__}: {error}"
+
+    def _planning(self, controller: Controller) -> Running:
+        context = self._context(controller.service_account)
+        build = partial(ControllerRunner, controller, context)
+        return WaitForKinds(controller.needs, build, context) if controller.needs else build()
+
+    def _context(self, service_account: str) -> Context:
+        outfit = self._outfit
+        client = outfit.client.acting_as(service_account) if service_account else outfit.client
+        return Context(
+            client=client,
+            informers=self.informers,
+            clock=outfit.clock,
+            chance=outfit.chance,
+            recorder=Recorders(writer=self.events, client=client),
+            metrics=outfit.metrics,
+            options=outfit.config,
+        )

@@ -1,0 +1,129 @@
+"""How controllers reconcile, under the names that controller-runtime gave: only of those whose users know them by these.
+
+OpenKruise's manager is made with controller-runtime, kube-controller-manager is not.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.metrics.durations import Durations
+
+BUCKETS: Final = (
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
+    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+)  # fmt: skip
+"""Seconds; upstream's."""
+
+SUCCESS: Final = "success"
+ERROR: Final = "error"
+AGAIN: Final = "requeue_after"
+_AT_ONCE: Final = "requeue"
+"""No controller here asks for that."""
+
+
+class Runs(Protocol):
+    """Who is told of each reconciliation."""
+
+    def began(self) -> float:
+        """Answers what the end is to be told with."""
+
+    def ended(self, began: float, result: str) -> None: ...
+
+    def panicked(self) -> None:
+        """It failed for a reason that nobody foresaw; the end is told as well."""
+
+
+class Unobserved:
+    def began(self) -> float:
+        return 0.0
+
+    def ended(self, began: float, result: str) -> None: ...
+
+    def panicked(self) -> None: ...
+
+
+UNOBSERVED: Final = Unobserved()
+
+
+class OneController:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.workers = 0
+        self.active = 0
+        self.panics = 0
+        self.results = dict.fromkeys((SUCCESS, ERROR, _AT_ONCE, AGAIN), 0)
+        self.took = Durations(BUCKETS)
+
+    def began(self) -> float:
+        self.active += 1
+        return self._clock.monotonic()
+
+    def ended(self, began: float, result: str) -> None:
+        self.active -= 1
+        self.results[result] += 1
+        self.took.observe(self._clock.monotonic() - began)
+
+    def panicked(self) -> None:
+        self.panics += 1
+
+
+Numbers = Sequence[tuple[str, str, Callable[[OneController], float]]]
+_COUNTERS: Final[Numbers] = (
+    ("reconcile_errors", "Reconciliations that failed.", lambda one: one.results[ERROR]),
+    ("terminal_reconcile_errors", "Reconciliations that failed for good: none does.", lambda _: 0),
+    ("reconcile_panics", "Reconciliations that failed unforeseen.", lambda one: one.panics),
+    ("reconcile_timeouts", "Reconciliations that were cut off: none is.", lambda _: 0),
+)
+_GAUGES: Final[Numbers] = (
+    ("active_workers", "Workers that reconcile now.", lambda one: one.active),
+    ("max_concurrent_reconciles", "Workers that there are.", lambda one: one.workers),
+)
+
+
+class ReconcileMetrics(Collector):
+    """Of all controllers that are observed, by their names upstream."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._controllers: dict[str, OneController] = {}
+
+    def of(self, name: str, workers: int) -> Runs:
+        """Nobody is told of a controller without a name."""
+        if not name:
+            return UNOBSERVED
+        one = self._controllers.setdefault(name, OneController(self._clock))
+        one.workers, one.active = workers, 0
+        return one
+
+    def collect(self) -> Iterable[Metric]:
+        for name, text, read in _COUNTERS:
+            yield self._filled(CounterMetricFamily(_named(name), text, labels=["controller"]), read)
+        for name, text, read in _GAUGES:
+            yield self._filled(GaugeMetricFamily(_named(name), text, labels=["controller"]), read)
+        results = CounterMetricFamily(
+            _named("reconcile"), "Reconciliations.", labels=["controller", "result"]
+        )
+        took = HistogramMetricFamily(
+            _named("reconcile_time_seconds"), "How long they took.", labels=["controller"]
+        )
+        for name, one in self._controllers.items():
+            one.took.add_to(took, [name])
+            for result, count in one.results.items():
+                results.add_metric([name, result], count)
+        yield results
+        yield took
+
+    def _filled(
+        self, family: CounterMetricFamily | GaugeMetricFamily, read: Callable[[OneController], float]
+    ) -> Metric:
+        for name, one in self._controllers.items():
+            family.add_metric([name], read(one))
+        return family
+
+
+def _named(name: str) -> str:
+    return f"controller_runtime_{name}"

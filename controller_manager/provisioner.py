@@ -1,0 +1,210 @@
+"""Provision volumes for claims, as an external CSI provisioner does, and offer the storage class that asks for it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import gotext, meta
+from mockube.apimachinery.status import AlreadyExists
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Create, Delete, Plan, Say, Saying, Victim
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.workloads.volumes import (
+    MIGRATED,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    claim_reference,
+    class_name,
+    default_class,
+    waits_for_consumer,
+)
+
+NAME: Final = "standard"
+
+
+def offered(*, default: bool) -> dict[str, Any]:
+    return {
+        "kind": STORAGE_CLASSES.kind,
+        "apiVersion": STORAGE_CLASSES.api_version,
+        "metadata": {
+            "name": NAME,
+            "annotations": {ANNOTATION_DEFAULT_STORAGE_CLASS: "true" if default else "false"},
+        },
+        "provisioner": SIMULATED,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "Immediate",
+    }
+
+
+class Offer:
+    """Made once when the manager begins; what a user does with the class then is the user's."""
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._loop = Loop(
+            "simulated-storage-class", self._offer, workers=1, clock=context.clock, metrics=context.metrics
+        )
+
+    async def run(self) -> None:
+        self._loop.add(Key("", NAME))
+        await self._loop.run()
+
+    async def _offer(self, _: Key) -> None:
+        present = await self._client.list(STORAGE_CLASSES)
+        body = offered(default=default_class(present.items) is None)
+        try:
+            await self._client.create(STORAGE_CLASSES, body)
+        except AlreadyExists:
+            return
+
+
+OFFERED_CLASS: Final = Runnable(name="simulated-storage-class", service_account="", build=Offer)
+
+
+SIMULATED: Final = "simulated.mockube.dev"
+"""The provisioner of the class that the simulation offers."""
+
+ANSWERED: Final = frozenset(
+    {
+        SIMULATED,
+        "docker.io/hostpath",
+        "efs.csi.aws.com",
+        "hostpath.csi.k8s.io",
+        "k8s.io/minikube-hostpath",
+        "rancher.io/local-path",
+        *MIGRATED.values(),
+    }
+)
+"""The provisioners that it stands for: those of usual clouds and of clusters on one's own machine."""
+
+_DIRECTORIES: Final = "/var/lib/mockube/volumes"
+"""Where no directory is ever made: there are no machines."""
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    """A key with a namespace is a claim's, one without is a volume's."""
+    if key.namespace:
+        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+        return NOTHING if claim is None else _provision(caches, claim)
+    volume = caches.of(PERSISTENT_VOLUMES).get(*key)
+    return _delete(volume) if volume is not None and _is_to_go(volume) else NOTHING
+
+
+def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
+    storage_class = caches.of(STORAGE_CLASSES).get("", class_name(claim))
+    if storage_class is None or not _is_wanted(claim, storage_class):
+        return NOTHING
+    volume = _volume(claim, storage_class)
+    if caches.of(PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
+        return NOTHING
+    quoted = gotext.quote(str(Key.of(claim)))
+    begun = f"External provisioner is provisioning volume for claim {quoted}"
+    done = ("ProvisioningSucceeded", "Successfully provisioned volume {name}")
+    failed = ("ProvisioningFailed", "Error saving provisioned volume: {error}")
+    saying = Saying(about=claim, done=done, failed=failed)
+    return Plan(
+        actions=(
+            Say(about=claim, type="Normal", reason="Provisioning", message=begun),
+            Create(resource=PERSISTENT_VOLUMES, bodies=(volume,), saying=saying),
+        )
+    )
+
+
+def _is_wanted(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:
+    marks = meta.annotations(claim)
+    if meta.is_deleting(claim) or claim["spec"].get("volumeName"):
+        return False
+    asked = marks.get(STORAGE_PROVISIONER) in ANSWERED
+    return asked and (SELECTED_NODE in marks or not waits_for_consumer(storage_class))
+
+
+def _volume(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
+    name = f"pvc-{meta.uid(claim)}"
+    wanted = claim["spec"]
+    driver = meta.annotations(claim)[STORAGE_PROVISIONER]
+    spec = {
+        "capacity": wanted["resources"]["requests"],
+        **_source(driver, name),
+        "accessModes": wanted.get("accessModes"),
+        "claimRef": claim_reference(claim),
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
+        "storageClassName": meta.name(storage_class),
+        "mountOptions": storage_class.get("mountOptions"),
+        "volumeMode": wanted.get("volumeMode"),
+        "nodeAffinity": _affinity(storage_class),
+        "volumeAttributesClassName": wanted.get("volumeAttributesClassName"),
+    }
+    return {
+        "kind": PERSISTENT_VOLUMES.kind,
+        "apiVersion": PERSISTENT_VOLUMES.api_version,
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: driver}},
+        "spec": {field: value for field, value in spec.items() if value},
+    }
+
+
+def _source(driver: str, name: str) -> dict[str, Any]:
+    """A driver is named like a host. What is named otherwise is older than drivers, and lends out directories."""
+    if "/" in driver:
+        return {"hostPath": {"path": f"{_DIRECTORIES}/{name}", "type": "DirectoryOrCreate"}}
+    return {"csi": {"driver": driver, "volumeHandle": name}}
+
+
+def _affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
+    """A volume can be reached from wherever its class allows it to be."""
+    terms = [
+        {
+            "matchExpressions": [
+                {"key": it["key"], "operator": "In", "values": it["values"]}
+                for it in topology.get("matchLabelExpressions") or ()
+            ]
+        }
+        for topology in storage_class.get("allowedTopologies") or ()
+    ]
+    return {"required": {"nodeSelectorTerms": terms}} if terms else {}
+
+
+def _is_to_go(volume: ReadOnlyTree) -> bool:
+    is_released = (volume.get("status") or {}).get("phase") == "Released"
+    policy = volume["spec"].get("persistentVolumeReclaimPolicy")
+    is_mine = meta.annotations(volume).get(PROVISIONED_BY) in ANSWERED
+    return is_mine and is_released and policy == "Delete" and not meta.is_deleting(volume)
+
+
+def _delete(volume: ReadOnlyTree) -> Plan:
+    victim = Victim.of(volume)
+    return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),))
+
+
+def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
+    return () if change.new is None else (Key.of(change.new),)
+
+
+def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
+    claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
+    return (Key.of(claim) for claim in claims if class_name(claim) == meta.name(change.latest))
+
+
+PROVISIONER: Final = Controller(
+    name="simulated-provisioner",
+    queue="simulated_provisioner",
+    service_account="",
+    speaks_as=SIMULATED,
+    watches=(
+        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_itself),
+        Watch(resource=PERSISTENT_VOLUMES, keys=_of_itself),
+        Watch(resource=STORAGE_CLASSES, keys=_of_class),
+    ),
+    reconcile=reconcile,
+    workers=5,
+)

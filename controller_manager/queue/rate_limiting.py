@@ -1,0 +1,47 @@
+"""How long a key that failed has to wait: longer each time, and no more keys in all than a bucket has tokens for."""
+
+from collections.abc import Hashable
+from typing import Final, Generic, TypeVar
+
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
+
+K = TypeVar("K", bound=Hashable)
+
+BASE_SECONDS: Final = 0.005
+LONGEST_SECONDS: Final = 1000.0
+OVERALL: Final = Rate(qps=10.0, burst=100)
+"""Retries over all keys of a queue."""
+
+
+class Backoff(Generic[K]):
+    """Twice as long for each failure of one key."""
+
+    def __init__(self, base: float = BASE_SECONDS, longest: float = LONGEST_SECONDS) -> None:
+        self._base = base
+        self._longest = longest
+        self._failures: dict[K, int] = {}
+
+    def fail(self, key: K) -> float:
+        """Count a failure; answers with the seconds to wait."""
+        before = self._failures.get(key, 0)
+        self._failures[key] = before + 1
+        # A large exponent would be no float, and is beyond the limit anyway.
+        return self._longest if before > 60 else min(self._base * 2**before, self._longest)
+
+    def forget(self, key: K) -> None:
+        self._failures.pop(key, None)
+
+
+class RateLimiter(Generic[K]):
+    """The default of client-go's queues: a key's own backoff, or the bucket's wait if that is longer."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._backoff = Backoff[K]()
+        self._bucket = TokenBucket(OVERALL, clock)
+
+    def when(self, key: K) -> float:
+        return max(self._backoff.fail(key), self._bucket.take())
+
+    def forget(self, key: K) -> None:
+        self._backoff.forget(key)

@@ -1,0 +1,82 @@
+"""Terms of pod affinity, and whether a pod is meant by one. Pure. Upstream: framework, AffinityTerm."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from mockube.apimachinery.labels import Selector, from_label_selector
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    topology_key: str
+    selector: Selector
+    namespaces: frozenset[str]
+    namespace_selector: Selector | None
+    """Beside the namespaces that are named; None selects none, an empty one all."""
+    weight: int = 0
+    """Of a preference."""
+
+    def means(self, pod: PodView, labels_of_namespace: Callable[[str], Labels]) -> bool:
+        namespace = pod.key.namespace
+        is_there = namespace in self.namespaces or (
+            self.namespace_selector is not None
+            and self.namespace_selector.matches(labels_of_namespace(namespace))
+        )
+        return is_there and self.selector.matches(pod.labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Of one pod: where it must be with others or apart from them, and where it would like to."""
+
+    together: tuple[Term, ...] = ()
+    apart: tuple[Term, ...] = ()
+    rather_together: tuple[Term, ...] = ()
+    rather_apart: tuple[Term, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.together or self.apart or self.rather_together or self.rather_apart)
+
+
+NO_TERMS = Terms()
+
+
+def terms_of(pod: PodView) -> Terms:
+    affinity = pod.object["spec"].get("affinity") or {}
+    near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
+    if not near and not far:
+        return NO_TERMS
+    namespace = pod.key.namespace
+    return Terms(
+        together=_required(near, namespace),
+        apart=_required(far, namespace),
+        rather_together=_preferred(near, namespace),
+        rather_apart=_preferred(far, namespace),
+    )
+
+
+def _required(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
+    terms: Iterable[ReadOnlyTree] = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    return tuple(_term(one, namespace) for one in terms)
+
+
+def _preferred(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
+    terms: Iterable[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return tuple(_term(one["podAffinityTerm"], namespace, one["weight"]) for one in terms)
+
+
+def _term(term: ReadOnlyTree, namespace: str, weight: int = 0) -> Term:
+    named = frozenset(term.get("namespaces") or ())
+    selector = term.get("namespaceSelector")
+    own = frozenset() if named or selector is not None else frozenset({namespace})
+    return Term(
+        topology_key=term["topologyKey"],
+        selector=from_label_selector(term.get("labelSelector")),
+        namespaces=named | own,
+        namespace_selector=None if selector is None else from_label_selector(selector),
+        weight=weight,
+    )

@@ -1,0 +1,80 @@
+"""What a pod asks of a node, in whole numbers: millicores of CPU, bytes, counts.
+
+Pure. Upstream: component-helpers/resource.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+PODS: Final = "pods"
+
+Amounts = Counter[str]
+"""By resource; what is absent is none."""
+
+_DEFAULTS: Final = {CPU: 100, MEMORY: 200 * 1024 * 1024}
+"""What a container that asks for nothing weighs when nodes are compared."""
+
+
+def amounts(quantities: Mapping[str, Any] | None) -> Amounts:
+    return Counter({name: _amount(name, value) for name, value in (quantities or {}).items()})
+
+
+def _amount(name: str, value: Any) -> int:
+    return quantity.from_json(value).scaled_value(quantity.MILLI if name == CPU else 0)
+
+
+def requested(spec: ReadOnlyTree) -> Amounts:
+    """What must be free: for all that runs at once, or for an init container where one needs more.
+
+    What the pod asks for as a whole holds in place of what its containers do.
+    """
+    total = _of_containers(spec, _requests)
+    total |= Counter(
+        {name: value for name, value in amounts(_pod_level(spec)).items() if name in total or value}
+    )
+    return total + amounts(spec.get("overhead"))
+
+
+def weighed(spec: ReadOnlyTree) -> Amounts:
+    """As `requested`, for comparing nodes: who asks for nothing weighs something even so."""
+    return _of_containers(spec, _with_defaults) + amounts(spec.get("overhead"))
+
+
+def _pod_level(spec: ReadOnlyTree) -> Mapping[str, Any]:
+    return (spec.get("resources") or {}).get("requests") or {}
+
+
+def _of_containers(spec: ReadOnlyTree, requests: Any) -> Amounts:
+    running: Amounts = Counter()
+    for container in spec.get("containers") or ():
+        running.update(requests(container))
+    sidecars: Amounts = Counter()
+    most: Amounts = Counter()
+    for container in spec.get("initContainers") or ():
+        asked = requests(container)
+        if container.get("restartPolicy") == "Always":
+            running.update(asked)
+            sidecars.update(asked)
+            asked = {name: sidecars[name] for name in asked}
+        else:
+            asked = {name: amount + sidecars[name] for name, amount in asked.items()}
+        # Of what this one does not ask for there is no more than before.
+        for name, amount in asked.items():
+            most[name] = max(most[name], amount)
+    return running | most
+
+
+def _requests(container: ReadOnlyTree) -> Amounts:
+    return amounts((container.get("resources") or {}).get("requests"))
+
+
+def _with_defaults(container: ReadOnlyTree) -> Amounts:
+    asked = _requests(container)
+    given = (container.get("resources") or {}).get("requests") or {}
+    return asked + Counter({name: value for name, value in _DEFAULTS.items() if name not in given})

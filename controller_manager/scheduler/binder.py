@@ -1,0 +1,100 @@
+"""Write what the scheduler decided: bind a pod to its node, and evict the pods that give way to it."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.events.recorder import Recorder
+from mockube.controller_manager.control.runnable import Context
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.preemption import Candidate
+from mockube.controller_manager.scheduler.volumes import Binding, is_bound
+from mockube.controller_manager.tasks import within
+from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
+
+_LONGEST: Final = timedelta(seconds=600)
+
+
+class Binder:
+    def __init__(self, context: Context) -> None:
+        self._client: Client = context.client
+        self._clock = context.clock
+        self._claims = context.informers.of(PERSISTENT_VOLUME_CLAIMS)
+        self._claims.add_handler(self._claim_changed)
+        self._changed = asyncio.Event()
+
+    async def bind(self, pod: PodInfo, node: str, bindings: list[Binding]) -> None:
+        """Raises `TimeoutError` where claims are not bound in time, and whatever the server answers."""
+        for binding in bindings:
+            await self._reserve(binding, node)
+        async with within(self._clock, _LONGEST.total_seconds()):
+            while not all(map(self._is_bound, bindings)):
+                self._changed.clear()
+                await self._changed.wait()
+        key = pod.view.key
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": key.name, "namespace": key.namespace, "uid": pod.view.uid},
+            "target": {"kind": "Node", "name": node},
+        }
+        await self._client.create(PODS, body, key=key, subresource="binding")
+
+    async def _reserve(self, binding: Binding, node: str) -> None:
+        """Say which volume a claim is to have, or where a new one is wanted: others do the rest."""
+        claim, volume = binding
+        if volume is None:
+            key = Key.of(claim)
+            patch = {"metadata": {"uid": meta.uid(claim), "annotations": {SELECTED_NODE: node}}}
+            await self._client.patch(PERSISTENT_VOLUME_CLAIMS, key, patch)
+        else:
+            await self._client.update(PERSISTENT_VOLUMES, _claimed(volume, claim))
+
+    def _is_bound(self, binding: Binding) -> bool:
+        claim = self._claims.lister.get(meta.namespace(binding.claim), meta.name(binding.claim))
+        return claim is not None and is_bound(claim)
+
+    def _claim_changed(self, _: Change) -> None:
+        self._changed.set()
+
+
+def _claimed(volume: ReadOnlyTree, claim: ReadOnlyTree) -> ReadOnlyTree:
+    changed = meta.with_value(volume, ("spec", "claimRef"), claim_reference(claim))
+    return meta.with_annotations(changed, {ANNOTATION_PV_BOUND_BY_CONTROLLER: "yes"})
+
+
+_DISRUPTED: Final = "DisruptionTarget"
+
+
+async def evict(client: Client, events: Recorder, pod: PodInfo, chosen: Candidate, now: datetime) -> None:
+    for victim in chosen.victims:
+        try:
+            await _evict(client, pod, victim, now)
+        except NotFound:
+            continue
+        text = f"Preempted by pod {pod.view.uid} on node {chosen.node}"
+        about, by = victim.view.object, pod.view.object
+        events.say(about, "Normal", "Preempted", text, action="Preempting", related=by)
+
+
+async def _evict(client: Client, pod: PodInfo, victim: PodInfo, now: datetime) -> None:
+    view = victim.view
+    condition = {
+        "type": _DISRUPTED,
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod",
+        "observedGeneration": meta.generation(view.object),
+    }
+    told = conditions.updated(conditions.of(view.object), condition, now)
+    patch = {"metadata": {"uid": view.uid}, "status": {"conditions": told}}
+    await client.patch(PODS, view.key, patch, subresource="status")
+    await client.delete(PODS, view.key, uid=view.uid)

@@ -1,0 +1,99 @@
+"""Choose a node for a pod, or say why there is none. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.profile import FILTERS, SCORES
+
+OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What Python raises of an object whose fields have other types than its kind says."""
+UNREADABLE: Final = Refusal(("node(s) could not be checked for the pod",), is_final=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    able: Sequence[NodeInfo]
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """By node."""
+    rejection: Refusal | None = None
+    """Of all nodes alike."""
+
+
+def find_able(pod: PodInfo, world: World, *, only: NodeInfo | None = None) -> Found:
+    """Of all nodes, or to see about a single one."""
+    checks: list[Check] = []
+    for one in FILTERS:
+        check = one(pod, world)
+        if isinstance(check, Refusal):
+            return Found((), {node.name: check for node in world.nodes}, check)
+        checks += [] if check is None else [check]
+    nodes = world.nodes if only is None else [only]
+    refusals = {
+        node.name: refusal for node in nodes if (refusal := _refusal(checks, pod, node, world)) is not None
+    }
+    return Found([node for node in nodes if node.name not in refusals], refusals)
+
+
+def _with_nominees(pod: PodInfo, node: NodeInfo, world: World) -> NodeInfo:
+    """The room that is being made for others of the same priority or more is theirs."""
+    others = [
+        one
+        for one in world.nominees(node.name)
+        if one.priority >= pod.priority and one.view.uid != pod.view.uid
+    ]
+    if not others:
+        return node
+    fuller = node.copy()
+    for one in others:
+        fuller.add(one)
+    return fuller
+
+
+def _refusal(checks: Iterable[Check], pod: PodInfo, node: NodeInfo, world: World) -> Refusal | None:
+    """A node that cannot be checked, as fields of it or of the pod have wrong types, does not take the pod."""
+    try:
+        return _first_refusal(checks, _with_nominees(pod, node, world))
+    except OF_WRONG_TYPES:
+        return UNREADABLE
+
+
+def _first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
+    for check in checks:
+        refusal = check(node)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def best_of(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> list[NodeInfo]:
+    """Those that are equally good."""
+    if len(able) == 1:
+        return [*able]
+    totals = [0.0] * len(able)
+    for score, weight in SCORES:
+        points = score(pod, world, able)
+        if points is not None:
+            totals = [total + weight * int(one) for total, one in zip(totals, points, strict=True)]
+    highest = max(totals)
+    return [node for node, total in zip(able, totals, strict=True) if total == highest]
+
+
+def explained(refusals: Iterable[Refusal], nodes: int) -> str:
+    """As upstream puts it: `0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.`"""
+    counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
+    reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"0/{nodes} nodes are available: {reasons}."
+
+
+def diagnosis(found: Found, nodes: int) -> str:
+    if not nodes:
+        return "no nodes available to schedule pods"
+    if found.rejection is not None:
+        return f"0/{nodes} nodes are available: {', '.join(found.rejection.reasons)}."
+    return explained(found.refusals.values(), nodes)

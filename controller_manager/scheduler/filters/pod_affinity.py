@@ -1,0 +1,81 @@
+"""Pods that must be with others, or apart from them. Upstream: plugins/interpodaffinity, filtering."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from mockube.controller_manager.scheduler.affinity_terms import Term
+from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+
+_NOT_WITH: Final = Refusal(("node(s) didn't match pod affinity rules",), is_final=True)
+_NOT_APART: Final = Refusal(("node(s) didn't match pod anti-affinity rules",))
+_OTHERS_APART: Final = Refusal(("node(s) didn't satisfy existing pods anti-affinity rules",))
+
+Places = Counter[tuple[str, str]]
+"""How many pods are where: by topology key and its value."""
+
+
+def inter_pod_affinity(pod: PodInfo, world: World) -> Check | None:
+    shunning = _places_of_those_who_shun(pod, world)
+    if not pod.terms.together and not pod.terms.apart and not shunning:
+        return None
+    wanted = _places_with_all(pod.terms.together, world)
+    shunned = _places_with_any(pod.terms.apart, world)
+    is_first = not wanted and _means_itself(pod, world)
+
+    def check(node: NodeInfo) -> Refusal | None:
+        if not _is_with(pod.terms.together, node, wanted, is_first=is_first):
+            return _NOT_WITH
+        if any(_place(one, node) in shunned for one in pod.terms.apart):
+            return _NOT_APART
+        return _OTHERS_APART if any(item in shunning for item in node.labels.items()) else None
+
+    return check
+
+
+def _is_with(terms: Iterable[Term], node: NodeInfo, wanted: Places, *, is_first: bool) -> bool:
+    """The first pod of a group that wants to be together with itself may go anywhere that has the labels."""
+    return all(one.topology_key in node.labels and (is_first or _place(one, node) in wanted) for one in terms)
+
+
+def _means_itself(pod: PodInfo, world: World) -> bool:
+    return all(one.means(pod.view, world.labels_of_namespace) for one in pod.terms.together)
+
+
+def _places_with_all(terms: tuple[Term, ...], world: World) -> Places:
+    """Where pods are that all terms mean."""
+    places: Places = Counter()
+    for node in world.nodes if terms else ():
+        for other in node.pods.values():
+            if all(one.means(other.view, world.labels_of_namespace) for one in terms):
+                places.update(_places(terms, node))
+    return places
+
+
+def _places_with_any(terms: tuple[Term, ...], world: World) -> Places:
+    places: Places = Counter()
+    for node in world.nodes if terms else ():
+        for other in node.pods.values():
+            meant = [one for one in terms if one.means(other.view, world.labels_of_namespace)]
+            places.update(_places(meant, node))
+    return places
+
+
+def _places_of_those_who_shun(pod: PodInfo, world: World) -> Places:
+    places: Places = Counter()
+    for node in world.nodes:
+        for other in node.with_terms.values():
+            meant = [one for one in other.terms.apart if one.means(pod.view, world.labels_of_namespace)]
+            places.update(_places(meant, node))
+    return places
+
+
+def _places(terms: Iterable[Term], node: NodeInfo) -> list[tuple[str, str]]:
+    return [_place(one, node) for one in terms if one.topology_key in node.labels]
+
+
+def _place(term: Term, node: NodeInfo) -> tuple[str, str]:
+    return term.topology_key, node.labels.get(term.topology_key, "")

@@ -1,0 +1,73 @@
+"""A pod as the scheduler weighs it: worked out once, and used for each node.
+
+Pure.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, Terms, terms_of
+from mockube.controller_manager.scheduler.amounts import Amounts, requested, weighed
+
+_WORKED_OUT: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
+"""The fields of a spec that are read but once."""
+
+
+class HostPort(NamedTuple):
+    ip: str
+    protocol: str
+    port: int
+
+    def collides(self, other: "HostPort") -> bool:
+        any_address = "0.0.0.0"  # noqa: S104 - it is compared, nothing is bound
+        same_address = self.ip == other.ip or any_address in (self.ip, other.ip)
+        return self[1:] == other[1:] and same_address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PodInfo:
+    view: PodView
+    priority: int
+    requested: Amounts
+    weighed: Amounts
+    host_ports: tuple[HostPort, ...] = field(default=())
+    terms: Terms = NO_TERMS
+
+    @classmethod
+    def of(cls, view: PodView) -> "PodInfo":
+        spec = view.object["spec"]
+        return cls(
+            view=view,
+            priority=spec.get("priority") or 0,
+            requested=requested(spec),
+            weighed=weighed(spec),
+            host_ports=tuple(_host_ports(spec)),
+            terms=terms_of(view),
+        )
+
+    def seen_as(self, view: PodView) -> "PodInfo":
+        """The same pod, seen again: what it asks for is worked out anew only where that changed."""
+        if all(self.spec.get(field) == view.object["spec"].get(field) for field in _WORKED_OUT):
+            return replace(self, view=view)
+        return PodInfo.of(view)
+
+    @property
+    def spec(self) -> ReadOnlyTree:
+        spec: ReadOnlyTree = self.view.object["spec"]
+        return spec
+
+    @property
+    def affinity(self) -> ReadOnlyTree:
+        return self.spec.get("affinity") or {}
+
+
+def _host_ports(spec: ReadOnlyTree) -> list[HostPort]:
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    return [
+        HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol", "TCP"), port["hostPort"])  # noqa: S104 - as above
+        for container in (*(spec.get("containers") or ()), *sidecars)
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    ]

@@ -1,0 +1,167 @@
+"""Which pods of lower priority would have to go so that a pod fits, and on which node that costs least. Pure.
+
+Upstream: framework/preemption and plugins/defaultpreemption.
+"""
+
+import logging
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.labels import Selector, from_label_selector
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.scheduler.choice import Found, explained, find_able
+from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.filters.filter import Refusal
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.profile import nominated
+
+LOG: Final = logging.getLogger(__name__)
+_NO_VICTIMS: Final = Refusal(("No preemption victims found for incoming pod",))
+_NO_HELP: Final = Refusal(("Preemption is not helpful for scheduling",))
+_NEVER: Final = "not eligible due to preemptionPolicy=Never."
+_WAITING: Final = "not eligible due to a terminating pod on the nominated node."
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    node: str
+    victims: Sequence[PodInfo]
+    """The most important first."""
+    violations: int
+    """How many of them a disruption budget protects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Budget:
+    """A PodDisruptionBudget."""
+
+    namespace: str
+    selector: Selector
+    disrupted: Container[str]
+    disruptions_allowed: int
+
+    def covers(self, pod: PodInfo) -> bool:
+        if self.namespace != pod.view.key.namespace or not pod.view.labels:
+            return False
+        return pod.view.key.name not in self.disrupted and self.selector.matches(pod.view.labels)
+
+
+def _budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_Budget]:
+    """Those that cover pods at all. As upstream's, one that cannot be read covers none, and is no reason to fail."""
+    for tree in trees:
+        try:
+            status = tree.get("status") or {}
+            budget = _Budget(
+                namespace=meta.namespace(tree),
+                selector=from_label_selector(tree["spec"].get("selector")),
+                disrupted=frozenset(status.get("disruptedPods") or ()),
+                disruptions_allowed=int(status.get("disruptionsAllowed", 0)),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            LOG.debug("a disruption budget cannot be read: %s", error)
+            continue
+        if not budget.selector.empty:
+            yield budget
+
+
+def preempt(pod: PodInfo, world: World, found: Found, budgets: Sequence[ReadOnlyTree]) -> Candidate | str:
+    """Where to make room, or why that is no use."""
+    refused = _ineligible(pod, world)
+    if refused:
+        return refused
+    outcomes: dict[str, Candidate | Refusal] = {}
+    readable = [*_budgets(budgets)]
+    for node in world.nodes:
+        refusal = found.refusals.get(node.name)
+        is_hopeless = found.rejection is not None or (refusal is not None and refusal.is_final)
+        outcomes[node.name] = _NO_HELP if is_hopeless else _try(pod, node, world, readable)
+    candidates = [one for one in outcomes.values() if isinstance(one, Candidate)]
+    if candidates:
+        return min(candidates, key=_cost)
+    refusals = [one for one in outcomes.values() if isinstance(one, Refusal)]
+    return explained(refusals, len(world.nodes))
+
+
+def _ineligible(pod: PodInfo, world: World) -> str:
+    if pod.spec.get("preemptionPolicy") == "Never":
+        return _NEVER
+    name = nominated(pod.view.object)
+    node = next((one for one in world.nodes if one.name == name), None)
+    leaving = node.pods.values() if node else ()
+    return _WAITING if any(one.view.deleting and one.priority < pod.priority for one in leaving) else ""
+
+
+def _try(pod: PodInfo, node: NodeInfo, world: World, budgets: Sequence[_Budget]) -> Candidate | Refusal:
+    """Take all lesser pods away, and give back those that need not go, the most important first."""
+    lesser = [one for one in node.pods.values() if one.priority < pod.priority]
+    if not lesser:
+        return _NO_VICTIMS
+    trial = node.copy()
+    for one in lesser:
+        trial.remove(one.view.uid)
+    fits = _fitting(pod, trial, world)
+    refusal = fits()
+    if refusal is not None:
+        return refusal
+    protected = _protected(sorted(lesser, key=_importance), budgets)
+    victims: list[PodInfo] = []
+    for one in sorted(lesser, key=lambda each: (each.view.uid not in protected, *_importance(each))):
+        trial.add(one)
+        if fits() is not None:
+            trial.remove(one.view.uid)
+            victims.append(one)
+    return Candidate(
+        node=node.name,
+        victims=sorted(victims, key=_importance),
+        violations=sum(one.view.uid in protected for one in victims),
+    )
+
+
+def _fitting(pod: PodInfo, trial: NodeInfo, world: World) -> Callable[[], Refusal | None]:
+    """Asks all filters anew each time: what they count beforehand changes with the pods that go."""
+    nodes = [trial if one.name == trial.name else one for one in world.nodes]
+    changed = replace(world, nodes=nodes)
+    return lambda: find_able(pod, changed, only=trial).refusals.get(trial.name)
+
+
+def _protected(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
+    """The uids of those whose going a budget does not allow any more."""
+    left = [budget.disruptions_allowed for budget in budgets]
+    protected = set()
+    for pod in pods:
+        for number, budget in enumerate(budgets):
+            if budget.covers(pod):
+                left[number] -= 1
+                if left[number] < 0:
+                    protected.add(pod.view.uid)
+    return protected
+
+
+def _importance(pod: PodInfo) -> tuple[int, datetime]:
+    """Smaller is more important: higher priority first, then who runs longest."""
+    return -pod.priority, _started(pod)
+
+
+def _started(pod: PodInfo) -> datetime:
+    text = (pod.view.object.get("status") or {}).get("startTime")
+    return parse_time(text) if text else _LATEST
+
+
+def _cost(candidate: Candidate) -> tuple[int, int, int, int, float]:
+    """Fewest violations, then the least priority that goes, the least in sum, the fewest pods, the youngest of them."""
+    victims = candidate.victims
+    highest = max((one.priority for one in victims), default=-(2**31))
+    earliest = min((_started(one) for one in victims if one.priority == highest), default=_LATEST)
+    return (
+        candidate.violations,
+        highest,
+        sum(one.priority + 2**31 for one in victims),
+        len(victims),
+        -earliest.timestamp(),
+    )

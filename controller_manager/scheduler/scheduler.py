@@ -1,0 +1,259 @@
+"""Take pods that wait, one after the other; decide on what is known; tell the server.
+
+Deciding is immediate and for one pod at a time, so that two never get the same room. Binding takes a while and goes on
+beside: its pod is taken to be on its node from the decision on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import fraction
+from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.informer import Informer
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    STORAGE_CLASSES,
+)
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.scheduler.binder import Binder, evict
+from mockube.controller_manager.scheduler.choice import Found, best_of, diagnosis, find_able
+from mockube.controller_manager.scheduler.cluster import Cluster, World
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.preemption import Candidate, preempt
+from mockube.controller_manager.scheduler.profile import (
+    SCHEDULER,
+    takes_room,
+    unschedulable_patch,
+    waits_for_node,
+)
+from mockube.controller_manager.scheduler.queue import SchedulingQueue
+from mockube.controller_manager.scheduler.volumes import Binding, Storage, claims_of
+from mockube.controller_manager.tasks import start
+
+LOG: Final = logging.getLogger(__name__)
+_WATCHED: Final = (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    POD_DISRUPTION_BUDGETS,
+    STORAGE_CLASSES,
+)
+_NO_CLAIMS: Final = "no new claims to deallocate"
+"""What the allocator of devices has to say, for pods that claim none."""
+_BINDINGS: Final = 32
+"""How many are under way at most; deciding waits for the oldest then."""
+
+
+class Scheduler:
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        self._chance = context.chance
+        self._events = context.recorder.series_of(SCHEDULER, SCHEDULER)
+        self._binder = Binder(context)
+        self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
+            resource: context.informers.of(resource) for resource in _WATCHED
+        }
+        self._pods = context.informers.of(PODS)
+        self._cluster = Cluster()
+        self._queue = SchedulingQueue(context.clock)
+        self._assumed: set[str] = set()
+        self._nominees: dict[str, tuple[str, PodInfo]] = {}
+        """By uid: the pods that wait for victims to go, and on which node."""
+        self._restarts = context.metrics.task_restarts.labels("scheduler/bind")
+        self._failures = context.metrics.task_restarts.labels("scheduler/schedule")
+        self._room = asyncio.Semaphore(_BINDINGS)
+        self._informers[NODES].add_handler(self._node_changed)
+        self._pods.add_handler(self._pod_changed)
+        for resource in (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES):
+            self._informers[resource].add_handler(lambda _: self._queue.move_all())
+
+    async def run(self) -> None:
+        """Until it is cancelled; bindings that are under way then are ended first."""
+        await self._pods.wait_synced()
+        for informer in self._informers.values():
+            await informer.wait_synced()
+        bindings: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                await self._room.acquire()
+                key = await self._queue.take()
+                try:
+                    await self._schedule(key, bindings)
+                except Exception:
+                    # Nothing was decided: it is tried again with backoff, and others are scheduled meanwhile.
+                    LOG.exception("scheduler: %s: scheduling failed, and is tried again", key)
+                    self._failures.inc()
+                    self._queue.retry(key)
+                    self._room.release()
+                finally:
+                    self._queue.done()
+        finally:
+            await asyncio.gather(*bindings)
+
+    # --- what the caches tell
+
+    def _node_changed(self, change: Change) -> None:
+        if change.new is None:
+            self._cluster.remove_node(meta.name(change.latest))
+        else:
+            self._cluster.set_node(change.new)
+        if change.new is None or change.old is None or _matters(change.old, change.new):
+            self._queue.move_all()
+
+    def _pod_changed(self, change: Change) -> None:
+        old, new = change
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gone(old)
+        if new is not None:
+            self._came(new)
+
+    def _came(self, pod: PodView) -> None:
+        if takes_room(pod):
+            is_news = pod.uid not in self._assumed and not self._cluster.is_placed(pod.uid)
+            self._assumed.discard(pod.uid)
+            self._nominees.pop(pod.uid, None)
+            self._cluster.see(pod, pod.node)
+            self._queue.drop(pod.key)
+            if is_news:
+                self._queue.move_all()  # Somebody may want to be near it.
+        elif not waits_for_node(pod):
+            self._gone(pod)
+        elif pod.uid not in self._assumed:
+            self._queue.put(pod.key, int(pod.object["spec"].get("priority") or 0))
+
+    def _gone(self, pod: PodView) -> None:
+        self._queue.drop(pod.key)
+        self._assumed.discard(pod.uid)
+        was_nominated = self._nominees.pop(pod.uid, None) is not None
+        if was_nominated or self._cluster.is_placed(pod.uid):
+            self._cluster.remove_pod(pod.uid)
+            self._queue.move_all()
+
+    # --- deciding
+
+    def _world(self) -> World:
+        namespaces = self._informers[NAMESPACES].lister
+
+        def labels_of(name: str) -> Mapping[str, str]:
+            namespace = namespaces.get("", name)
+            return meta.labels(namespace) if namespace else {}
+
+        return World(
+            nodes=self._cluster.nodes(),
+            labels_of_namespace=labels_of,
+            storage=Storage(
+                claims=self._informers[PERSISTENT_VOLUME_CLAIMS].lister,
+                volumes=self._informers[PERSISTENT_VOLUMES].lister,
+                classes=self._informers[STORAGE_CLASSES].lister,
+            ),
+            nominees=lambda node: [pod for at, pod in self._nominees.values() if at == node],
+        )
+
+    async def _schedule(self, key: Key, bindings: set[asyncio.Task[None]]) -> None:
+        """Gives the place among the bindings back, now or when the binding is done."""
+        view = self._pods.lister.get(*key)
+        if view is None or not waits_for_node(view):
+            self._queue.drop(key)
+            self._room.release()
+            return
+        pod, world = PodInfo.of(view), self._world()
+        found = find_able(pod, world)
+        if not found.able:
+            await self._refuse(pod, world, found)
+            self._queue.stick(key)
+            self._room.release()
+            return
+        node = self._pick(best_of(pod, world, found.able))
+        claims = claims_of(pod, world.storage)
+        volumes = [] if isinstance(claims, str) else claims.assign(node.node, world.storage) or []
+        self._cluster.place(pod, node.name)
+        self._assumed.add(view.uid)
+        self._queue.drop(key)
+        task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes))
+        bindings.add(task)
+        task.add_done_callback(bindings.discard)
+
+    def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
+        return best[int(fraction(self._chance) * len(best))]
+
+    async def _refuse(self, pod: PodInfo, world: World, found: Found) -> None:
+        """Say why there is no node; where it helps, make lesser pods go."""
+        budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
+        outcome = preempt(pod, world, found, budgets) if world.nodes else ""
+        message, nominee = diagnosis(found, len(world.nodes)), ""
+        if isinstance(outcome, Candidate):
+            nominee = outcome.node
+            self._nominees[pod.view.uid] = (nominee, pod)
+        else:
+            self._nominees.pop(pod.view.uid, None)
+            message += f" {_NO_CLAIMS}, preemption: {outcome}" if outcome else ""
+        about = pod.view.object
+        self._events.say(about, "Warning", "FailedScheduling", message, action="Scheduling")
+        patch = unschedulable_patch(about, message, self._clock.now(), nominee)
+        try:
+            if isinstance(outcome, Candidate):
+                await evict(self._client, self._events, pod, outcome, self._clock.now())
+            if patch is not None:
+                await self._client.patch(PODS, pod.view.key, patch, subresource="status")
+        except (NotFound, Conflict):
+            return  # It is gone: the cache will say so.
+        except (ApiError, NoAnswer) as error:
+            LOG.warning("scheduler: %s: %s", pod.view.key, error)
+
+    # --- binding
+
+    async def _bind(self, pod: PodInfo, node: str, volumes: list[Binding]) -> None:
+        try:
+            await self._binder.bind(pod, node, volumes)
+        except (ApiError, NoAnswer, TimeoutError) as error:
+            self._unbound(pod, error)
+        except Exception as error:
+            LOG.exception("scheduler: %s: binding failed, and is tried again", pod.view.key)
+            self._restarts.inc()
+            self._unbound(pod, error)
+        else:
+            text = f"Successfully assigned {pod.view.key} to {node}"
+            self._events.say(pod.view.object, "Normal", "Scheduled", text, action="Binding")
+        finally:
+            self._room.release()
+
+    def _unbound(self, pod: PodInfo, error: Exception) -> None:
+        """It may have been bound even so: what the caches say next counts."""
+        if pod.view.uid not in self._assumed:
+            return
+        LOG.info("scheduler: %s: binding failed: %s", pod.view.key, error)
+        self._assumed.discard(pod.view.uid)
+        self._cluster.remove_pod(pod.view.uid)
+        latest = self._pods.lister.get(*pod.view.key)
+        if latest is not None and latest.uid == pod.view.uid:
+            self._came(latest)
+        self._queue.move_all()
+
+
+def _matters(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+    """Something changed by which nodes are chosen: heartbeats do not."""
+    return (
+        old.get("spec") != new.get("spec")
+        or meta.labels(old) != meta.labels(new)
+        or old["status"].get("allocatable") != new["status"].get("allocatable")
+    )
+
+
+KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=Scheduler)
+"""Upstream's is a user of its own and no service account: no role allows anything to one of its name."""

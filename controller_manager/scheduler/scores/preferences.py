@@ -1,0 +1,62 @@
+"""Nodes that the pod prefers, and nodes that would rather not have it.
+
+Upstream: plugins/nodeaffinity, tainttoleration, imagelocality.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.scores.score import BEST, normalized
+from mockube.controller_manager.workloads.node_selectors import term_holds
+from mockube.controller_manager.workloads.tolerations import tolerates
+
+_MEGABYTE: Final = 1024 * 1024
+_LEAST_IMAGE: Final = 23 * _MEGABYTE
+_MOST_IMAGE: Final = 1000 * _MEGABYTE
+
+
+def preferred_affinity(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+    affinity = pod.affinity.get("nodeAffinity") or {}
+    preferred: Sequence[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    if not preferred:
+        return None
+    raw = [sum(one["weight"] for one in preferred if _prefers(one, node)) for node in nodes]
+    return normalized(raw)
+
+
+def _prefers(preference: ReadOnlyTree, node: NodeInfo) -> bool:
+    term = preference["preference"]
+    is_empty = not term.get("matchExpressions") and not term.get("matchFields")
+    return is_empty or term_holds(term, node.node)
+
+
+def tolerated_taints(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+    raw = [sum(_is_in_the_way(pod, taint) for taint in node.taints) for node in nodes]
+    return normalized(raw, less_is_better=True) if any(raw) else None
+
+
+def _is_in_the_way(pod: PodInfo, taint: ReadOnlyTree) -> bool:
+    return taint["effect"] == "PreferNoSchedule" and not tolerates(pod.spec, taint)
+
+
+def image_locality(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+    """Where the images are; one that few nodes have counts for less, or pods would all go there."""
+    images = [container.get("image", "") for container in pod.spec.get("containers") or ()]
+    sizes = [_sizes(node) for node in nodes]
+    if not any(sizes):
+        return None
+    held = {image: sum(image in one for one in sizes) / len(nodes) for image in images}
+    most = _MOST_IMAGE * len(images)
+    raw = [sum(one.get(image, 0) * held[image] for image in images) for one in sizes]
+    return [
+        BEST * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE) for value in raw
+    ]
+
+
+def _sizes(node: NodeInfo) -> dict[str, int]:
+    images = (node.node.get("status") or {}).get("images") or ()
+    return {name: image.get("sizeBytes", 0) for image in images for name in image.get("names") or ()}

@@ -1,0 +1,74 @@
+"""Constraints on how evenly pods are spread, and what is counted for them. Pure.
+
+Upstream: plugins/podtopologyspread, common.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockube.apimachinery.labels import Selector, from_label_selector
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.workloads.node_selectors import required_by
+from mockube.controller_manager.workloads.tolerations import untolerated
+
+REQUIRED: Final = "DoNotSchedule"
+PREFERRED: Final = "ScheduleAnyway"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    topology_key: str
+    max_skew: int
+    selector: Selector
+    min_domains: int
+    honours_affinity: bool
+    honours_taints: bool
+
+    def counts_in(self, pod: PodInfo, node: NodeInfo) -> bool:
+        """The node belongs to those over which pods are spread."""
+        if self.honours_affinity:
+            matches = required_by(pod.spec)
+            if matches is not None and not matches(node.node):
+                return False
+        if not self.honours_taints:
+            return True
+        return untolerated(pod.spec, node.taints, ("NoSchedule", "NoExecute")) is None
+
+    def count(self, pod: PodInfo, node: NodeInfo) -> int:
+        """Pods like it on the node; those that are going do not count."""
+        namespace = pod.view.key.namespace
+        return sum(
+            other.view.key.namespace == namespace
+            and not other.view.deleting
+            and self.selector.matches(other.view.labels)
+            for other in node.pods.values()
+        )
+
+
+def constraints_of(pod: PodInfo, action: str) -> Sequence[Constraint]:
+    constraints: Sequence[ReadOnlyTree] = pod.spec.get("topologySpreadConstraints") or ()
+    return [_constraint(pod, one) for one in constraints if one["whenUnsatisfiable"] == action]
+
+
+def _constraint(pod: PodInfo, constraint: ReadOnlyTree) -> Constraint:
+    return Constraint(
+        topology_key=constraint["topologyKey"],
+        max_skew=constraint["maxSkew"],
+        selector=from_label_selector(_with_label_keys(pod, constraint)),
+        min_domains=constraint.get("minDomains") or 1,
+        honours_affinity=constraint.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honours_taints=constraint.get("nodeTaintsPolicy", "Ignore") == "Honor",
+    )
+
+
+def _with_label_keys(pod: PodInfo, constraint: ReadOnlyTree) -> ReadOnlyTree | None:
+    """The selector, with the values that the pod itself has for `matchLabelKeys`. Servers may have merged them."""
+    selector: ReadOnlyTree | None = constraint.get("labelSelector")
+    keys = [key for key in constraint.get("matchLabelKeys") or () if key in pod.view.labels]
+    if selector is None or not keys:
+        return selector
+    own = [{"key": key, "operator": "In", "values": [pod.view.labels[key]]} for key in keys]
+    return {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *own]}

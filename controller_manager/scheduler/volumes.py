@@ -1,0 +1,129 @@
+"""The claims of a pod, and which volumes could serve them on a node. Pure.
+
+A claim of a class that waits for its first consumer is bound once the pod has a node: the scheduler picks the node with
+the volumes in mind, then says which, and binds the pod when its claims are bound.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
+from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.workloads.node_selectors import selects, term_holds
+from mockube.controller_manager.workloads.volumes import NO_PROVISIONER, best, class_name, waits_for_consumer
+
+_UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    claims: Lister[ReadOnlyTree]
+    volumes: Lister[ReadOnlyTree]
+    classes: Lister[ReadOnlyTree]
+
+
+class Binding(NamedTuple):
+    """What a claim is to have: this volume, or, where there is none, a new one for this node."""
+
+    claim: ReadOnlyTree
+    volume: ReadOnlyTree | None
+
+
+@dataclass(slots=True)
+class Claims:
+    volumes: list[ReadOnlyTree] = field(default_factory=list)
+    """Of the claims that are bound."""
+    waiting: list[ReadOnlyTree] = field(default_factory=list)
+    """Claims that wait for the node."""
+
+    def __bool__(self) -> bool:
+        return bool(self.volumes or self.waiting)
+
+    def assign(self, node: ReadOnlyTree, storage: Storage) -> list[Binding] | None:
+        """None where a claim cannot be served on this node."""
+        bindings: list[Binding] = []
+        for claim in self.waiting:
+            taken = {meta.name(one.volume) for one in bindings if one.volume is not None}
+            near = (
+                one for one in storage.volumes.all() if meta.name(one) not in taken and reaches(one, node)
+            )
+            volume = best(near, claim)
+            if volume is None and not _can_provision(claim, node, storage):
+                return None
+            bindings.append(Binding(claim, volume))
+        return bindings
+
+
+def claims_of(pod: PodInfo, storage: Storage) -> Claims | str:
+    """Or why no node will do, whichever it is."""
+    claims = Claims()
+    for name, is_ephemeral in _named(pod):
+        claim = storage.claims.get(pod.view.key.namespace, name)
+        trouble = _trouble(pod, name, claim, is_ephemeral=is_ephemeral) or _sort_in(claim, claims, storage)
+        if trouble:
+            return trouble
+    return claims
+
+
+def _named(pod: PodInfo) -> Iterator[tuple[str, bool]]:
+    for volume in pod.spec.get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield volume["persistentVolumeClaim"]["claimName"], False
+        elif "ephemeral" in volume:
+            yield f"{pod.view.key.name}-{volume['name']}", True
+
+
+def _trouble(pod: PodInfo, name: str, claim: ReadOnlyTree | None, *, is_ephemeral: bool) -> str:
+    if claim is None and is_ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+    if claim is None:
+        return f'persistentvolumeclaim "{name}" not found'
+    if is_ephemeral and not meta.is_controlled_by(claim, pod.view.object):
+        return f"PVC {meta.namespace(claim)}/{name} was not created for pod {pod.view.key} (pod is not owner)"
+    if (claim.get("status") or {}).get("phase") == "Lost":
+        volume = claim["spec"].get("volumeName", "")
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+    return f'persistentvolumeclaim "{name}" is being deleted' if meta.is_deleting(claim) else ""
+
+
+def _sort_in(claim: ReadOnlyTree | None, claims: Claims, storage: Storage) -> str:
+    if claim is None:
+        return ""
+    if is_bound(claim):
+        volume = storage.volumes.get("", claim["spec"]["volumeName"])
+        claims.volumes += [] if volume is None else [volume]
+        return "" if volume is not None else f'persistentvolume "{claim["spec"]["volumeName"]}" not found'
+    if claim["spec"].get("volumeName") or not waits_for_consumer(_class_of(claim, storage)):
+        return _UNBOUND
+    claims.waiting.append(claim)
+    return ""
+
+
+def is_bound(claim: ReadOnlyTree) -> bool:
+    return bool(claim["spec"].get("volumeName")) and ANNOTATION_PV_BIND_COMPLETED in meta.annotations(claim)
+
+
+def _class_of(claim: ReadOnlyTree, storage: Storage) -> ReadOnlyTree | None:
+    return storage.classes.get("", class_name(claim))
+
+
+def reaches(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    return required is None or selects(required, node)
+
+
+def _can_provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> bool:
+    found = _class_of(claim, storage)
+    if found is None or found.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
+        return False
+    topologies: Sequence[ReadOnlyTree] = found.get("allowedTopologies") or ()
+    return not topologies or any(term_holds(_as_term(one), node) for one in topologies)
+
+
+def _as_term(topology: ReadOnlyTree) -> ReadOnlyTree:
+    expressions = topology.get("matchLabelExpressions") or ()
+    return {"matchExpressions": [{**one, "operator": "In"} for one in expressions]}

@@ -1,0 +1,137 @@
+"""Start and end the tasks of a manager, so that none of them ends unnoticed.
+
+What a task raises is logged once, with its traceback and the names of the tasks that it passes through, and raised to
+whoever waits for the task. The manager's health checks then fail under the name of the part that failed, everything else
+ends in order, and the process ends with an error. A supervisor of processes starts it again.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+from contextlib import asynccontextmanager
+from types import coroutine
+from typing import Any, Final, TypeVar
+
+from mockube.apimachinery.clock import Clock
+
+LOG: Final = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_NOTE: Final = "in the task "
+
+
+class ManagerFailed(Exception):
+    """What ended a manager that nobody had stopped; its cause was logged."""
+
+
+def start(
+    name: str,
+    work: Coroutine[Any, Any, _T],
+    *,
+    group: asyncio.TaskGroup | None = None,
+    on_failure: Callable[[str, Exception], None] = lambda _, __: None,
+) -> asyncio.Task[_T]:
+    """Start a task that somebody waits for: the group, or the caller."""
+    made = _reported(name, work, on_failure)
+    return asyncio.create_task(made, name=name) if group is None else group.create_task(made, name=name)
+
+
+def start_in(group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
+    """Start a task that only the group waits for."""
+    _ = start(name, work, group=group)
+
+
+async def never_returns(work: Coroutine[Any, Any, None]) -> None:
+    """Take an end that nobody asked for as a failure."""
+    await work
+    task = asyncio.current_task()
+    if task is None or not task.cancelling():
+        raise RuntimeError("it returned, and should run until it is cancelled")
+
+
+async def _reported(
+    name: str, work: Coroutine[Any, Any, _T], on_failure: Callable[[str, Exception], None]
+) -> _T:
+    try:
+        return await work
+    except Exception as error:
+        leaves = _leaves(error)
+        if not any(_is_noted(leaf) for leaf in leaves):
+            LOG.exception("%s failed", name)
+        for leaf in leaves:
+            leaf.add_note(f"{_NOTE}{name}")
+        on_failure(name, error)
+        raise
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """What began it, within groups of errors."""
+    return _leaves(error)[0]
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+    return [error]
+
+
+def _is_noted(error: BaseException) -> bool:
+    return any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ()))
+
+
+@coroutine
+def yield_to_loop() -> Generator[None, None, None]:
+    """Every other task that can run does so once."""
+    yield
+
+
+@asynccontextmanager
+async def within(clock: Clock, seconds: float) -> AsyncIterator[None]:
+    """Cancel the block after so many seconds, and raise `TimeoutError` instead."""
+    task = asyncio.current_task()
+    assert task is not None
+    expired = False
+
+    def expire() -> None:
+        nonlocal expired
+        expired = True
+        task.cancel()
+
+    before = task.cancelling()
+    timer = clock.call_later(seconds, expire)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if expired and task.uncancel() <= before:
+            raise TimeoutError(f"not done within {seconds:g} seconds") from None
+        raise
+    finally:
+        timer.cancel()
+
+
+async def run_all(**runs: Coroutine[None, None, None]) -> None:
+    """Until cancelled, or one fails, whose error is raised: then all are cancelled, and waited for."""
+    await all_of([start(name, never_returns(run)) for name, run in runs.items()])
+
+
+async def all_of(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    try:
+        await first_failure(tasks)
+    finally:
+        await all_ended(tasks)
+
+
+async def all_ended(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    """Cancel the tasks and wait until all have ended; a second cancellation reaches them, too."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:
+    """Wait until a task raises, or all have ended; raise its error."""
+    if not tasks:
+        await asyncio.get_running_loop().create_future()
+    ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    for task in ended:
+        task.result()

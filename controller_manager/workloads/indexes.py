@@ -1,0 +1,70 @@
+"""Watches and indexes that several controllers share: a controller's own objects by spec, pods by owner."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.controller import Watch
+
+
+def watches_of(
+    resource: Resource[ReadOnlyTree], *, patience: timedelta, longest: timedelta = timedelta()
+) -> tuple[Watch, Watch]:
+    """`patience` and `longest` are for changes of the status."""
+    return (
+        Watch(resource=resource, keys=_of_wish),
+        Watch(resource=resource, keys=_of_status, patience=patience, longest=longest),
+    )
+
+
+def _of_wish(_: Caches, change: Change) -> Iterable[Key]:
+    return () if _is_of_status(change) else (Key.of(change.latest),)
+
+
+def _of_status(_: Caches, change: Change) -> Iterable[Key]:
+    return (Key.of(change.latest),) if _is_of_status(change) else ()
+
+
+def _is_of_status(change: Change) -> bool:
+    if change.old is None or change.new is None:
+        return False
+    old, new = ({**meta.metadata(it), "resourceVersion": ""} for it in (change.old, change.new))
+    return old == new
+
+
+BY_OWNER: Final = "owner"
+"""By the uid of the controller; those that have none by `orphans_of` their namespace."""
+BY_NODE: Final = "node"
+BY_CLAIM: Final = "claim"
+"""Pods by the claims that they use, as `namespace/name`."""
+
+
+def orphans_of(namespace: str) -> str:
+    return f"orphans/{namespace}"
+
+
+def owner_of_pod(pod: PodView) -> Iterable[str]:
+    return (pod.owner_uid or orphans_of(pod.key.namespace),)
+
+
+def owner_of(obj: ReadOnlyTree) -> Iterable[str]:
+    controller = meta.controller_of(obj)
+    return (controller["uid"] if controller else orphans_of(meta.namespace(obj)),)
+
+
+def node_of_pod(pod: PodView) -> Iterable[str]:
+    return (pod.node,) if pod.node else ()
+
+
+def claims_of_pod(pod: PodView) -> Iterable[str]:
+    """Also those that are made for its ephemeral volumes: they have its name and theirs."""
+    for volume in (pod.object.get("spec") or {}).get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield f"{pod.key.namespace}/{volume['persistentVolumeClaim']['claimName']}"
+        elif "ephemeral" in volume:
+            yield f"{pod.key.namespace}/{pod.key.name}-{volume['name']}"

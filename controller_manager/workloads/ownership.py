@@ -1,0 +1,116 @@
+"""Whose an object is: what an owner has, what it may take in, and what it must let go.
+
+Pure, and the same for every owner that selects by labels. An object belongs to the one owner that its controller
+reference names; the selector only decides whether an owner keeps what it has, and adopts what nobody has.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.resources import Key, Resource, T
+from mockube.controller_manager.control.actions import Action, Adopt, Release, Victim
+from mockube.controller_manager.control.controller import ToKeys
+from mockube.controller_manager.workloads.indexes import BY_OWNER, orphans_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedObjects(Generic[T]):
+    owned: tuple[T, ...]
+    orphans: tuple[T, ...]
+    """Nobody's, and selected: to be adopted."""
+    strays: tuple[T, ...]
+    """Owned, and no longer selected: to be released."""
+
+
+def owned_objects(
+    caches: Caches, resource: Resource[T], owner: ReadOnlyTree, selector: Selector
+) -> OwnedObjects[T]:
+    """An owner that is being deleted takes in nothing and lets go of nothing: that is the garbage collector's."""
+    lister = caches.of(resource)
+    owned: list[T] = []
+    strays: list[T] = []
+    for view in lister.by_index(BY_OWNER, meta.uid(owner)):
+        fits = selector.matches(meta.labels(resource.tree(view)))
+        (owned if fits else strays).append(view)
+    if meta.is_deleting(owner):
+        return OwnedObjects(owned=tuple(owned), orphans=(), strays=())
+    unowned = lister.by_index(BY_OWNER, orphans_of(meta.namespace(owner)))
+    orphans = (view for view in unowned if _is_adoptable(resource.tree(view), selector))
+    return OwnedObjects(owned=tuple(owned), orphans=tuple(orphans), strays=tuple(strays))
+
+
+def _is_adoptable(obj: ReadOnlyTree, selector: Selector) -> bool:
+    return not meta.is_deleting(obj) and selector.matches(meta.labels(obj))
+
+
+def settled(
+    claims: OwnedObjects[T], resource: Resource[T], owner: ReadOnlyTree, owner_resource: Resource[Any]
+) -> tuple[Action, ...]:
+    """What makes ownership as it should be; nothing, if it is."""
+    actions: list[Action] = []
+    if claims.strays:
+        strays = tuple(victim(resource, view) for view in claims.strays)
+        actions.append(Release(resource=resource, objects=strays, owner=owner))
+    if claims.orphans:
+        orphans = tuple(victim(resource, view) for view in claims.orphans)
+        adopt = Adopt(resource=resource, orphans=orphans, owner_resource=owner_resource, owner=owner)
+        actions.append(adopt)
+    return tuple(actions)
+
+
+def victim(resource: Resource[T], view: T) -> Victim:
+    obj = resource.tree(view)
+    return Victim.of(obj)
+
+
+# --- which owners a change concerns
+
+
+def keys_of_owners(
+    resource: Resource[Any], owner_resource: Resource[Any], selector_of: Callable[[ReadOnlyTree], Selector]
+) -> ToKeys:
+    """For changes of the resource: the owner that has the object, the one that had it, and those that may adopt it."""
+
+    def keys(caches: Caches, change: Change) -> Iterable[Key]:
+        seen = [resource.tree(view) for view in change if view is not None]
+        owned = {key for obj in seen for key in _owner(caches, owner_resource, obj)}
+        return owned | {key for obj in seen if _is_news(obj, seen) for key in _suitors(caches, obj)}
+
+    def _suitors(caches: Caches, orphan: ReadOnlyTree) -> Iterable[Key]:
+        for owner in caches.of(owner_resource).in_namespace(meta.namespace(orphan)):
+            if _selects(selector_of, owner, orphan):
+                yield Key.of(owner)
+
+    return keys
+
+
+def _owner(caches: Caches, owner_resource: Resource[Any], obj: ReadOnlyTree) -> Iterable[Key]:
+    reference = meta.controller_of(obj)
+    if reference is None or reference["kind"] != owner_resource.kind:
+        return
+    owner = caches.of(owner_resource).get(meta.namespace(obj), reference["name"])
+    if owner is not None and meta.uid(owner) == reference["uid"]:
+        yield Key.of(owner)
+
+
+def _is_news(obj: ReadOnlyTree, seen: list[ReadOnlyTree]) -> bool:
+    """An orphan that came, went, or changed in what adoption depends on. One that went may have been counted on."""
+    if meta.controller_of(obj) is not None:
+        return False
+    return len(seen) == 1 or any(
+        meta.labels(obj) != meta.labels(other) or meta.controller_of(other) is not None for other in seen
+    )
+
+
+def _selects(
+    selector_of: Callable[[ReadOnlyTree], Selector], owner: ReadOnlyTree, orphan: ReadOnlyTree
+) -> bool:
+    try:
+        return selector_of(owner).matches(meta.labels(orphan))
+    except SelectorError:
+        return False  # no server accepts such a selector

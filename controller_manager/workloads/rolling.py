@@ -1,0 +1,50 @@
+"""Numbers of a rolling update: pods that a partition keeps, surge, and unavailability."""
+
+import math
+import re
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.intstr import IntOrString, scaled
+
+_PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
+_MOST_DIGITS: Final = 100
+"""Python refuses to read thousands of them, and nobody means more."""
+
+
+def kept_by(partition: IntOrString | None, replicas: int) -> int:
+    """A share is rounded up, but one of less than all leaves a pod to be updated. What is neither keeps nothing."""
+    if isinstance(partition, str):
+        kept = _share(partition, replicas)
+        if kept == replicas > 1 and partition != "100%":
+            kept = replicas - 1
+    else:
+        kept = partition or 0
+    return max(min(kept, replicas), 0)
+
+
+def _share(text: str, replicas: int) -> int:
+    found = _PERCENT.fullmatch(text)
+    if found is None:
+        return 0
+    whole, _, fraction = found[1].partition(".")
+    if len(whole.lstrip("0")) > _MOST_DIGITS:
+        return replicas + 1
+    return math.ceil(Fraction(f"{whole[-_MOST_DIGITS:]}.{fraction[:_MOST_DIGITS] or 0}") * replicas / 100)
+
+
+class Fenceposts(NamedTuple):
+    surge: int
+    unavailable: int
+
+
+def fenceposts(
+    max_surge: IntOrString | None, max_unavailable: IntOrString | None, replicas: int
+) -> Fenceposts:
+    """Both as numbers. A surge is rounded up and unavailability down, so that a small workload keeps its pods.
+
+    Both may come to nothing by rounding; one pod may be missing then, or the rollout could not begin.
+    """
+    surge = scaled(max_surge or 0, replicas, round_up=True)
+    unavailable = scaled(max_unavailable or 0, replicas, round_up=False)
+    return Fenceposts(surge, unavailable if surge or unavailable else 1)

@@ -1,0 +1,106 @@
+"""The state that one reconciliation of a StatefulSet works on, read from the caches: pods by ordinal, claims, revisions, the time."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
+from mockube.controller_manager.workloads.stateful import identity, storage
+from mockube.controller_manager.workloads.stateful.customs import Customs
+from mockube.controller_manager.workloads.stateful.spec import SetView
+from mockube.controller_manager.workloads.stateful.storage import Claims
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """An ordinal that should have a pod; it has none before that is made, and after it is gone."""
+
+    ordinal: int
+    pod: PodView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatefulSetState:
+    owner: SetView
+    customs: Customs
+    slots: tuple[Slot, ...]
+    condemned: tuple[PodView, ...]
+    """Pods whose ordinals are not wanted, the highest first."""
+    claims: Claims
+    history: Sequence[ReadOnlyTree]
+    """The ControllerRevisions that there are, the oldest first."""
+    current: ReadOnlyTree
+    """The ControllerRevision that pods below the partition have."""
+    update: ReadOnlyTree
+    """The ControllerRevision of the template as it is now."""
+    kept: Collection[int]
+    """The ordinals whose new pods are made of the current revision."""
+    now: datetime
+
+    @property
+    def pods(self) -> list[PodView]:
+        return [slot.pod for slot in self.slots if slot.pod is not None] + [*self.condemned]
+
+    @property
+    def current_name(self) -> str:
+        return meta.name(self.current)
+
+    @property
+    def update_name(self) -> str:
+        return meta.name(self.update)
+
+    def is_available(self, pod: PodView) -> bool:
+        is_ready = pod.phase == RUNNING and pod.is_available(self.owner.min_ready_seconds, self.now)
+        return is_ready and self.customs.is_settled(pod)
+
+    def is_unavailable(self, pod: PodView | None) -> bool:
+        return pod is None or pod.deleting or not self.is_available(pod)
+
+    def is_outdated(self, pod: PodView | None) -> bool:
+        """It will have to be replaced for the update; one that is going already will not."""
+        return pod is not None and not pod.deleting and identity.revision_of(pod) != self.update_name
+
+    def revision_for(self, ordinal: int) -> ReadOnlyTree:
+        """What a new pod is made from."""
+        return self.current if ordinal in self.kept else self.update
+
+
+def by_ordinal(owner: SetView, pods: Iterable[PodView]) -> tuple[tuple[Slot, ...], tuple[PodView, ...]]:
+    """The slots in order, and the condemned."""
+    ordinals = {identity.ordinal_in(owner, pod.key.name): pod for pod in pods}
+    slots = tuple(Slot(ordinal=ordinal, pod=ordinals.get(ordinal)) for ordinal in owner.ordinals)
+    beyond = sorted((it for it in ordinals if it is not None and it not in owner.ordinals), reverse=True)
+    return slots, tuple(ordinals[ordinal] for ordinal in beyond)
+
+
+def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:
+    """A pod belongs to the set only if it has one of its names, too."""
+    found = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
+    misnamed = tuple(pod for pod in found.owned if not _is_named_by(owner, pod))
+    return OwnedObjects(
+        owned=tuple(pod for pod in found.owned if pod not in misnamed),
+        orphans=tuple(pod for pod in found.orphans if _is_named_by(owner, pod)),
+        strays=found.strays if owner.deleting else (*found.strays, *misnamed),
+    )
+
+
+def _is_named_by(owner: SetView, pod: PodView) -> bool:
+    return identity.ordinal_in(owner, pod.key.name) is not None
+
+
+def revisions(caches: Caches, owner: SetView) -> OwnedObjects[ReadOnlyTree]:
+    """What it recorded stays its own, whatever its labels are now."""
+    found = owned_objects(caches, kinds.CONTROLLER_REVISIONS, owner.object, owner.selector)
+    return replace(found, owned=(*found.owned, *found.strays), strays=())
+
+
+def claims(caches: Caches, owner: SetView, ordinals: Iterable[int]) -> storage.Claims:
+    lister = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS)
+    names = (name for ordinal in ordinals for name in storage.claim_names(owner, ordinal))
+    found = ((name, lister.get(owner.key.namespace, name)) for name in names)
+    return {name: claim for name, claim in found if claim is not None}

@@ -1,0 +1,253 @@
+"""The hash of a pod template, as upstream computes it: over go-spew's `%#v` text of the decoded template.
+
+Empty fields are nil there, quantities canonical and times zero. `data/pod_template.json` holds the Go types, and its
+README says where they come from. Names use the alphabet of k8s.io/apimachinery's SafeEncodeString.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from struct import iter_unpack
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.chance import SUFFIX_ALPHABET
+from mockube.apimachinery.quantity import Format, Quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_DATA: Final = Path(__file__).parent / "data" / "pod_template.json"
+
+POD_TEMPLATE: Final = "v1.PodTemplateSpec"
+
+
+class Shape(Enum):
+    """What a value of the type is, in Go and so in JSON."""
+
+    BOOLEAN = "bool"
+    NUMBER = "number"
+    TEXT = "string"
+    STRUCT = "struct"
+    LIST = "slice"
+    MAP = "map"
+    POINTER = "pointer"
+    TIME = "time"
+    QUANTITY = "quantity"
+    INT_OR_STRING = "int or string"
+    RAW = "raw"
+    """JSON kept as it came, which no template that is stored has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    name: str
+    """In Go."""
+    json: str
+    """Empty for a struct whose fields stand among its owner's."""
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoType:
+    name: str
+    shape: Shape
+    fields: tuple[Field, ...] = ()
+    element: str = ""
+    """What a list, map or pointer holds."""
+
+
+_SPECIAL: Final = {
+    "v1.Time": Shape.TIME,
+    "resource.Quantity": Shape.QUANTITY,
+    "intstr.IntOrString": Shape.INT_OR_STRING,
+    "v1.FieldsV1": Shape.RAW,
+}
+_SCALARS: Final = {
+    "string": Shape.TEXT,
+    "bool": Shape.BOOLEAN,
+    "int32": Shape.NUMBER,
+    "int64": Shape.NUMBER,
+}
+
+
+@cache
+def _declared() -> Mapping[str, Any]:
+    declared: dict[str, Any] = orjson.loads(_DATA.read_bytes())
+    return declared
+
+
+@cache
+def go_type(name: str) -> GoType:
+    """The type that Go writes like this: `*int64`, `[]v1.Container`, `v1.PodSpec`."""
+    if name in _SPECIAL:
+        return GoType(name=name, shape=_SPECIAL[name])
+    if name in _SCALARS:
+        return GoType(name=name, shape=_SCALARS[name])
+    if name.startswith("*"):
+        return GoType(name=name, shape=Shape.POINTER, element=name[1:])
+    if name.startswith("[]"):
+        return GoType(name=name, shape=Shape.LIST, element=name[2:])
+    if name.startswith("map["):
+        return GoType(name=name, shape=Shape.MAP, element=name.partition("]")[2])
+    declared = _declared()[name]
+    if isinstance(declared, str):
+        underlying = go_type(declared)
+        return GoType(name=name, shape=underlying.shape, element=underlying.element)
+    fields = tuple(Field(name=go, json=json, type=of) for go, json, of in declared)
+    return GoType(name=name, shape=Shape.STRUCT, fields=fields)
+
+
+_NIL: Final = "<nil>"
+_ZERO_TIME: Final = "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
+_EMPTY_RAW: Final = "{Raw:([]uint8)<nil>}"
+
+
+def spew(value: Any, type_name: str) -> str:
+    """The value with its type before it."""
+    kind = go_type(type_name)
+    if kind.shape is Shape.POINTER:
+        return f"({type_name}){_NIL if value is None else _bare(value, go_type(kind.element))}"
+    return f"({type_name}){_bare(value, kind)}"
+
+
+def _bare(value: Any, kind: GoType) -> str:
+    return _WRITERS[kind.shape](value, kind)
+
+
+def _struct(value: Any, kind: GoType) -> str:
+    tree = value or {}
+    return "{" + " ".join(f"{field.name}:{spew(_of(tree, field), field.type)}" for field in kind.fields) + "}"
+
+
+def _of(tree: Mapping[str, Any], field: Field) -> Any:
+    # The fields of an embedded struct stand among its owner's.
+    return tree.get(field.json) if field.json else tree
+
+
+def _list(value: Any, kind: GoType) -> str:
+    element = go_type(kind.element)
+    return f"[{' '.join(_bare(item, element) for item in value)}]" if value else _NIL
+
+
+def _map(value: Any, kind: GoType) -> str:
+    if not value:
+        return _NIL
+    element = go_type(kind.element)
+    return f"map[{' '.join(f'{key}:{_bare(value[key], element)}' for key in sorted(value))}]"
+
+
+def _int_or_string(value: Any, _: GoType) -> str:
+    is_text = isinstance(value, str)
+    number, text = (0, value) if is_text else (value or 0, "")
+    return f"{{Type:(intstr.Type){int(is_text)} IntVal:(int32){number} StrVal:(string){text}}}"
+
+
+_WRITERS: Final[Mapping[Shape, Callable[[Any, GoType], str]]] = {
+    Shape.BOOLEAN: lambda value, _: "true" if value else "false",
+    Shape.NUMBER: lambda value, _: str(value or 0),
+    Shape.TEXT: lambda value, _: value or "",
+    Shape.STRUCT: _struct,
+    Shape.LIST: _list,
+    Shape.MAP: _map,
+    Shape.TIME: lambda _, __: _ZERO_TIME,
+    Shape.QUANTITY: lambda value, _: _quantity(quantity.from_json(value)),
+    Shape.INT_OR_STRING: _int_or_string,
+    Shape.RAW: lambda _, __: _EMPTY_RAW,
+}
+
+_CANONICAL = re.compile(r"([-+]?)([0-9]++)\.?+(.*)")
+_DECIMAL_EXPONENTS: Final = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
+_BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_INT64_DIGITS: Final = 18
+_BINARY_DIGITS: Final = 14
+_NO_DECIMAL: Final = f"(*inf.Dec){_NIL}"
+_WORD_BITS: Final = 64
+_MOST_DIGITS: Final = 10_000
+"""Upstream writes out any number; one that is larger than this is given by its text, for it may fill no memory."""
+_NANO_DIGITS: Final = 9
+
+
+def _quantity(given: Quantity) -> str:
+    """How Go keeps the canonical text: a whole number and a scale, or where that is not enough a large decimal."""
+    canonical = str(given)
+    form = quantity.parse(canonical).format
+    if canonical == "0":
+        return _amount(0, 0, canonical, form)
+    found = _CANONICAL.fullmatch(canonical)
+    assert found is not None, canonical
+    sign, digits, suffix = found.groups()
+    if form is Format.BINARY_SI:
+        exponent, scale = _BINARY_EXPONENTS[suffix], 0
+        is_small = len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
+        is_kept = int(digits) % 8 != 0
+    else:
+        scale = _DECIMAL_EXPONENTS[suffix] if suffix in _DECIMAL_EXPONENTS else int(suffix[1:])
+        exponent = 0
+        is_small = len(digits) <= _INT64_DIGITS
+        is_kept = not digits.endswith("000")
+    if not is_small:
+        return _amount(0, 0, "", form, decimal=_decimal(given, sign))
+    return _amount(int(sign + digits) << exponent, scale, canonical if is_kept else "", form)
+
+
+def _amount(value: int, scale: int, text: str, form: Format, *, decimal: str = _NO_DECIMAL) -> str:
+    return (
+        f"{{i:(resource.int64Amount){{value:(int64){value} scale:(resource.Scale){scale}}} "
+        f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){text} Format:(resource.Format){form.value}}}"
+    )
+
+
+def _decimal(given: Quantity, sign: str) -> str:
+    """Billionths, in machine words from the lowest on."""
+    number = given.number.copy_abs()
+    if number.adjusted() > _MOST_DIGITS:
+        words = [str(given)]
+    else:
+        whole = int(number.scaleb(_NANO_DIGITS))
+        packed = whole.to_bytes(-(-whole.bit_length() // _WORD_BITS) * _WORD_BITS // 8, "little")
+        words = [str(word) for (word,) in iter_unpack("<Q", packed)]
+    negative = "true" if sign == "-" else "false"
+    return (
+        f"(*inf.Dec){{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat)[{' '.join(words)}]}} "
+        f"scale:(inf.Scale){_NANO_DIGITS}}}"
+    )
+
+
+_FNV_OFFSET: Final = 2166136261
+_FNV_PRIME: Final = 16777619
+_COUNT_BYTES: Final = 8
+
+
+def template_hash(template: ReadOnlyTree, collision_count: int | None) -> str:
+    """The value of `pod-template-hash`. That nothing collided yet is not the same as a count of none."""
+    text = spew(template, POD_TEMPLATE).encode()
+    if collision_count is not None:
+        text += collision_count.to_bytes(_COUNT_BYTES, "little")
+    return safe_encode(str(_fnv32a(text)))
+
+
+def _fnv32a(text: bytes) -> int:
+    value = _FNV_OFFSET
+    for byte in text:
+        value = ((value ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+    return value
+
+
+def safe_encode(text: str) -> str:
+    """Characters of the alphabet in which no word comes about."""
+    return "".join(SUFFIX_ALPHABET[ord(character) % len(SUFFIX_ALPHABET)] for character in text)

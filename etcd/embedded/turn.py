@@ -1,0 +1,10 @@
+"""A turn of the event loop, between the steps of long work."""
+
+from collections.abc import Generator
+from types import coroutine
+
+
+@coroutine
+def turn() -> Generator[None, None, None]:
+    """Let everything else that can run do so once."""
+    yield

@@ -1,0 +1,86 @@
+"""The flags of the two processes as flags of `mockube up`: who knows a flag gets it.
+
+What both know goes to the API server, but for how they log, which goes to both. What only upstream's programs know is
+taken, as they take it, and named in a warning of theirs.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.flags import Flag, boolean, flags_of
+from mockube.apimachinery.klog import Logging
+from mockube.apiserver.config import settings
+from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
+from mockube.cli.parsing import Parser
+from mockube.controller_manager.config import settings as manager
+from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
+
+SERVER: Final = "API server"
+MANAGER: Final = "Controller manager"
+BOTH: Final = "Both"
+
+OURS: Final = frozenset({"kubeconfig", "master", "packs", "simulate_nodes", "write_kubeconfig", "data_dir"})
+"""Flags of theirs that `mockube up` has itself, or whose answer it knows."""
+
+
+def add_passed(parser: Parser) -> None:
+    taken = set(OURS)
+    for who, sections in ((SERVER, settings.SECTIONS), (MANAGER, manager.SECTIONS)):
+        for record in sections.values():
+            whose = BOTH if record is Logging else who
+            group = parser.add_argument_group(f"{whose}: {record.__doc__}")
+            for name, flag in flags_of(record).items():
+                if name not in taken:
+                    taken.add(name)
+                    _add(group, whose, name, flag)
+    for who, names in ((SERVER, SERVER_IGNORED), (MANAGER, MANAGER_IGNORED)):
+        for dashed in names:
+            if dashed.replace("-", "_") not in taken:
+                taken.add(dashed.replace("-", "_"))
+                parser.add_argument(f"--{dashed}", dest=f"{who}.{dashed}", **_SILENT)
+
+
+_SILENT: Final[Mapping[str, Any]] = {
+    "action": "append",
+    "default": [],
+    "nargs": "?",
+    "const": "",
+    "help": argparse.SUPPRESS,
+}
+
+
+def passed(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
+    """The flags that were given, for the API server and for the controller manager."""
+    found: dict[str, list[str]] = {SERVER: [], MANAGER: [], BOTH: []}
+    for dest, texts in vars(options).items():
+        who, dot, name = dest.partition(".")
+        if dot:
+            found[who] += [f"--{name}={text}" if text else f"--{name}" for text in texts]
+    return [*found[SERVER], *found[BOTH]], [*found[MANAGER], *found[BOTH]]
+
+
+def _add(group: Any, who: str, name: str, flag: Flag) -> None:
+    dashed = name.replace("_", "-")
+    short = [f"-{flag.short}"] if flag.short else []
+    options: dict[str, Any] = {
+        "action": "append",
+        "default": [],
+        "dest": f"{who}.{dashed}",
+        "help": flag.help.replace("%", "%%"),
+        "metavar": flag.metavar or name.rpartition("_")[2].upper(),
+        "type": _checked(flag),
+    }
+    if flag.read is boolean:
+        options |= {"nargs": "?", "const": "true", "metavar": "true|false"}
+    group.add_argument(*short, f"--{dashed}", **options)
+
+
+def _checked(flag: Flag) -> Callable[[str], str]:
+    """What cannot be read is refused here already, and handed on as it was given if it can."""
+
+    def read(text: str) -> str:
+        flag.read(text)
+        return text
+
+    return read

@@ -1,0 +1,38 @@
+"""Flags that several commands share: which cluster is meant, what one consists of, how an answer is printed."""
+
+from mockube.apimachinery.flags import natural
+from mockube.cli.parsing import Parser
+from mockube.clusters.places import DEFAULT
+from mockube.processes.defaults import KRUISE, NODES
+
+
+def add_name(parser: Parser) -> None:
+    parser.add_argument(
+        "-n", "--name", default=DEFAULT, help=f"which cluster, of several side by side ({DEFAULT})"
+    )
+
+
+def add_output(parser: Parser, *more: str) -> None:
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=["json", *more],
+        metavar="FORMAT",
+        help=f"{' or '.join(['json', *more])}, for programs",
+    )
+
+
+def add_shape(parser: Parser) -> None:
+    parser.add_argument(
+        "--simulate-nodes",
+        type=natural,
+        default=NODES,
+        metavar="N",
+        help=f"how many nodes to simulate ({NODES})",
+    )
+    parser.add_argument(
+        "--packs",
+        default=KRUISE,
+        metavar="NAMES",
+        help=f"kinds to serve besides Kubernetes' own ({KRUISE})",
+    )

@@ -1,0 +1,47 @@
+"""Which server is meant by the commands that speak to one, and what a person is told of errors on the way."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mockube.apimachinery.status import ApiError
+from mockube.cli.parsing import Parser
+from mockube.cli.shared_flags import add_name
+from mockube.clusters.found import running
+from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.etcd.archive.read import BadArchive
+from mockube.etcd.errors import KVError
+from mockube.failure import Failure
+
+
+def add_server(parser: Parser) -> None:
+    add_name(parser)
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="the server that it leads to, instead of a cluster by name",
+    )
+
+
+def server_of(options: argparse.Namespace) -> Access:
+    if options.kubeconfig is not None:
+        return read(options.kubeconfig)
+    place, _ = running(options.name, os.environ)
+    return read(place.kubeconfig)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What goes wrong below, as a person is told of it."""
+    try:
+        yield
+    except NoAnswer as error:
+        raise Failure(f"the server does not answer: {error}") from error
+    except ApiError as error:
+        raise Failure(error.message) from error
+    except (KVError, BadArchive, KubeconfigError) as error:
+        raise Failure(str(error)) from error

@@ -1,0 +1,204 @@
+"""What is asked of a running control plane: apply manifests, and wait for what becomes of them.
+
+Knows nothing of processes; any API server will do. Resources are found by discovery, asked anew for a kind that is not
+known yet, so that those defined a moment ago are among them.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.yaml_decode import load_all
+from mockube.controller_manager.cache import lines
+from mockube.controller_manager.cache.reflector import taken_apart
+from mockube.controller_manager.client.client import Client, ListOptions, Parsed
+from mockube.controller_manager.client.connect import Connection, connected
+from mockube.controller_manager.client.discovery import discover
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.tasks import within
+
+NAME: Final = "mockube"
+"""As which fields are owned."""
+
+Condition: TypeAlias = str | Callable[[ReadOnlyTree], object]
+"""The type of a condition that shall be True, or a question about the object."""
+
+
+class Unknown(Exception):
+    """The server has no such kind."""
+
+
+class Reach:
+    """One server. Errors are those of `mockube.apimachinery.status`, by their names."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._clock = RealClock()
+        self._known: Sequence[Resource[ReadOnlyTree]] = ()
+
+    async def apply(self, manifests: str | Path) -> list[Parsed]:
+        """Apply YAML of any number of documents, or a file of it, on the server; answers with the objects as they are now."""
+        return [await self._apply(tree) for tree in objects(manifests)]
+
+    async def wait(
+        self,
+        kind: str,
+        name: str,
+        condition: Condition,
+        *,
+        seconds: float,
+        namespace: str = "default",
+    ) -> Parsed:
+        """The object as it was when it first met the condition; `TimeoutError` if it does not in so many seconds."""
+        last: Parsed | None = None
+        try:
+            async with within(self._clock, seconds):
+                key = Key(namespace, name)
+                resource = await self._resource(*_kind_and_group(kind))
+                while True:
+                    async for last in self._watch(resource, _selector(resource, key), seconds):
+                        if meets(last, condition):
+                            return last
+        except TimeoutError as error:
+            raise TimeoutError(_not_met(kind, name, condition, seconds, last)) from error
+
+    async def wait_gone(self, kind: str, name: str, *, seconds: float, namespace: str = "default") -> None:
+        """`TimeoutError` if it is still there after so many seconds."""
+        key = Key(namespace, name)
+        try:
+            async with within(self._clock, seconds):
+                resource = await self._resource(*_kind_and_group(kind))
+                selecting = ListOptions(field_selector=_selector(resource, key))
+                while (found := await self._client.list(resource, **selecting)).items:
+                    await self._changed(resource, key, found.resource_version, seconds)
+        except TimeoutError as error:
+            raise TimeoutError(f"{kind} {name} is still there after {seconds:g} seconds") from error
+
+    async def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
+        resource = await self._resource(*_kind_and_group(kind))
+        return await self._client.get(resource, Key(namespace if resource.namespaced else "", name))
+
+    async def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> list[Parsed]:
+        """Those that a selector of labels means; "" as the namespace is all of them."""
+        resource = await self._resource(*_kind_and_group(kind))
+        where = namespace if resource.namespaced else ""
+        return (await self._client.list(resource, where, label_selector=labels)).items
+
+    async def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
+        resource = await self._resource(*_kind_and_group(kind))
+        await self._client.delete(resource, Key(namespace if resource.namespaced else "", name))
+
+    async def ask_version(self) -> None:
+        """The least that a server can be asked."""
+        await self._client.raw("GET", "/version")
+
+    async def wait_usable(self, nodes: int, *, seconds: float) -> None:
+        """Until pods can be made and be placed: so many nodes are ready, and a service account is there."""
+        async with within(self._clock, seconds):
+            ready: set[str] = set()
+            while len(ready) < nodes:
+                async for node in self._watch(await self._resource("Node", ""), "", seconds):
+                    if conditions.is_true(node, "Ready"):
+                        ready.add(meta.name(node))
+                    if len(ready) >= nodes:
+                        break
+            await self.wait("ServiceAccount", "default", meta.name, seconds=seconds)
+
+    async def _apply(self, tree: ReadOnlyTree) -> Parsed:
+        group, _, version = meta.api_version(tree).rpartition("/")
+        resource = replace(await self._resource(meta.kind(tree), group), version=version)
+        key = Key(meta.namespace(tree) or "default", meta.name(tree))
+        return await self._client.patch(resource, key, tree, kind="apply", field_manager=NAME, force=True)
+
+    async def _resource(self, kind: str, group: str | None) -> Resource[ReadOnlyTree]:
+        """By kind or plural; the first that is so called if no group is named."""
+        if (found := _called(self._known, kind, group)) is None:
+            self._known = (await discover(self._client)).able("get")
+            found = _called(self._known, kind, group)
+        if found is None:
+            raise Unknown(f"{kind}.{group}" if group else kind)
+        return replace(found, metadata_only=False)
+
+    async def _changed(
+        self, resource: Resource[ReadOnlyTree], key: Key, version: str, seconds: float
+    ) -> None:
+        """Until something has happened to the object."""
+        query = {"fieldSelector": _selector(resource, key), "resourceVersion": version}
+        async with self._client.watch(resource, query, within=seconds) as stream:
+            async for _ in stream.chunks():
+                return
+
+    async def _watch(
+        self, resource: Resource[ReadOnlyTree], selector: str, seconds: float
+    ) -> AsyncIterator[Parsed]:
+        """Objects as they are, and as they become, until the watch ends."""
+        async with self._client.watch(resource, {"fieldSelector": selector}, within=seconds) as stream:
+            async for batch in lines.batches(stream.chunks()):
+                for line in batch:
+                    happened, tree, _ = taken_apart(line)
+                    if happened != "DELETED":
+                        yield tree
+
+
+@asynccontextmanager
+async def reaching(access: Access) -> AsyncIterator[Reach]:
+    async with connected(Connection(access=access, clock=RealClock(), agent=NAME)) as client:
+        yield Reach(client)
+
+
+def _called(
+    resources: Sequence[Resource[ReadOnlyTree]], kind: str, group: str | None
+) -> Resource[ReadOnlyTree] | None:
+    for resource in resources:
+        if kind in {resource.kind, resource.plural} and group in {resource.group, None}:
+            return resource
+    return None
+
+
+def _selector(resource: Resource[ReadOnlyTree], key: Key) -> str:
+    inside = f",metadata.namespace={key.namespace}" if resource.namespaced else ""
+    return f"metadata.name={key.name}{inside}"
+
+
+def objects(manifests: str | Path) -> Iterator[Parsed]:
+    """Those of a list one by one; a document with nothing in it is none."""
+    text = manifests.read_text() if isinstance(manifests, Path) else manifests
+    for loaded in load_all(text.encode()):
+        document = loaded.tree
+        if document and "items" in document:  # a list of any kind; no object has such a field
+            yield from document.get("items") or ()
+        elif document:
+            yield document
+
+
+def _not_met(
+    kind: str, name: str, condition: Condition, seconds: float, last: Mapping[str, Any] | None
+) -> str:
+    wanted = condition if isinstance(condition, str) else "as was asked"
+    if last is None:
+        return f"{kind} {name} was not there within {seconds:g} seconds"
+    status = orjson.dumps(last.get("status") or {}).decode()
+    return f"{kind} {name} was not {wanted} within {seconds:g} seconds; its status is {status}"
+
+
+def _kind_and_group(name: str) -> tuple[str, str | None]:
+    """`Deployment`, `deployments` or `Deployment.apps`."""
+    kind, dot, group = name.partition(".")
+    return kind, group if dot else None
+
+
+def meets(tree: ReadOnlyTree, condition: Condition) -> bool:
+    """What a controller has said of an older generation says nothing."""
+    if not isinstance(condition, str):
+        return bool(condition(tree))
+    status: dict[str, Any] = tree.get("status") or {}
+    seen = status.get("observedGeneration", meta.generation(tree))
+    return seen >= meta.generation(tree) and conditions.is_true(tree, condition)

@@ -1,0 +1,20 @@
+"""How mockube's own commands speak to an API server, whosesoever it is."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.kubeconfig import Access
+
+AGENT: Final = "mockube"
+
+
+@asynccontextmanager
+async def speaking(access: Access, clock: Clock) -> AsyncIterator[Client]:
+    """A client, whose connections are closed at the end."""
+    from mockube.controller_manager.client.connect import Connection, connected  # noqa: PLC0415 - HTTP is for who speaks it
+
+    async with connected(Connection(access=access, clock=clock, agent=AGENT)) as client:
+        yield client

@@ -1,0 +1,118 @@
+"""The one place that wires a control plane in one event loop: server, controllers, what watches and what disturbs them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from mockube.apimachinery.chance import SystemChance
+from mockube.apimachinery.clock import Clock
+from mockube.cluster_client import NAME, Reach
+from mockube.controller_manager.app import Manager
+from mockube.controller_manager.catalog import NAMES
+from mockube.controller_manager.client.connect import Connection, connected
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.command_line import parse
+from mockube.controller_manager.config.settings import Config
+from mockube.embedded.faults import Faults
+from mockube.embedded.flags import told
+from mockube.embedded.log_capture import Journal, journal
+from mockube.embedded.recorder import Recorder
+from mockube.embedded.serving import KUBECONFIG, Site, server_config, serving
+from mockube.embedded.virtual_clock import TravelClock, travel
+from mockube.processes.defaults import KRUISE, NODES
+
+START_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 0.5
+"""How long controllers may finish what they have in hand at the end: most of it takes no time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    nodes: int = NODES
+    packs: str = KRUISE
+    """Kinds to serve besides Kubernetes' own."""
+    flags: Sequence[str] = ()
+    """More flags of the API server."""
+    manager_flags: Sequence[str] = ()
+    """And of the controller manager."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """A control plane that runs."""
+
+    clock: TravelClock
+    site: Site
+    reach: Reach
+    """As the administrator."""
+    recorder: Recorder
+    faults: Faults
+    journal: Journal
+
+    async def advance(self, seconds: float) -> None:
+        """Let so many seconds pass at once, with all that happens in them."""
+        await travel(self.clock, seconds, lambda: self.faults.is_busy)
+
+
+@asynccontextmanager
+async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
+    """From when its nodes are ready and pods can be made; ValueError for flags that mean nothing."""
+    clock, chance = TravelClock(), SystemChance()
+    faults = Faults(clock)
+    recorder = Recorder(faults.around, clock)
+    async with AsyncExitStack() as stack:
+        heard = stack.enter_context(journal())
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
+        config = server_config(folder, packs=wanted.packs, flags=wanted.flags)
+        manager_config = _manager_config(wanted, folder / KUBECONFIG)
+        site = await stack.enter_async_context(
+            serving(config, folder, clock=clock, chance=chance, around=recorder.around)
+        )
+        manager = Manager(
+            manager_config,
+            clock=clock,
+            chance=chance,
+            access=site.controllers,
+            transport=site.transport,
+        )
+        await stack.enter_async_context(_working(manager))
+        stack.callback(faults.clear)
+        async with _reaching(site, site.controllers, clock) as own:
+            await own.wait_usable(wanted.nodes, seconds=START_SECONDS)
+        reach = await stack.enter_async_context(_reaching(site, site.admin, clock))
+        yield Plane(clock=clock, site=site, reach=reach, recorder=recorder, faults=faults, journal=heard)
+
+
+def _manager_config(wanted: Wanted, kubeconfig: Path) -> Config:
+    """There is one manager, so nobody needs to be elected."""
+    own = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(wanted.nodes))
+    given = (
+        told(lambda: parse((*own, *wanted.manager_flags), {}, NAMES)) if wanted.manager_flags else Config()
+    )
+    return replace(
+        given,
+        server=replace(given.server, kubeconfig=kubeconfig),
+        controllers=replace(given.controllers, controller_shutdown_timeout=PATIENCE_SECONDS),
+        leading=replace(given.leading, leader_elect=False),
+        simulation=replace(given.simulation, simulate_nodes=wanted.nodes),
+    )
+
+
+@asynccontextmanager
+async def _working(manager: Manager) -> AsyncIterator[None]:
+    """As long as the block lasts; the block ends if it fails."""
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(manager.run(), name="manager")
+        yield
+        working.cancel()
+
+
+@asynccontextmanager
+async def _reaching(site: Site, access: Access, clock: Clock) -> AsyncIterator[Reach]:
+    connection = Connection(access=access, clock=clock, agent=NAME, transport=site.transport)
+    async with connected(connection) as client:
+        yield Reach(client)

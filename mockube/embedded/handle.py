@@ -1,0 +1,162 @@
+"""What any thread may ask of a control plane that is hosted, at once: what it was asked, what it complains of, faults."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from mockube import clients
+from mockube.embedded.background_loop import Hosted
+from mockube.embedded.control_plane import Plane
+from mockube.embedded.faults import Cut, Harm, Rule
+from mockube.embedded.matching import Criteria, matcher
+from mockube.embedded.recorder import Calls
+from mockube.failure import Failure
+
+
+class NotStarted(Failure):
+    """There is no control plane: it was not begun, it is over, or it could not begin, for the reason that is told."""
+
+
+class Fault:
+    """A fault that strikes until it is stopped, or as often as it was told to. As a block, it stops with it."""
+
+    def __init__(self, rule: Rule, hosted: Hosted[Plane]) -> None:
+        self._rule = rule
+        self._hosted = hosted
+
+    @property
+    def struck(self) -> int:
+        """How often it has."""
+        return self._rule.struck
+
+    def stop(self) -> None:
+        """Whom it holds up goes on at once."""
+        if not self._hosted.ended.done():
+            faults = self._hosted.opened.result().faults
+            self._hosted.call(lambda: faults.remove(self._rule))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class Handle:
+    """A control plane that is hosted, or is to be."""
+
+    def __init__(self, hosted: Hosted[Plane], clients: ExitStack | None = None) -> None:
+        """`clients` are closed with the cluster."""
+        self._hosted = hosted
+        self._clients = clients or ExitStack()
+
+    def __repr__(self) -> str:
+        opened, ended = self._hosted.opened.done(), self._hosted.ended.done()
+        return f"<mockube cluster {'stopped' if ended else self.url if opened else 'not started'}>"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._plane.site.kubeconfig
+
+    @property
+    def url(self) -> str:
+        return self._plane.site.admin.server
+
+    @property
+    def complaints(self) -> Sequence[str]:
+        """The newest warnings and errors of the server and the controllers, as they log them."""
+        return self._plane.journal.lines()
+
+    def calls(self, *, code: int | None = None, **criteria: Unpack[Criteria]) -> Calls:
+        """What the server was asked since the cluster is ready, in order.
+
+        mockube's own controllers are left out unless `user` means them. `verb`, `resource` and the like may be
+        patterns; `code` is of the answer.
+        """
+        wanted, recorder = matcher(criteria), self._plane.recorder
+        found = self._hosted.call(lambda: recorder.calls(wanted, code))
+        recorder.warn_of_forgotten()
+        return found
+
+    def forget_calls(self) -> None:
+        """Begin anew with what `calls` tells."""
+        self._hosted.call(self._plane.recorder.clear)
+
+    def inject(  # noqa: PLR0913 - by name alone, and one or two at a time
+        self,
+        *,
+        status: int = 0,
+        delay: float = 0.0,
+        cut: Cut | None = None,
+        times: int | None = None,
+        after: int = 0,
+        reason: str = "",
+        message: str = "",
+        retry_after: int = 1,
+        **criteria: Unpack[Criteria],
+    ) -> Fault:
+        """Refuse requests with a status, hold them up for so many seconds, or cut their connection.
+
+        Those are meant that `calls` would find with the same criteria. The first `after` of them are spared, and after
+        `times` of them it is over. To cut watches cuts those that run, too.
+        """
+        harm = Harm(
+            delay=delay, status=status, reason=reason, message=message, retry_after=retry_after, cut=cut
+        )
+        _check(harm, times)
+        rule = Rule(matcher(criteria), harm, times=times, after=after)
+        faults = self._plane.faults
+        self._hosted.call(lambda: faults.add(rule))
+        return Fault(rule, self._hosted)
+
+    def stop_faults(self) -> None:
+        """All of them; whom they hold up goes on at once."""
+        self._hosted.call(self._plane.faults.clear)
+
+    def kubernetes(self) -> Any:
+        """An `ApiClient` of the official client."""
+        return self._closing(clients.kubernetes(self._endpoint))
+
+    def kubernetes_asyncio(self) -> Any:
+        """An `ApiClient` of kubernetes-asyncio, for the event loop that runs. It is yours to close."""
+        return clients.kubernetes_asyncio(self._endpoint)
+
+    def _closing(self, client: Any) -> Any:
+        self._clients.callback(client.close)
+        return client
+
+    @property
+    def _endpoint(self) -> clients.Endpoint:
+        site = self._plane.site
+        return clients.Endpoint(
+            url=site.admin.server,
+            authority=site.authority,
+            token=site.admin.token,
+            folder=site.kubeconfig.parent,
+        )
+
+    @property
+    def _plane(self) -> Plane:
+        opened, ended = self._hosted.opened, self._hosted.ended
+        if ended.done():
+            raise NotStarted("the cluster was stopped") from ended.exception()
+        if not opened.done():
+            raise NotStarted("the cluster was not started: use it as `with Cluster() as cluster`")
+        return opened.result()
+
+
+def _check(harm: Harm, times: int | None) -> None:
+    if not (harm.status or harm.delay or harm.cut):
+        raise ValueError("a fault does something: give status, delay or cut")
+    if harm.status and not 400 <= harm.status < 600:
+        raise ValueError(f"{harm.status} is no status of an error: 400 to 599 are")
+    if harm.cut not in (None, "before", "after"):
+        raise ValueError(f'cut is "before" or "after" the server has done it, not {harm.cut!r}')
+    if harm.delay < 0:
+        raise ValueError(f"delay is in seconds, and {harm.delay:g} is none")
+    if times is not None and times < 1:
+        raise ValueError(f"times is how often it strikes, and {times} is never")

@@ -1,0 +1,135 @@
+"""What the server was asked, in order: the last so many requests, those of the controllers apart from all others."""
+
+import warnings
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from aiohttp import web
+from msgspec import Struct
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.http.request import Asked, Middleware, Proceed
+from mockube.apiserver.request.request_info import RequestInfo
+from mockube.embedded.matching import CONTROLLERS, Matcher
+
+KEPT: Final = 10_000
+"""Calls of users, and as many of the controllers: of more, the oldest are forgotten."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One request. `code` and `seconds` are None as long as it is not answered, as with a watch that still runs."""
+
+    at: datetime
+    user: str
+    agent: str
+    verb: str
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    uri: str
+    """Path and query, as sent."""
+    code: int | None
+    seconds: float | None
+
+    def __str__(self) -> str:
+        code = "..." if self.code is None else self.code
+        return f"{self.at:%H:%M:%S.%f} {code} {self.verb} {self.uri} ({self.user}, {self.agent})"
+
+
+class Calls(list[Call]):
+    """The calls that were looked for, oldest first."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "".join(f"\n  {call}" for call in self) or "no calls"
+
+
+class CallsForgotten(UserWarning):
+    """There were more calls than are kept: the oldest are not among those that were asked for."""
+
+
+class _Entry:
+    __slots__ = ("agent", "at", "code", "info", "number", "seconds", "uri", "user")
+
+    def __init__(self, asked: Asked, number: int, at: datetime) -> None:
+        self.number = number
+        self.at = at
+        self.info: RequestInfo = asked.info
+        self.user = asked.user.name
+        self.agent = asked.user_agent
+        self.uri = asked.uri
+        self.code: int | None = None
+        self.seconds: float | None = None
+
+
+class Recorder:
+    """To be put around every request, and around what else is."""
+
+    def __init__(self, inner: Middleware, clock: Clock, *, kept: int = KEPT) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._count = 0
+        self._of_users: deque[_Entry] = deque(maxlen=kept)
+        self._of_controllers: deque[_Entry] = deque(maxlen=kept)
+        self.forgotten = 0
+        """How many calls were made that are not kept, those of controllers not counted."""
+
+    async def around(self, asked: Asked, proceed: Proceed) -> web.StreamResponse:
+        began = self._clock.monotonic()
+        self._count += 1
+        entry = _Entry(asked, self._count, self._clock.now())
+        ring = self._of_controllers if entry.user == CONTROLLERS else self._of_users
+        if ring is self._of_users and len(ring) == ring.maxlen:
+            self.forgotten += 1
+        ring.append(entry)
+        response = await self._inner(asked, proceed)
+        entry.code, entry.seconds = response.status, self._clock.monotonic() - began
+        return response
+
+    def calls(self, matcher: Matcher, code: int | None = None) -> Calls:
+        entries = sorted((*self._of_users, *self._of_controllers), key=lambda entry: entry.number)
+        return Calls(_calls(entry for entry in entries if _is_meant(entry, matcher, code)))
+
+    def warn_of_forgotten(self) -> None:
+        """To be called by whoever looks at the calls: what is missing there looks like what was never asked."""
+        if self.forgotten:
+            warnings.warn(
+                f"the oldest {self.forgotten} calls are forgotten: call forget_calls() before what you count",
+                CallsForgotten,
+                stacklevel=3,
+            )
+
+    def clear(self) -> None:
+        self._of_users.clear()
+        self._of_controllers.clear()
+        self.forgotten = 0
+
+
+def _is_meant(entry: _Entry, matcher: Matcher, code: int | None) -> bool:
+    return code in (None, entry.code) and matcher.matches(entry.user, entry.agent, entry.info)
+
+
+def _calls(entries: Iterable[_Entry]) -> Iterable[Call]:
+    for entry in entries:
+        info = entry.info
+        yield Call(
+            at=entry.at,
+            user=entry.user,
+            agent=entry.agent,
+            verb=info.verb,
+            group=info.group,
+            version=info.version,
+            resource=info.resource,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=info.name,
+            uri=entry.uri,
+            code=entry.code,
+            seconds=entry.seconds,
+        )

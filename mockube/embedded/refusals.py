@@ -1,0 +1,65 @@
+"""What kube-apiserver says when it refuses with a code: the `Status` of a fault, to the letter where it has one text."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from mockube.apimachinery import status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError
+from mockube.apiserver.http.errors import JSON, error_response
+from mockube.apiserver.http.response import Answer
+from mockube.apiserver.request.request_info import RequestInfo
+
+MODIFIED: Final = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
+
+Refuse: TypeAlias = Callable[[RequestInfo, int], ApiError]
+"""Of what was asked for, with the seconds after which to come again."""
+
+
+def refusal(
+    info: RequestInfo, code: int, *, reason: str = "", message: str = "", retry_after: int = 1
+) -> Answer:
+    """The answer. A watch is told that it is too old as the first of its events, as every server does it."""
+    error = _REFUSALS.get(code, _generic(code))(info, retry_after)
+    answer = error_response(error)
+    if reason or message:
+        said = {"reason": reason or error.reason, "message": message or error.message}
+        answer = Answer(code, JSON, [orjson.dumps(error.status() | said)], retry_after=answer.retry_after)
+    if info.verb == "watch" and code == status.Expired.default_code:
+        return Answer(200, JSON, [b'{"type":"ERROR","object":', answer.body, b"}\n"])
+    return answer
+
+
+def _of(info: RequestInfo) -> GroupResource:
+    return GroupResource(info.group, info.resource)
+
+
+def _conflict(info: RequestInfo, _: int) -> ApiError:
+    if info.verb == "create":
+        return status.already_exists(_of(info), info.name)
+    return status.conflict(_of(info), info.name, MODIFIED)
+
+
+_REFUSALS: Final[Mapping[int, Refuse]] = {
+    403: lambda info, _: status.forbidden(_of(info), info.name, "a fault was injected"),
+    404: lambda info, _: status.not_found(_of(info), info.name),
+    409: _conflict,
+    410: lambda *_: status.Expired(TOO_OLD),
+    429: lambda _, seconds: status.too_many_requests("Too many requests, please try again later.", seconds),
+    500: lambda *_: status.internal_error("a fault was injected"),
+    504: lambda *_: status.timeout("request did not complete within the allotted timeout", 0),
+}
+
+
+def _generic(code: int) -> Refuse:
+    def refuse(info: RequestInfo, _: int) -> Any:
+        return status.generic(
+            code, verb=info.verb, resource=_of(info), name=info.name, said="a fault was injected"
+        )
+
+    return refuse

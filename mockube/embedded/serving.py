@@ -1,0 +1,99 @@
+"""The API server of a control plane inside: real HTTPS on a free port of this machine, a store in memory, two who know it.
+
+The administrator comes by its kubeconfig; mockube's own controllers come by a token of their own, so that what they ask
+can be told apart, and without a socket.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.packs.definitions import PACKS
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.authn.token_file import AUTHENTICATED
+from mockube.apiserver.config.command_line import Config, parse
+from mockube.apiserver.config.settings import Features, Serving
+from mockube.apiserver.http.listen import Door, bind
+from mockube.apiserver.http.request import Middleware
+from mockube.apiserver.running import Surroundings, running
+from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gather
+from mockube.apiserver.user import User
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.embedded.direct import DirectTransport
+from mockube.embedded.flags import told
+from mockube.embedded.matching import CONTROLLERS
+
+LOOPBACK: Final = "127.0.0.1"
+KUBECONFIG: Final = "kubeconfig"
+"""The file's name."""
+GRACE_SECONDS: Final = 0.02
+"""How long work in hand is waited for at the end: nobody will look at what comes of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A server that runs, and how it is reached."""
+
+    server: ApiServer
+    kubeconfig: Path
+    authority: Path
+    """The certificate of who has signed the server's, as a file."""
+    admin: Access
+    controllers: Access
+
+    def transport(self, _: Access) -> DirectTransport:
+        return DirectTransport(self.server.handler.server)
+
+
+@asynccontextmanager
+async def serving(
+    config: Config, folder: Path, *, clock: Clock, chance: Chance, around: Middleware
+) -> AsyncIterator[Site]:
+    """`around` is what every request is put through. All files are in the folder, which is the caller's to remove."""
+    credentials = gather(config, "", now=clock.now(), chance=chance)
+    token = chance.bytes(TOKEN_BYTES).hex()
+    with bind(config.serving.bind_address, config.serving.secure_port) as socket:
+        door = Door(socket=socket, tls=credentials.tls)
+        surroundings = Surroundings(
+            doors=[door],
+            credentials=_known_to(credentials, token),
+            clock=clock,
+            chance=chance,
+            drain_seconds=GRACE_SECONDS,
+            through=around,
+        )
+        async with running(config, surroundings) as server:
+            url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / KUBECONFIG, folder / "ca.crt"
+            credentials.write_kubeconfig(path, url)
+            authority.write_bytes(credentials.server_ca)
+            yield Site(
+                server=server,
+                kubeconfig=path,
+                authority=authority,
+                admin=Access(server=url, authority=credentials.server_ca, token=credentials.admin_token),
+                controllers=Access(server=url, authority=credentials.server_ca, token=token),
+            )
+
+
+def server_config(folder: Path, *, packs: str, flags: Sequence[str]) -> Config:
+    """ValueError with what the server's command line says of wrong flags."""
+    certificates = folder / "pki"
+    if not flags and packs in (
+        "",
+        *PACKS,
+    ):  # the same, without a command line, which takes a while to put together
+        features = Features(packs=tuple(filter(None, [packs])))
+        return Config(serving=Serving(secure_port=0, cert_dir=certificates), features=features)
+    own = ("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs)
+    return told(lambda: parse((*own, *flags), {}))
+
+
+def _known_to(credentials: Credentials, token: str) -> Credentials:
+    """A server that knows the controllers as well."""
+    controllers = User(name=CONTROLLERS, groups=("system:masters", AUTHENTICATED))
+    trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
+    return replace(credentials, trust=trust)

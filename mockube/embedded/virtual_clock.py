@@ -1,0 +1,89 @@
+"""The clock of a control plane inside: the machine's own, until somebody puts it forward.
+
+Whatever falls due on the way happens in its order, each at its time, and all that comes of it is waited for before time
+goes on: leases are renewed, so that nodes are not thought dead because an hour has passed at once.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockube.apimachinery.alarms import Alarms
+from mockube.apimachinery.clock import RealClock, Timer, sleep_by_timer
+from mockube.controller_manager.tasks import yield_to_loop
+
+STRIDE: Final = 2.0
+"""Seconds: what falls due within so many is waited for together, as most of it has nothing to do with the rest."""
+QUIET_TURNS: Final = 20
+"""Turns of the event loop without a request under way after which nothing more comes of what fell due."""
+
+
+class TravelClock:
+    """Belongs to one event loop, in which one timer waits for the alarm that is due next."""
+
+    def __init__(self) -> None:
+        self._real = RealClock()
+        self._ahead = 0.0
+        self._alarms = Alarms()
+        self._timer: Timer | None = None
+        self._rings = 0.0
+
+    def now(self) -> datetime:
+        return self._real.now() + timedelta(seconds=self._ahead)
+
+    def monotonic(self) -> float:
+        return self._real.monotonic() + self._ahead
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        alarm = self._alarms.set(self.monotonic() + max(delay, 0.0), callback)
+        if self._timer is None or alarm.due < self._rings:
+            self._wind()
+        return alarm
+
+    async def sleep(self, seconds: float) -> None:
+        await sleep_by_timer(self, seconds)
+
+    def put_forward(self, most: float) -> float:
+        """To when the next alarm is due, or a stride, but by no more seconds than that; answers by how many.
+
+        The alarms up to then ring, each at its time.
+        """
+        due, now = self._alarms.next(), self.monotonic()
+        step = most if due is None else min(max(due.due - now, STRIDE), most)
+        self._ring(now + step)
+        self._pass_until(now + step)
+        return step
+
+    def _wind(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self._alarms.next()
+        if due is not None:
+            self._rings = due.due
+            delay = max(due.due - self.monotonic(), 0.0)
+            self._timer = self._real.call_later(delay, lambda: self._ring(self.monotonic()))
+
+    def _pass_until(self, time: float) -> None:
+        self._ahead += max(time - self.monotonic(), 0.0)
+
+    def _ring(self, until: float) -> None:
+        while (alarm := self._alarms.pop(until)) is not None:
+            self._pass_until(alarm.due)
+            alarm.ring()
+        self._wind()
+
+
+async def travel(clock: TravelClock, seconds: float, is_busy: Callable[[], bool]) -> None:
+    """Let so many seconds pass at once, stride by stride; after each, all is waited for that comes of it."""
+    await _quiet(is_busy)
+    while seconds > 0:
+        seconds -= clock.put_forward(seconds)
+        await _quiet(is_busy)
+
+
+async def _quiet(is_busy: Callable[[], bool]) -> None:
+    quiet = 0
+    while quiet < QUIET_TURNS:
+        await yield_to_loop()
+        quiet = 0 if is_busy() else quiet + 1

@@ -1,0 +1,89 @@
+"""Processes that end with the block they are started for, and with this one, however it ends (`tie`).
+
+Those of a control plane are in process groups of their own: what a terminal sends at Ctrl+C reaches this process alone,
+which passes it on in the right order.
+"""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from mockube.processes.parent_death_signal import tied
+
+NOTHING: Final[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One half of a control plane."""
+
+    name: str
+    command: Sequence[str]
+    log: Path | None = None
+    """Where it writes what it logs; on this process's stderr if nowhere else."""
+
+
+class Processes:
+    """All that run, so that they can be killed at once."""
+
+    def __init__(self) -> None:
+        self._live: set[Process] = set()
+
+    @asynccontextmanager
+    async def start(
+        self, command: Sequence[str], environment: Mapping[str, str] = NOTHING, **options: Any
+    ) -> AsyncIterator[Process]:
+        process = await asyncio.create_subprocess_exec(
+            *tied(command), env={**os.environ, **environment}, **options
+        )
+        self._live.add(process)
+        try:
+            yield process
+        finally:
+            send(process, signal.SIGTERM)
+            await process.wait()
+            self._live.discard(process)
+
+    @asynccontextmanager
+    async def start_program(
+        self, program: Program, environment: Mapping[str, str] = NOTHING, **options: Any
+    ) -> AsyncIterator[Process]:
+        with program.log.open("ab") if program.log else nullcontext() as log:
+            async with self.start(
+                program.command, environment, process_group=0, stderr=log, **options
+            ) as process:
+                yield process
+
+    def kill(self) -> None:
+        for process in self._live:
+            send(process, signal.SIGKILL)
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Not by the methods of `Process`, which take the exit code away from who waits for it."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(process.pid, number)
+
+
+def shell_code(code: int) -> int:
+    """As shells tell it: 128 and more if a signal has ended the process."""
+    return code if code >= 0 else 128 - code
+
+
+async def first(*waiting: Coroutine[Any, Any, Any]) -> None:
+    """Until one of them is done, whose failure is raised; the others are waited for no more."""
+    tasks = {asyncio.create_task(one) for one in waiting}
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+    for task in done:
+        task.result()

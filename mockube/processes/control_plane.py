@@ -1,0 +1,97 @@
+"""The two processes of a control plane, started and ended in the right order, and work done while they run.
+
+The API server comes first and goes last, so that the controller manager can give its lease back. The manager is kept
+running; with the server all ends.
+"""
+
+import asyncio
+import signal
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.processes.child_processes import Processes, Program, first, shell_code
+from mockube.processes.notify_socket import readiness
+from mockube.processes.supervised_process import Kept, Tell
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What says stop; the last is sent when the terminal is closed."""
+
+
+class NotReady(Exception):
+    """One of the two has ended, or a signal has said stop, before the API server was ready."""
+
+
+class ControlPlane:
+    def __init__(self, *, server: Program, manager: Program, clock: Clock, tell: Tell) -> None:
+        self._programs = (server, manager)
+        self._tell = tell
+        self._stopping = asyncio.Event()
+        self._server: Process
+        self._killed = False
+        self.processes = Processes()
+        self.manager = Kept(manager, self.processes, clock=clock, tell=tell)
+        self.stopped_by = 0
+        """The signal that said stop, if one has."""
+        self.failed: Program | None = None
+        """Which of the two has ended all by ending, if one has."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """From when the server is ready and the manager has been told so."""
+        server, _ = self._programs
+        with readiness() as (told, environment):
+            async with (
+                self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
+                self.manager.running(),
+            ):
+                await first(told.wait(), self.wait_over())
+                if self.is_over:
+                    raise NotReady
+                self.manager.begin()
+                yield
+
+    async def wait_over(self) -> None:
+        """Until somebody says stop, or the server has ended, or the manager is left alone."""
+        await first(self._stopping.wait(), self._server.wait(), self.manager.wait_given_up())
+        server, manager = self._programs
+        if not self._stopping.is_set():
+            self.failed = manager if self._server.returncode is None else server
+
+    @property
+    def is_over(self) -> bool:
+        return self._stopping.is_set() or self.failed is not None
+
+    @property
+    def server_pid(self) -> int:
+        return self._server.pid
+
+    def code(self, *, stopped: int) -> int:
+        """`stopped`, if somebody said stop and all went well. Whoever ends without being asked has failed."""
+        if self._killed:
+            return 128 + signal.SIGKILL
+        server = self._server.returncode or 0
+        if self._stopping.is_set():
+            return stopped if server <= 0 else server
+        return self.manager.code if self.failed is self._programs[1] else shell_code(server) or 1
+
+    def heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under `nohup`
+                loop.add_signal_handler(number, self._stop, number)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _stop(self, number: int) -> None:
+        """At the second signal nobody is waited for any more."""
+        if self.stopped_by:
+            self._killed = True
+            self.processes.kill()
+        else:
+            self._tell("ending, in order; once more kills")
+        self.stopped_by = number
+        self.stop()

@@ -1,0 +1,68 @@
+"""What the two processes of a control plane are started with: the one place that knows both command lines."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.processes.child_processes import Program
+from mockube.processes.control_plane import ControlPlane
+from mockube.processes.defaults import KRUISE, NODES
+from mockube.processes.preimport import held
+from mockube.processes.supervised_process import Tell
+
+SERVER: Final = "apiserver"
+MANAGER: Final = "controller-manager"
+
+PYTHON: Final = (sys.executable, "-P")
+"""What lies in the folder where somebody types a command is none of ours to import."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    kubeconfig: Path
+    """Written when the server is ready; the manager's way to it."""
+    logs: Path
+    """A folder, in which each of them writes a file."""
+    nodes: int = NODES
+    packs: str = KRUISE
+    """Kinds to serve besides Kubernetes' own."""
+    flags: Sequence[str] = ()
+    """More flags of the API server. Of two that say different things the last is heard."""
+    manager_flags: Sequence[str] = ()
+
+    def log(self, component: str) -> Path:
+        return self.logs / f"{component}.log"
+
+
+def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
+    kubeconfig = str(launch.kubeconfig)
+    server = [
+        *(*PYTHON, "-m", "mockube.apiserver"),
+        *("--write-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
+    ]
+    manager = [
+        *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
+        *("--secure-port", "0", "--metrics-port", "0", *launch.manager_flags),
+    ]
+    return ControlPlane(
+        server=Program(name=SERVER, command=server, log=launch.log(SERVER)),
+        manager=Program(
+            name=MANAGER, command=held(PYTHON, "mockube.controller_manager", manager), log=launch.log(MANAGER)
+        ),
+        clock=clock,
+        tell=tell,
+    )
+
+
+def throwaway(folder: Path, *, nodes: int, packs: str) -> Launch:
+    """All that is written goes to the folder; the port is a free one."""
+    return Launch(
+        kubeconfig=folder / "kubeconfig",
+        logs=folder,
+        nodes=nodes,
+        packs=packs,
+        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates")),
+    )

@@ -1,0 +1,36 @@
+"""Import one of our programs, and run it when told to: what takes long is done while others still make ready.
+
+Run as a module, with the program's name and arguments. A byte on stdin says go; its end says that nobody will.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+
+GO = b"\n"
+POLITE = 10
+
+
+def held(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
+    """The command that does so."""
+    return [*python, "-m", "mockube.processes.preimport", program, *arguments]
+
+
+def _import(name: str) -> ModuleType:
+    if sys.platform == "linux":  # where it concerns this thread alone, and not the program that is to run
+        os.setpriority(os.PRIO_PROCESS, 0, POLITE)
+    return importlib.import_module(name)
+
+
+def _main(program: str, arguments: Sequence[str]) -> int:
+    with ThreadPoolExecutor(max_workers=1) as one:
+        main = one.submit(_import, f"{program}.__main__").result().main
+    told = sys.stdin.buffer.read(len(GO))
+    return int(main(arguments)) if told else 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1], sys.argv[2:]))

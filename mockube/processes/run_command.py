@@ -1,0 +1,77 @@
+"""`mockube run -- CMD`: a control plane for one command, gone when the command has ended.
+
+The command shares the terminal: what a terminal sends at Ctrl+C reaches it directly, and whether it ends is its own
+choice. Any other signal to stop becomes a SIGTERM to it, and a second one kills everything.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.failure import TimedOut
+from mockube.processes.background_imports import importing
+from mockube.processes.child_processes import first, shell_code
+from mockube.processes.control_plane import ControlPlane, NotReady
+from mockube.processes.exit_report import obituary
+from mockube.processes.launch import Launch, control_plane, throwaway
+from mockube.processes.supervised_process import Tell
+
+START_TIMEOUT: Final = 300.0
+
+KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
+"""By which the command finds its cluster, and so do our own commands that it may be."""
+
+
+async def run_once(
+    command: Sequence[str], *, nodes: int, packs: str, clock: Clock, tell: Tell, note: Tell
+) -> int:
+    """The command's exit code, or 128 and the signal that has ended it; `note` is told how long things took."""
+    began = clock.monotonic()
+
+    def told(what: str) -> None:
+        note(f"{what} after {clock.monotonic() - began:.2f} s")
+
+    with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
+        launch = throwaway(Path(folder), nodes=nodes, packs=packs)
+        plane = control_plane(launch, clock=clock, tell=tell)
+        plane.heed_signals()
+        code = None
+        importing_usable = importing("mockube.processes.readiness")
+        try:
+            async with plane.running():
+                usable = await importing_usable
+                await first(
+                    usable.wait_usable(launch, clock=clock, tell=told, seconds=START_TIMEOUT),
+                    plane.wait_over(),
+                )
+                if not plane.is_over:
+                    code = await _run(command, plane, launch)
+        except TimeoutError:
+            raise TimedOut(f"the cluster was not usable within {START_TIMEOUT:g} s") from None
+        except NotReady:
+            pass
+        own = plane.code(stopped=128 + plane.stopped_by)
+        if plane.failed:
+            tell(obituary(plane.failed, own))
+        return own if code is None else code
+
+
+async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:
+    if _shares_terminal():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
+    environment = dict.fromkeys(KUBECONFIG_VARIABLES, str(launch.kubeconfig))
+    async with plane.processes.start(command, environment) as process:
+        await first(process.wait(), plane.wait_over())
+    assert process.returncode is not None
+    return shell_code(process.returncode)
+
+
+def _shares_terminal() -> bool:
+    """Whether Ctrl+C reaches the command without our doing."""
+    return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()

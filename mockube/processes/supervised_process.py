@@ -1,0 +1,95 @@
+"""A program that is started again when it fails, ever later if it fails at once.
+
+What it was started with is the same each time: if that is what it complains about, it is left alone.
+"""
+
+import asyncio
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeAlias
+
+from mockube.apimachinery.clock import Clock
+from mockube.processes.child_processes import Processes, Program, shell_code
+from mockube.processes.exit_report import obituary
+from mockube.processes.preimport import GO
+
+FIRST_DELAY: Final = 1.0
+LONGEST_DELAY: Final = 30.0
+STEADY: Final = 60.0
+"""Seconds after which what went wrong before is forgotten."""
+
+USAGE: Final = 2
+"""The exit code of a program that does not understand its command line."""
+
+Tell: TypeAlias = Callable[[str], None]
+
+
+class Kept:
+    def __init__(self, program: Program, processes: Processes, *, clock: Clock, tell: Tell) -> None:
+        self._program = program
+        self._processes = processes
+        self._clock = clock
+        self._tell = tell
+        self._may_begin = asyncio.Event()
+        self._given_up = asyncio.Event()
+        self.pid = 0
+        """0 while it does not run."""
+        self.restarts = 0
+        self.changed: Callable[[], None] = _nothing
+        """Called when it has been started, and when it has ended."""
+        self.code = 0
+        """With which it ended, if it is left alone."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """It is started at once, and waits to be told to `begin`."""
+        task = asyncio.create_task(self._keep())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def begin(self) -> None:
+        self._may_begin.set()
+
+    async def wait_given_up(self) -> None:
+        await self._given_up.wait()
+
+    async def _keep(self) -> None:
+        delay = FIRST_DELAY
+        while True:
+            began = self._clock.monotonic()
+            self.code = shell_code(await self._once())
+            if self.code == USAGE:
+                self._given_up.set()
+                return
+            if self._clock.monotonic() - began >= STEADY:
+                delay = FIRST_DELAY
+            self._tell(f"{obituary(self._program, self.code)}; it is started again in {delay:g} s")
+            await self._clock.sleep(delay)
+            self.restarts += 1
+            delay = min(2 * delay, LONGEST_DELAY)
+
+    async def _once(self) -> int:
+        async with self._processes.start_program(self._program, stdin=PIPE) as process:
+            self.pid = process.pid
+            self.changed()
+            telling = asyncio.create_task(self._release(process))
+            try:
+                return await process.wait()
+            finally:
+                telling.cancel()
+                self.pid = 0
+                self.changed()
+
+    async def _release(self, process: Process) -> None:
+        await self._may_begin.wait()
+        assert process.stdin is not None
+        process.stdin.write(GO)
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,49 @@
+"""No task ends unnoticed: tasks are started where somebody supervises them, and in a few named places besides."""
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from tests.architecture.source import Finding, Module
+
+FORBIDDEN = frozenset({"create_task", "ensure_future", "run_coroutine_threadsafe"})
+
+ALLOWED: Mapping[str, str] = {
+    "apiserver/supervision.py": "it supervises the tasks of the server",
+    "controller_manager/tasks.py": "it supervises the tasks of the manager",
+    "apiserver/customresources/establishing.py": "its group raises what a clean-up raises in a supervised task",
+    "apiserver/http/listen.py": "its group ends the server with what an acceptor raises; a handshake ends its connection",
+    "apiserver/http/streams.py": "it listens to the client of one watch, and ends that watch however it ends",
+    "etcd/embedded/store.py": "it hands what its tasks raise to `supervise`, a task of the server",
+    "etcd/embedded/group_commit.py": "it hands what its task raises to the store, and to whoever waits for a write",
+    "etcd/remote/watch.py": "it hands what its tasks raise to the reader of the watch",
+    "mockube/importing/importer.py": "its group raises what a worker raises to the command",
+    "mockube/embedded/direct.py": "one task for each request, whose answer or error the caller waits for",
+    "mockube/embedded/background_loop.py": "it hands what is raised to the thread that waits",
+    "mockube/embedded/control_plane.py": "its group ends the cluster with what the manager raises",
+    "mockube/processes/supervised_process.py": "it waits for the task itself",
+    "mockube/processes/background_imports.py": "an import, whose result the caller waits for",
+    "mockube/processes/child_processes.py": "it waits for the tasks itself",
+}
+"""Which file may start tasks, and why. An entry that is no longer needed is an error, too."""
+
+
+def check(module: Module, allowed: Mapping[str, str] = ALLOWED) -> Iterator[Finding]:
+    if module.path not in allowed:
+        yield from starts(module)
+
+
+def starts(module: Module) -> Iterator[Finding]:
+    """Also under another name, and through any object: a loop, a group, a module."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and node.attr in FORBIDDEN:
+            yield Finding(node.lineno, f"starts a task by {node.attr}: let it be supervised")
+        elif isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & FORBIDDEN:
+            yield Finding(node.lineno, "imports what starts a task: let it be supervised")
+        elif isinstance(node, ast.Call) and _name(node.func) == "Task":
+            yield Finding(node.lineno, "starts a task by its class: let it be supervised")
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""

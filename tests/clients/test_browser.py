@@ -1,0 +1,79 @@
+"""A page in a real browser cannot reach the server, neither under a name of its own nor across sites.
+
+The page asks synchronously, so that the browser prints it when everything is answered.
+"""
+
+import re
+
+import pytest
+from yarl import URL
+
+from mockube.apiserver.http.hosts import Hosts
+from mockube.apiserver.http.settings import Settings
+from tests.support import apiserver
+from tests.support.browser import SITE, browser, document, rebinding
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+REBOUND = """<!DOCTYPE html><title>t</title><pre id=out></pre><script>
+const asked = [["GET", "/version"], ["GET", "/api/v1/namespaces"], ["POST", "/api/v1/namespaces"], ["DELETE", "/api/v1/namespaces/default"]];
+for (const [method, path] of asked) {
+  const request = new XMLHttpRequest();
+  request.open(method, path, false);
+  request.setRequestHeader("Authorization", "Bearer admin");
+  request.setRequestHeader("Content-Type", "application/json");
+  try { request.send(method === "POST" ? '{"metadata":{"name":"made"}}' : null); } catch (error) {}
+  out.textContent += method + " " + path + " " + request.status + " " + request.responseText.includes("gitVersion") + ";";
+}
+</script>"""
+
+ACROSS = """<!DOCTYPE html><title>t</title><pre id=out></pre><script>
+const request = new XMLHttpRequest();
+request.open("POST", "http://127.0.0.1:%d/api/v1/namespaces", false);
+request.setRequestHeader("Content-Type", "text/plain");
+try { request.send('{"metadata":{"name":"made"}}'); out.textContent = "sent " + request.status; }
+catch (error) { out.textContent = "blocked"; }
+</script>"""
+
+
+def address(client):
+    url = URL(client.url)
+    return url.host, url.port
+
+
+async def shown(site):
+    page = await document(browser(), f"http://{SITE}:{site.port}/")
+    return re.search(r"<pre id=\"out\">(.*?)</pre>", page, re.DOTALL)[1]
+
+
+async def test_a_name_that_comes_to_stand_for_this_machine_reaches_nothing():
+    browser()
+    async with apiserver.running() as client, rebinding(REBOUND, address(client)) as site:
+        found = await shown(site)
+        assert found == (
+            "GET /version 421 false;GET /api/v1/namespaces 421 false;"
+            "POST /api/v1/namespaces 421 false;DELETE /api/v1/namespaces/default 421 false;"
+        )
+        assert (await client.get("/api/v1/namespaces/made")).status == 404
+
+
+async def test_without_the_check_it_would_reach_everything():
+    """So that the test above is known to try what it says."""
+    browser()
+    settings = Settings(hosts=Hosts(("*",)))
+    async with apiserver.running(settings=settings) as client, rebinding(REBOUND, address(client)) as site:
+        found = await shown(site)
+        assert found.startswith(
+            "GET /version 200 true;GET /api/v1/namespaces 200 false;POST /api/v1/namespaces 201"
+        )
+        assert (await client.get("/api/v1/namespaces/made")).status == 200
+
+
+async def test_a_page_of_another_site_cannot_write():
+    """It never sees an answer, so the answers are read on their way."""
+    browser()
+    async with apiserver.running() as client, rebinding("", address(client)) as server:
+        server._served = True
+        async with rebinding(ACROSS % server.port, address(client)) as site:
+            assert await shown(site) == "blocked"
+    assert ("POST /api/v1/namespaces HTTP/1.1", "HTTP/1.1 403 Forbidden") in server.answers

@@ -1,0 +1,172 @@
+"""An API server is killed, and another one with an empty store takes its address: every client finds its way back.
+
+A client knows revisions of the earlier store. The new one answers them with 410, so that each client lists anew.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from mockube.apimachinery.clock import RealClock
+from tests.support import gopher, kubectls
+from tests.support.kubectls import Kubectl
+from tests.support.process import ApiServerProcess, ManagerProcess
+
+HERE = Path(__file__).parent
+CLOCK = RealClock()
+PATIENCE = 60.0
+"""Seconds. On an idle machine each client is right again within 10; one that waits for ever fails on a busy one too."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(gopher.BUILD_SECONDS + 4 * PATIENCE)]
+
+
+class Restartable:
+    """A server that can be followed by an empty one with the same address, certificates and kubeconfig."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._arguments = (f"--cert-dir={folder / 'pki'}",)
+        self._server = ApiServerProcess(folder, *self._arguments).start()
+        self.kubeconfig = self._server.kubeconfig
+        self.kubectl = Kubectl(kubectls.present(kubectls.binaries()[0].values[0]), self.kubeconfig, folder)
+
+    def replace(self):
+        port = self._server.url.rpartition(":")[2]
+        self._server.signal(signal.SIGKILL)
+        self._server.wait()
+        self._server = ApiServerProcess(self._folder, *self._arguments, f"--secure-port={port}").start()
+
+    def close(self):
+        self._server.__exit__()
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = Restartable(tmp_path)
+    yield server
+    server.close()
+
+
+class Lines:
+    """What a process prints, line by line."""
+
+    def __init__(self, command, **environment):
+        self._process = subprocess.Popen(
+            [str(part) for part in command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self._lines = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def wait_for(self, words):
+        """Return once a line has the words; fails with queue.Empty after too long a time."""
+        deadline = CLOCK.monotonic() + PATIENCE
+        while words not in self._lines.get(timeout=deadline - CLOCK.monotonic()):
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+    def _read(self):
+        with self._process.stdout as lines:
+            for line in lines:
+                self._lines.put(line)
+
+
+def wait_until(met):
+    """Ask the server again and again; each question takes a kubectl a while, so nothing sleeps."""
+    deadline = CLOCK.monotonic() + PATIENCE
+    while not met():
+        assert CLOCK.monotonic() < deadline, met.__name__
+
+
+def make_many_changes(kubectl):
+    """So that the first store is well ahead of where a new one would be that counted from 1."""
+    for number in range(3):
+        kubectl("create", "configmap", f"before-{number}")
+
+
+def test_our_manager_schedules_what_comes_after(server):
+    kubectl = server.kubectl
+
+    def is_ready():
+        return kubectl("get", "deployment", "web", "--output=jsonpath={.status.readyReplicas}") == "3"
+
+    def nodes():
+        return kubectl("get", "nodes", "--output=name").split()
+
+    with ManagerProcess(server.kubeconfig, "--simulate-nodes=2") as manager:
+        kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
+        wait_until(is_ready)
+        server.replace()
+        kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
+        wait_until(is_ready)
+        assert nodes() == ["node/node-1", "node/node-2"]
+        assert manager.is_running
+        assert manager.stop() == 0
+
+
+def test_an_informer_of_client_go_reports_what_is_gone_and_what_is_new(server, go_program):
+    make_many_changes(server.kubectl)
+    with Lines([go_program, "--kubeconfig", server.kubeconfig, "--follow=default"]) as events:
+        events.wait_for("add before-2")
+        server.replace()
+        server.kubectl("create", "configmap", "after")
+        events.wait_for("delete before-2")
+        events.wait_for("add after")
+
+
+def test_a_watch_of_kubectl_ends_or_goes_on_but_never_is_silent(server):
+    """`kubectl get --watch` does not list again by itself: its watch breaks with the connection, and it ends."""
+    make_many_changes(server.kubectl)
+    watching = server.kubectl.start("get", "configmaps", "--watch-only")
+    with watching:
+        server.replace()
+        assert watching.wait(PATIENCE) is not None
+
+
+def test_a_watch_that_is_resumed_by_kubectl_is_refused(server):
+    make_many_changes(server.kubectl)
+    path = "/api/v1/namespaces/default/configmaps"
+    version = server.kubectl("get", "--raw", path).partition('"resourceVersion":"')[2].partition('"')[0]
+    server.replace()
+    answer = server.kubectl("get", "--raw", f"{path}?watch=true&resourceVersion={version}&timeoutSeconds=5")
+    assert '"code":410' in answer
+    assert f"too old resource version: {version} (" in answer
+
+
+def test_an_operator_of_kopf_handles_what_comes_after(server):
+    kubectl = server.kubectl
+    operator = [
+        *(sys.executable, "-m", "kopf", "run", "--standalone", "--namespace=default"),
+        HERE / "config_map_operator.py",
+    ]
+
+    def create(name):
+        kubectl("create", "configmap", name)
+        kubectl("label", "configmap", name, "wanted=yes")
+
+    def is_handled(name):
+        return lambda: kubectl("get", "configmap", name, "--output=jsonpath={.data.handled}") == "yes"
+
+    with Lines(operator, KUBECONFIG=str(server.kubeconfig)):
+        create("before")
+        wait_until(is_handled("before"))
+        server.replace()
+        create("after")
+        wait_until(is_handled("after"))

@@ -1,0 +1,145 @@
+"""Replay every recorded conversation with a real server and compare what comes back.
+
+A conversation that differs fails the test of its file unless `differences.json` lists it with the reason. Every file is
+replayed by a test of its own against a fresh server; none is replayed twice. The recordings bring their own runner.
+"""
+
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+
+import orjson
+import pytest
+
+from mockube.apimachinery.chance import SystemChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.http.listen import Door, bind
+from mockube.apiserver.running import Surroundings, running
+from mockube.apiserver.serving_credentials import gather
+from mockube.embedded.background_loop import Hosted
+from mockube.embedded.serving import server_config
+from tests.support.process import ROOT, ApiServerProcess, ManagerProcess
+from tests.support.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
+
+RUNNER = FOLDER / "golden.py"
+FILES = sorted(
+    str(path.relative_to(FOLDER).with_suffix(""))
+    for folder in ("api", "rights", "controllers")
+    for path in (FOLDER / folder).glob("*.jsonl")
+)
+TIMING = "timing: "
+"""How a reason begins when the conversation may also come out the same."""
+JOBS = {"api": 1, "rights": 6, "controllers": 3}
+"""How many conversations are held at once: those with controllers wait for most of their time."""
+
+
+def test_every_recording_is_counted():
+    found = {
+        str(path.relative_to(FOLDER).with_suffix("")): path.read_bytes().count(b"\n")
+        for path in FOLDER.rglob("*.jsonl")
+    }
+    assert found == COUNTS
+
+
+def test_every_listed_difference_names_a_recording():
+    for name, by_reason in DIFFERENCES.items():
+        listed = [id_ for ids in by_reason.values() for id_ in ids]
+        assert len(listed) == len(set(listed)), name
+        assert set(listed) <= {case["id"] for case in conversations(name)}, name
+
+
+def test_the_page_on_fidelity_counts_every_difference():
+    page = (ROOT / "docs/fidelity.md").read_text()
+    for name, count in COUNTS.items():
+        differing = DIFFERENCES.get(name, {})
+        same = count - sum(map(len, differing.values()))
+        assert f"| {name} | {same:,} | {count:,} | {'; '.join(differing)} |" in page
+
+
+class OneSecond(RealClock):
+    """A clock whose wall time stands still, while its timers run."""
+
+    def __init__(self):
+        self._now = super().now()
+
+    def now(self):
+        return self._now
+
+
+@pytest.fixture
+def url(recording, tmp_path):
+    """The address of a fresh server.
+
+    Beside `rights` and `controllers` a controller manager runs, as when they were recorded. The entries of managedFields
+    are ordered by the second of their last change; each of those conversations was recorded within one second.
+    """
+    flags = ("--token-auth-file", str(FOLDER / "tokens.csv"), "--service-cluster-ip-range", "10.0.0.0/16")
+    with ExitStack() as stack:
+        if recording == "api/managedfields":
+            yield stack.enter_context(server_within_one_second(tmp_path, flags))
+            return
+        server = stack.enter_context(ApiServerProcess(tmp_path, *flags))
+        if not recording.startswith("api/"):
+            stack.enter_context(ManagerProcess(server.kubeconfig, "--use-service-account-credentials"))
+        yield server.url
+
+
+@contextmanager
+def server_within_one_second(folder, flags):
+    clock = OneSecond()
+    config = server_config(folder, packs="", flags=flags)
+    credentials = gather(config, "", now=clock.now(), chance=SystemChance())
+    with bind("127.0.0.1", 0) as socket:
+        surroundings = Surroundings(
+            doors=[Door(socket=socket, tls=credentials.tls)],
+            credentials=credentials,
+            clock=clock,
+            chance=SystemChance(),
+            drain_seconds=0,
+        )
+        hosted = Hosted(lambda: running(config, surroundings), name="server")
+        hosted.start()
+        hosted.opened.result()
+        yield f"https://127.0.0.1:{surroundings.port}"
+        hosted.close()
+
+
+@pytest.fixture(params=FILES)
+def recording(request):
+    return request.param
+
+
+@pytest.mark.timeout(600)
+def test_conversations_come_out_as_recorded(recording, url, tmp_path):
+    differing = replay(recording, url, tmp_path / "report.jsonl")
+    listed = reasons(recording)
+    print(f"{recording}: {COUNTS[recording] - len(differing)} of {COUNTS[recording]} the same")
+
+    unlisted = {id_: rows for id_, rows in differing.items() if id_ not in listed}
+    assert not unlisted, f"these differ and are not in differences.json: {unlisted}"
+    same = [id_ for id_ in listed if id_ not in differing and not listed[id_].startswith(TIMING)]
+    assert not same, f"these are the same now: take them out of differences.json: {same}"
+
+
+def replay(recording, url, report):
+    """Replay one file; return the first differences of each conversation that differs."""
+    jobs = JOBS[recording.partition("/")[0]]
+    done = subprocess.run(
+        [
+            *(sys.executable, str(RUNNER), "run", str(FOLDER / f"{recording}.jsonl"), "--jobs", str(jobs)),
+            *("--server", url, "--token", "admintoken", "--report", str(report)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    differing = {
+        case["id"]: case["differences"][:3] for case in map(orjson.loads, report.read_bytes().splitlines())
+    }
+    summary = f"{COUNTS[recording] - len(differing)} passed, {len(differing)} failed"
+    assert summary in done.stdout, done.stdout + done.stderr
+    return differing
+
+
+def conversations(recording):
+    return map(orjson.loads, (FOLDER / f"{recording}.jsonl").read_bytes().splitlines())

@@ -1,0 +1,85 @@
+"""What a wheel puts into an environment: one package, beside whatever else is called like a part of it."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+NAMESAKES = ("apimachinery", "apiserver", "controller_manager", "etcd")
+
+PROGRAM = """
+import sys
+sys.path[:] = [*sys.argv[1:], *(path for path in sys.path if path not in ("", {root!r}))]
+import apiserver, apimachinery, controller_manager, etcd
+assert {{module.OWNER for module in (apiserver, apimachinery, controller_manager, etcd)}} == {{"somebody else"}}
+from mockube import Cluster
+with Cluster(nodes=1) as cluster:
+    cluster.apply("{{apiVersion: v1, kind: Namespace, metadata: {{name: shop}}}}")
+    cluster.wait("Namespace", "shop", lambda tree: tree["status"]["phase"] == "Active")
+import mockube.apiserver
+print(mockube.apiserver.__file__)
+"""
+
+
+def build(tree, target, folder):
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
+    subprocess.run(command, cwd=tree, check=True, capture_output=True)
+    return next(folder.glob("*.whl" if target == "wheel" else "*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return zipfile.ZipFile(build(ROOT, "wheel", tmp_path_factory.mktemp("wheel")))
+
+
+def test_a_wheel_installs_one_package(wheel):
+    assert {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" not in name} == {"mockube"}
+
+
+def test_a_wheel_holds_every_file_of_every_package_once(wheel):
+    installed = [name for name in wheel.namelist() if ".dist-info/" not in name]
+    assert len(installed) == len(set(installed))
+    tracked = {
+        f"mockube/{path}" if not path.startswith("mockube/") else path
+        for path in files_in("mockube", *NAMESAKES)
+    }
+    assert set(installed) == tracked
+
+
+def test_a_wheel_of_a_source_distribution_is_the_same(wheel, tmp_path):
+    """A source distribution holds no links."""
+    with tarfile.open(build(ROOT, "sdist", tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    tree = next(path for path in tmp_path.iterdir() if path.is_dir())
+    made = zipfile.ZipFile(build(tree, "wheel", tmp_path / "again"))
+    assert sorted(made.namelist()) == sorted(wheel.namelist())
+
+
+def files_in(*folders):
+    for folder in folders:
+        for path in (ROOT / folder).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(ROOT).as_posix()
+
+
+def test_an_installed_wheel_works_beside_packages_of_the_same_names(wheel, tmp_path):
+    """python-etcd installs `etcd`, and a user's project may well have a folder `apiserver`."""
+    site, project = tmp_path / "site", tmp_path / "project"
+    wheel.extractall(site)
+    for name in NAMESAKES:
+        (project / name).mkdir(parents=True)
+        (project / name / "__init__.py").write_text('OWNER = "somebody else"\n')
+    program = PROGRAM.format(root=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(project), str(site)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(site / "mockube/apiserver/__init__.py")

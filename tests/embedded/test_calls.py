@@ -1,0 +1,141 @@
+"""What a server was asked."""
+
+import asyncio
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+from kubernetes import client as official
+
+from mockube import Cluster
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http.errors import text_response
+from mockube.apiserver.http.request import Asked
+from mockube.apiserver.request.request_info import parse
+from mockube.apiserver.user import User
+from mockube.embedded.matching import CONTROLLERS, matcher
+from mockube.embedded.recorder import CallsForgotten, Recorder
+from tests.support.turns import until
+
+CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+"""
+
+
+def test_calls_are_told_in_their_order(cluster):
+    cluster.apply(CONFIG_MAP % "a")
+    cluster.get("ConfigMap", "a")
+    cluster.delete("ConfigMap", "a")
+    calls = cluster.calls(resource="configmaps")
+    assert [(call.verb, call.name, call.code) for call in calls] == [
+        ("patch", "a", 201),
+        ("get", "a", 200),
+        ("delete", "a", 200),
+    ]
+    assert {(call.user, call.agent, call.namespace) for call in calls} == {
+        ("kubernetes-admin", "mockube", "default")
+    }
+    assert calls[0].uri == "/api/v1/namespaces/default/configmaps/a?fieldManager=mockube&force=true"
+    assert "201 patch /api/v1/namespaces/default/configmaps/a" in repr(calls)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "names"),
+    [
+        pytest.param({"verb": "patch"}, ["web", "a"], id="by verb"),
+        pytest.param({"verb": ("get", "patch"), "name": "a"}, ["a", "a"], id="by verbs"),
+        pytest.param({"resource": "deployments.apps"}, ["web"], id="by resource and group"),
+        pytest.param({"namespace": "def*", "name": "w?b"}, ["web"], id="by patterns"),
+        pytest.param({"code": 404}, ["a"], id="by code"),
+        pytest.param({"agent": "kubectl"}, [], id="by whom it is not"),
+        pytest.param({"user": "kubernetes-*", "verb": "patch"}, ["web", "a"], id="by user"),
+    ],
+)
+def test_calls_are_looked_for(cluster, criteria, names):
+    for verb in ("get", "apply"):
+        if verb == "apply":
+            cluster.apply(DEPLOYMENT)
+            cluster.apply(CONFIG_MAP % "a")
+        else:
+            with pytest.raises(Exception, match="not found"):
+                cluster.get("ConfigMap", "a")
+    assert [call.name for call in cluster.calls(**criteria)] == names
+    cluster.delete("ConfigMap", "a")
+
+
+def test_the_controllers_are_told_of_when_they_are_meant(cluster):
+    cluster.apply(DEPLOYMENT.replace("web", "controlled"))
+    cluster.wait("Deployment", "controlled", "Available")
+    assert cluster.calls(resource="pods", verb="create") == []
+    made = cluster.calls(resource="pods", verb="create", user=CONTROLLERS)
+    assert [call.code for call in made] == [201, 201]
+    assert {call.user for call in cluster.calls(user="*")} == {"kubernetes-admin", CONTROLLERS}
+
+
+async def test_what_is_not_answered_has_no_code():
+    async with Cluster(nodes=1) as cluster:
+        with cluster.inject(verb="get", resource="nodes", delay=600.0) as fault:
+            getting = asyncio.create_task(cluster.get("Node", "node-1"))
+            await until(lambda: fault.struck)
+            assert [call.code for call in cluster.calls(verb="get")] == [None]
+        await getting
+        assert [call.code for call in cluster.calls(verb="get")] == [200]
+
+
+def test_what_is_no_resource_is_found_by_its_path(cluster):
+    assert cluster.calls(path="/version") == []
+    official.VersionApi(cluster.kubernetes()).get_code()
+    assert [call.verb for call in cluster.calls(path="/version*")] == ["get"]
+    assert cluster.calls(verb="get") == []
+
+
+@pytest.mark.parametrize(
+    ("criteria", "problem"),
+    [
+        pytest.param({"verb": "apply"}, '"apply" is no verb: get, list', id="a verb that is none"),
+        pytest.param({"resource": "Pod"}, '"Pod" is no resource', id="a kind"),
+        pytest.param({"pod": "a"}, "pod", id="what nobody can ask for"),
+    ],
+)
+def test_what_would_never_be_found_is_an_error(cluster, criteria, problem):
+    with pytest.raises((ValueError, TypeError), match=problem):
+        cluster.calls(**criteria)
+
+
+def test_a_new_cluster_has_not_been_asked_anything():
+    with Cluster(nodes=1) as cluster:
+        assert cluster.calls() == []
+
+
+async def test_who_counts_is_warned_if_the_oldest_are_forgotten():
+    recorder = Recorder(proceeding, SteppedClock(), kept=2)
+    for name in ("a", "b", "c"):
+        await recorder.around(asked(name), answered)
+    assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]
+    with pytest.warns(CallsForgotten, match="the oldest 1 calls are forgotten"):
+        recorder.warn_of_forgotten()
+    recorder.clear()
+    recorder.warn_of_forgotten()
+    assert recorder.calls(matcher({})) == []
+
+
+async def proceeding(asked, proceed):
+    return await proceed(asked)
+
+
+async def answered(_):
+    return text_response("ok")
+
+
+def asked(name):
+    info = parse("GET", f"/api/v1/namespaces/default/configmaps/{name}", watch=False)
+    request = make_mocked_request("GET", info.path)
+    return Asked(request, info, {}, User(name="alice"))

@@ -1,0 +1,290 @@
+"""`mockube.Cluster` in a program, as a block and in an event loop."""
+
+import asyncio
+import gc
+import logging
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mockube import Cluster
+from mockube.apimachinery.status import NotFound
+from mockube.cluster import NotStarted
+from mockube.cluster_client import Unknown
+from tests.support.process import tls, token
+
+MANIFESTS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web, namespace: shop}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: web}}
+    template:
+      metadata: {labels: {app: web}}
+      spec: {containers: [{name: web, image: nginx}]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: settings}
+  data: {colour: blue}
+"""
+CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, labels: {app: %s}}}"
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: unicorns.magic.example}
+spec:
+  group: magic.example
+  scope: Namespaced
+  names: {kind: Unicorn, plural: unicorns}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
+
+
+def test_what_is_applied_comes_to_be(cluster):
+    applied = cluster.apply(MANIFESTS)
+    assert [one["kind"] for one in applied] == ["Namespace", "Deployment", "ConfigMap"]
+    assert applied[2]["metadata"]["namespace"] == "default"
+    assert applied[2]["metadata"]["managedFields"][0]["operation"] == "Apply"
+    ready = cluster.wait("Deployment", "web", "Available", namespace="shop")
+    assert ready["status"]["observedGeneration"] == ready["metadata"]["generation"]
+
+
+def test_a_file_is_applied_and_a_question_is_waited_for(cluster, tmp_path):
+    file = tmp_path / "settings.yaml"
+    file.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: asked}, data: {colour: red}}")
+    cluster.apply(file)
+    found = cluster.wait("configmaps", "asked", lambda tree: tree["data"]["colour"] == "red")
+    assert found["metadata"]["name"] == "asked"
+
+
+def test_objects_are_read_listed_and_deleted(cluster):
+    cluster.apply(
+        "\n---\n".join(CONFIG_MAP % names for names in (("one", "x"), ("two", "x"), ("three", "z")))
+    )
+    assert cluster.get("ConfigMap", "one")["metadata"]["labels"] == {"app": "x"}
+    assert [one["metadata"]["name"] for one in cluster.list("ConfigMap", labels="app=x")] == ["one", "two"]
+    assert [one["metadata"]["name"] for one in cluster.list("nodes")] == ["node-1", "node-2"]
+    assert len(cluster.list("ServiceAccount", namespace="")) > len(cluster.list("ServiceAccount"))
+    cluster.delete("ConfigMap", "one")
+    cluster.wait_gone("ConfigMap", "one")
+    with pytest.raises(NotFound, match='configmaps "one" not found'):
+        cluster.get("ConfigMap", "one")
+
+
+def test_a_kind_that_was_defined_a_moment_ago_is_known(cluster):
+    with pytest.raises(Unknown):
+        cluster.list("Unicorn")
+    cluster.apply(DEFINITION)
+    cluster.wait("CustomResourceDefinition", "unicorns.magic.example", "Established")
+    assert cluster.list("Unicorn") == []
+
+
+def test_what_does_not_come_is_not_waited_for_any_longer(cluster):
+    with pytest.raises(
+        TimeoutError, match=r"Node node-1 was not Enchanted within 0\.1 seconds; its status is"
+    ):
+        cluster.wait("Node", "node-1", "Enchanted", timeout=0.1)
+    with pytest.raises(TimeoutError, match=r"Node node-9 was not there within 0\.1 seconds"):
+        cluster.wait("Node", "node-9", "Ready", timeout=0.1)
+    with pytest.raises(TimeoutError, match=r"Node node-1 is still there after 0\.1 seconds"):
+        cluster.wait_gone("Node", "node-1", timeout=0.1)
+
+
+def test_what_the_server_does_not_have_is_named(cluster):
+    with pytest.raises(Unknown, match=r"^Unicorn\.magic$"):
+        cluster.wait("Unicorn.magic", "one", "Ready")
+    with pytest.raises(NotFound, match="nowhere"):
+        cluster.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}")
+
+
+def test_its_kubeconfig_leads_to_it(cluster):
+    assert token(cluster.kubeconfig)
+    assert tls(cluster.kubeconfig).get_ca_certs()
+    assert cluster.url in cluster.kubeconfig.read_text()
+    assert cluster.kubeconfig.stat().st_mode & 0o077 == 0
+
+
+def test_flags_are_those_of_the_server():
+    with Cluster(nodes=1, packs="", flags=["--etcd-prefix=/elsewhere"]) as cluster:
+        with pytest.raises(Unknown):
+            cluster.list("CloneSet")
+        assert len(cluster.list("Node")) == 1
+
+
+def test_flags_are_those_of_the_manager():
+    without = ["--controllers=*,-deployment-controller", "--simulate-node-zones=a,b"]
+    with Cluster(nodes=2, manager_flags=without) as cluster:
+        zones = [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in cluster.list("Node")]
+        assert zones == ["a", "b"]
+        cluster.apply(MANIFESTS)
+        cluster.advance(60)
+        assert cluster.list("ReplicaSet", namespace="shop") == []
+    with (
+        pytest.raises(NotStarted, match="there is no teapot"),
+        Cluster(manager_flags=["--controllers=teapot"]),
+    ):
+        pass
+
+
+def test_any_number_runs_at_once_and_each_is_alone():
+    def told(number):
+        with Cluster(nodes=number) as cluster:
+            cluster.apply(CONFIG_MAP % (f"own-{number}", "x"))
+            everyone_has_begun.wait()
+            named = {one["metadata"]["name"] for one in cluster.list("ConfigMap", labels="app")}
+            return cluster.url, cluster.kubeconfig.read_text(), named, len(cluster.list("Node"))
+
+    everyone_has_begun = threading.Barrier(3)
+    with ThreadPoolExecutor(3) as pool:
+        urls, kubeconfigs, named, nodes = zip(*pool.map(told, (1, 2, 3)), strict=True)
+    assert len({*urls}) == len({*kubeconfigs}) == 3
+    assert named == ({"own-1"}, {"own-2"}, {"own-3"})
+    assert nodes == (1, 2, 3)
+
+
+async def test_in_an_event_loop_it_is_awaited_and_leaves_nothing():
+    tasks = asyncio.all_tasks()
+    async with Cluster(nodes=1) as cluster:
+        folder = Path(cluster.kubeconfig).parent
+        assert (await cluster.wait("Node", "node-1", "Ready"))["kind"] == "Node"
+        await cluster.apply(CONFIG_MAP % ("a", "x"))
+        assert len(await cluster.list("ConfigMap", labels="app=x")) == 1
+        await cluster.delete("ConfigMap", "a")
+        await cluster.wait_gone("ConfigMap", "a")
+        with pytest.raises(NotFound):
+            await cluster.get("ConfigMap", "a")
+    assert not folder.exists()
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_an_event_loop_that_is_blocked_does_not_hold_it_up():
+    async with Cluster(nodes=1) as cluster:
+        assert _asked_by_another_process(cluster) == "200"
+
+
+def _asked_by_another_process(cluster):
+    authority = cluster.kubeconfig.parent / "ca.crt"
+    answer = subprocess.run(
+        [sys.executable, "-c", _ASK, cluster.url, str(authority)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    return answer.stdout.strip()
+
+
+_ASK = """
+import ssl, sys, urllib.request
+url, authority = sys.argv[1:]
+context = ssl.create_default_context(cafile=authority)
+print(urllib.request.urlopen(url + "/version", context=context).status)
+"""
+
+
+def test_nothing_of_it_is_left_and_nothing_of_the_process_is_changed(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = _state_of_the_process()
+    with Cluster(nodes=1) as cluster:
+        during = _state_of_the_process()
+        assert [*tmp_path.iterdir()] == [cluster.kubeconfig.parent]
+    assert [*tmp_path.iterdir()] == []
+    assert _state_of_the_process() == before
+    own = dict.fromkeys(("threads", "loggers", "filters"))
+    assert {**during, **own} == {**before, **own}
+    with pytest.raises(NotStarted, match="the cluster was stopped"):
+        cluster.get("Node", "node-1")
+
+
+def _state_of_the_process():
+    return {
+        "threads": {*threading.enumerate()},
+        "loggers": [
+            logging.getLogger(name).handlers[:] for name in ("apiserver", "controller_manager", "etcd")
+        ],
+        "filters": logging.getLogger("asyncio").filters[:],
+        "root": (logging.root.level, logging.root.handlers[:]),
+        "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
+        "garbage": (gc.get_threshold(), gc.isenabled(), gc.get_freeze_count()),
+        "loops": type(asyncio.get_event_loop_policy()),
+        "streams": (sys.stdout, sys.stderr),
+    }
+
+
+def test_for_notebooks_it_is_started_and_stopped():
+    cluster = Cluster(nodes=1)
+    assert repr(cluster) == "<mockube cluster not started>"
+    with pytest.raises(NotStarted, match="with Cluster"):
+        _ = cluster.url
+    cluster.start()
+    assert repr(cluster) == f"<mockube cluster {cluster.url}>"
+    with pytest.raises(NotStarted, match="a cluster is started once"):
+        cluster.start()
+    cluster.stop()
+    cluster.stop()
+    assert repr(cluster) == "<mockube cluster stopped>"
+
+
+def test_one_that_is_forgotten_leaves_nothing(tmp_path):
+    program = "from mockube import Cluster; print(Cluster(nodes=1).start().kubeconfig.parent)"
+    answer = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env={"PATH": "", "PYTHONPATH": ":".join(sys.path), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_one_without_nodes_is_an_api_and_its_controllers():
+    with Cluster(nodes=0) as cluster:
+        assert cluster.list("Node") == []
+        cluster.apply(MANIFESTS)
+        cluster.wait("Deployment", "web", lambda it: it["status"].get("replicas") == 2, namespace="shop")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        pytest.param({"packs": "unicorns"}, '"unicorns" is no pack', id="a pack that is none"),
+        pytest.param(
+            {"flags": ["--secure-port", "1", "--bind-address", "192.0.2.1"]}, "assign", id="no address"
+        ),
+    ],
+)
+def test_what_cannot_be_is_told(options, problem):
+    with pytest.raises(NotStarted, match=problem), Cluster(**options):
+        pass
+
+
+def test_so_many_nodes_cannot_be():
+    with pytest.raises(ValueError, match="nodes is from 0 to"):
+        Cluster(nodes=-1)
+
+
+def test_one_that_cannot_start_says_why_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    threads = threading.enumerate()
+    with pytest.raises(NotStarted, match="unrecognized arguments: --bogus"), Cluster(flags=["--bogus"]):
+        pass
+    assert [*tmp_path.iterdir()] == []
+    assert threading.enumerate() == threads

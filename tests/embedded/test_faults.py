@@ -1,0 +1,218 @@
+"""Faults, as clients meet them."""
+
+import asyncio
+import http.client
+import ssl
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+
+from mockube import Cluster
+from mockube.apimachinery import status
+from mockube.controller_manager.client.wire import NoAnswer, OutcomeUnknown
+from mockube.embedded.matching import CONTROLLERS
+from tests.support.process import token
+from tests.support.turns import until
+
+CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: a, image: a}]}}"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Asking:
+    """A client that shows what came, and does nothing again by itself."""
+
+    def __init__(self, cluster):
+        authority = cluster.kubeconfig.parent / "ca.crt"
+        self._context = ssl.create_default_context(cafile=authority)
+        self._host = urlsplit(cluster.url).netloc
+        self._headers = {"Authorization": f"Bearer {token(cluster.kubeconfig)}"}
+
+    def __call__(self, method, path, body=None):
+        connection = http.client.HTTPSConnection(self._host, context=self._context, timeout=60)
+        try:
+            connection.request(method, path, body, {**self._headers, "Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, orjson.loads(answer.read())
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def ask(cluster):
+    return Asking(cluster)
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "reason", "message"),
+    [
+        pytest.param("GET", 403, "Forbidden", 'configmaps "a" is forbidden: a fault was injected', id="403"),
+        pytest.param("GET", 404, "NotFound", 'configmaps "a" not found', id="404"),
+        pytest.param(
+            "PUT",
+            409,
+            "Conflict",
+            'Operation cannot be fulfilled on configmaps "a": the object has been modified; '
+            "please apply your changes to the latest version and try again",
+            id="409",
+        ),
+        pytest.param(
+            "GET", 410, "Expired", "The resourceVersion for the provided watch is too old.", id="410"
+        ),
+        pytest.param("GET", 429, "TooManyRequests", "Too many requests, please try again later.", id="429"),
+        pytest.param("GET", 500, "InternalError", "Internal error occurred: a fault was injected", id="500"),
+        pytest.param(
+            "GET",
+            503,
+            "ServiceUnavailable",
+            "the server is currently unable to handle the request (get configmaps a)",
+            id="503",
+        ),
+        pytest.param(
+            "GET",
+            504,
+            "Timeout",
+            "Timeout: request did not complete within the allotted timeout",
+            id="504",
+        ),
+    ],
+)
+def test_a_refusal_is_as_the_server_would_write_it(cluster, ask, method, code, reason, message):
+    with cluster.inject(resource="configmaps", status=code):
+        answered, headers, body = ask(method, f"{CONFIG_MAPS}/a", b"{}")
+    assert answered == body["code"] == code
+    assert (body["kind"], body["status"], body["reason"]) == ("Status", "Failure", reason)
+    assert body["message"] == message
+    assert headers.get("Retry-After") == ("1" if code == 429 else None)
+    (call,) = cluster.calls(resource="configmaps")
+    assert call.code == code
+
+
+def test_reason_message_and_pause_may_be_said(cluster, ask):
+    said = {"reason": "Busy", "message": "not now", "retry_after": 7}
+    with cluster.inject(resource="configmaps", status=429, **said):
+        answered, headers, body = ask("GET", CONFIG_MAPS)
+    assert (answered, headers["Retry-After"]) == (429, "7")
+    assert (body["reason"], body["message"]) == ("Busy", "not now")
+
+
+def test_what_exists_already_is_said_of_what_is_made(cluster, ask):
+    with cluster.inject(verb="create", status=409):
+        assert ask("POST", CONFIG_MAPS, b"{}")[2]["reason"] == "AlreadyExists"
+
+
+def test_it_strikes_so_often_and_those_only_who_are_meant(cluster):
+    fault = cluster.inject(verb="patch", resource="configmaps", name="b", status=409, times=2, after=1)
+    cluster.apply(CONFIG_MAP % "a")
+    cluster.apply(CONFIG_MAP % "b")
+    for struck in (1, 2):
+        with pytest.raises(status.Conflict):
+            cluster.apply(CONFIG_MAP % "b")
+        assert fault.struck == struck
+    cluster.apply(CONFIG_MAP % "b")
+    assert fault.struck == 2
+    fault.stop()
+    fault.stop()
+
+
+def test_it_is_over_with_its_block(cluster):
+    with cluster.inject(verb="patch", status=500), pytest.raises(status.InternalError):
+        cluster.apply(CONFIG_MAP % "a")
+    cluster.apply(CONFIG_MAP % "a")
+
+
+def test_controllers_are_struck_if_they_are_meant(cluster):
+    with cluster.inject(verb="create", resource="pods/binding", status=500) as spared:
+        cluster.apply(POD % "spared")
+        cluster.wait("Pod", "spared", "Ready")
+    assert spared.struck == 0
+    with cluster.inject(
+        user=CONTROLLERS, verb="create", resource="pods/binding", status=500, times=2
+    ) as fault:
+        cluster.apply(POD % "struck")
+        cluster.wait("Pod", "struck", "Ready")
+    assert fault.struck == 2
+
+
+async def test_who_is_held_up_goes_on_when_it_is_over():
+    async with Cluster(nodes=1) as cluster:
+        with cluster.inject(resource="nodes", delay=600.0) as fault:
+            getting = asyncio.create_task(cluster.get("Node", "node-1"))
+            await until(lambda: fault.struck)
+            assert not getting.done()
+        assert (await getting)["kind"] == "Node"
+
+
+async def test_the_end_of_a_cluster_waits_for_nobody_who_is_held_up():
+    async with Cluster(nodes=1) as cluster:
+        fault = cluster.inject(delay=600.0)
+        getting = asyncio.create_task(cluster.get("Node", "node-1"))
+        await until(lambda: fault.struck)
+    await asyncio.wait({getting})
+    fault.stop()
+
+
+def test_a_delay_alone_is_no_refusal(cluster):
+    with cluster.inject(resource="nodes", delay=0.001, times=1) as fault:
+        assert len(cluster.list("Node")) == 2
+    assert fault.struck == 1
+
+
+def test_a_connection_is_cut(cluster, ask):
+    with cluster.inject(resource="configmaps", cut="before"), pytest.raises(ConnectionError):
+        ask("POST", CONFIG_MAPS, b'{"metadata": {"name": "never"}}')
+    with cluster.inject(resource="configmaps", cut="after"), pytest.raises(ConnectionError):
+        ask("POST", CONFIG_MAPS, b'{"metadata": {"name": "done"}}')
+    assert [ask("GET", f"{CONFIG_MAPS}/{name}")[0] for name in ("never", "done")] == [404, 200]
+    with cluster.inject(resource="configmaps", cut="before"):
+        with pytest.raises(OutcomeUnknown):
+            cluster.apply(CONFIG_MAP % "never")
+        with pytest.raises(NoAnswer):
+            cluster.get("ConfigMap", "never")
+
+
+async def test_a_watch_that_runs_is_cut():
+    """Whoever waits begins anew, as everybody must who watches."""
+    watches = {"verb": "watch", "resource": "configmaps"}
+    async with Cluster(nodes=1) as cluster:
+        waiting = asyncio.create_task(cluster.wait("ConfigMap", "late", bool))
+        await until(lambda: cluster.calls(**watches))
+        fault = cluster.inject(**watches, cut="before", times=1)
+        await until(lambda: len(cluster.calls(**watches)) == 2)
+        await cluster.apply(CONFIG_MAP % "late")
+        assert (await waiting)["metadata"]["name"] == "late"
+        assert fault.struck == 1
+
+
+def test_a_watch_is_told_that_it_is_too_old_as_its_first_event(cluster, ask):
+    with cluster.inject(verb="watch", resource="configmaps", status=410):
+        answered, _, event = ask("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion=1")
+    assert (answered, event["type"], event["object"]["reason"]) == (200, "ERROR", "Expired")
+
+
+@pytest.mark.parametrize("harm", [{"status": 410}, {"status": 500}, {"cut": "before"}], ids=str)
+async def test_controllers_come_back_whatever_becomes_of_their_watches(harm):
+    async with Cluster(nodes=1) as cluster:
+        pods = {"user": CONTROLLERS, "verb": "watch", "resource": "pods"}
+        fault = cluster.inject(**pods, times=1, **harm)
+        cut = cluster.inject(**pods, cut="before", times=1)
+        await until(lambda: fault.struck + cut.struck == 2)
+        await cluster.apply(POD % "a")
+        await cluster.wait("Pod", "a", "Ready")
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        pytest.param({}, "give status, delay or cut", id="nothing"),
+        pytest.param({"status": 200}, "200 is no status of an error", id="no error"),
+        pytest.param({"cut": "now"}, '"before" or "after"', id="a wrong cut"),
+        pytest.param({"delay": -1}, "delay is in seconds", id="before its time"),
+        pytest.param({"status": 500, "times": 0}, "0 is never", id="never"),
+        pytest.param({"status": 500, "verb": "put"}, '"put" is no verb', id="a verb that is none"),
+    ],
+)
+def test_what_would_do_nothing_is_an_error(cluster, harm, problem):
+    with pytest.raises(ValueError, match=problem):
+        cluster.inject(**harm)

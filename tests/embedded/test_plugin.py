@@ -1,0 +1,230 @@
+"""The pytest plugin, in a pytest of its own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+SETTINGS = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
+
+CLUSTERS = """
+import pytest
+
+def test_one(mockube):
+    print("served at", mockube.url)
+
+def test_another(mockube):
+    mockube.wait("Node", "node-3", "Ready")
+    print("served at", mockube.url)
+"""
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run pytest over a file with this text; all plugins that are installed are loaded, as on everybody's machine."""
+
+    def run(text, *arguments, **files):
+        for name, content in {"test_mine": text, **files}.items():
+            (tmp_path / f"{name}.py").write_text(content)
+        command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *SETTINGS]
+        return subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("settings", "clusters"),
+    [
+        pytest.param([], 2, id="one for each test, unless told otherwise"),
+        pytest.param(["-o", "mockube_scope=module"], 1, id="one for a module"),
+        pytest.param(["-o", "mockube_scope=session", "-n", "2"], 2, id="one for each process of a session"),
+    ],
+)
+def test_a_fixture_gives_a_fresh_cluster(run, settings, clusters):
+    answer = run(CLUSTERS, "-rP", *settings)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    served = {line.partition("served at ")[2] for line in answer.stdout.splitlines() if "served at" in line}
+    assert len(served) == clusters
+
+
+def test_a_marker_and_settings_say_what_a_cluster_has(run):
+    text = """
+import pytest
+
+def test_settings(mockube):
+    assert len(mockube.list("Node")) == 2
+    with pytest.raises(Exception, match="CloneSet"):
+        mockube.list("CloneSet")
+
+@pytest.mark.mockube(nodes=4, packs="kruise", flags=["--etcd-prefix=/mine"])
+def test_marker(mockube):
+    assert len(mockube.list("Node")) == 4
+    assert mockube.list("CloneSet") == []
+"""
+    answer = run(text, "--strict-markers", "-o", "mockube_nodes=2", "-o", "mockube_packs=")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "problem"),
+    [
+        pytest.param(
+            "@pytest.mark.mockube(nodess=4)",
+            [],
+            "the marker mockube takes nodes, packs, flags, manager_flags, not 'nodess'",
+            id="an option that is none",
+        ),
+        pytest.param("@pytest.mark.mockube(4)", [], "not 4", id="a value without its name"),
+        pytest.param(
+            "", ["-o", "mockube_nodes=few"], "mockube_nodes is a number, and 'few' is none", id="words"
+        ),
+        pytest.param(
+            "@pytest.mark.mockube(nodes=4)",
+            ["-o", "mockube_scope=module"],
+            "mockube_scope is module: put it at the module, as pytestmark",
+            id="a marker at one of several",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(run, text, settings, problem):
+    answer = run(f"import pytest\n\n{text}\ndef test_mine(mockube):\n    pass\n", *settings)
+    assert answer.returncode == 1
+    assert problem in answer.stdout
+    assert "Traceback" not in answer.stdout
+
+
+def test_a_module_may_be_marked(run):
+    text = """
+import pytest
+
+pytestmark = pytest.mark.mockube(nodes=1)
+
+def test_mine(mockube):
+    assert len(mockube.list("Node")) == 1
+"""
+    answer = run(text, "-o", "mockube_scope=module")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_an_asynchronous_test_has_it_too(run):
+    text = """
+async def test_waiting_in_the_loop(mockube):
+    assert len(mockube.list("Node")) == 3
+
+async def test_awaiting(mockube):
+    assert len(await mockube.awaited.list("Node")) == 3
+"""
+    answer = run(text)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_a_failure_comes_with_what_has_happened(run):
+    text = f"""
+import logging
+
+def test_mine(mockube):
+    mockube.apply({POD!r})
+    mockube.wait("Pod", "a", "Ready")
+    mockube._hosted.call(lambda: logging.getLogger("mockube.apiserver").error("it hurts"))
+    assert False
+
+def test_none_of_it_is_told_of_what_passes(mockube):
+    pass
+"""
+    answer = run(text)
+    assert answer.returncode == 1
+    assert "mockube: events" in answer.stdout
+    assert "Scheduled pod/a: Successfully assigned default/a to node-" in answer.stdout
+    assert "mockube: calls" in answer.stdout
+    assert " 201 patch /api/v1/namespaces/default/pods/a" in answer.stdout
+    assert "mockube: warnings and errors" in answer.stdout
+    assert "it hurts" in answer.stdout
+    assert answer.stdout.count("mockube: calls") == 1
+
+
+def test_a_failure_is_told_of_whatever_still_goes_wrong(run):
+    text = """
+def test_mine(mockube):
+    mockube.inject(delay=600.0)
+    mockube.inject(user="*", status=500)
+    assert False
+
+def test_forgotten(mockube):
+    from mockube.embedded.recorder import Recorder
+
+    mockube._plane.recorder.forgotten = 7
+    assert False
+"""
+    answer = run(text)
+    assert answer.returncode == 1
+    assert "2 failed" in answer.stdout
+
+
+def test_a_failure_after_its_end_says_so(run):
+    text = """
+def test_mine(mockube):
+    mockube.stop()
+    assert False
+"""
+    answer = run(text)
+    assert answer.returncode == 1
+    assert "the cluster was stopped" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        pytest.param([], {}, id="installed"),
+        pytest.param([], {"conftest": 'pytest_plugins = ["mockube.testing"]'}, id="installed and named"),
+        pytest.param(["-p", "mockube.testing"], {}, id="installed and asked for"),
+    ],
+)
+def test_it_is_loaded_once_however_it_is_named(run, arguments, files):
+    answer = run("def test_mine(mockube):\n    pass\n", *arguments, **files)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_it_can_be_turned_off(run):
+    answer = run("def test_mine(mockube):\n    pass\n", "-p", "no:mockube")
+    assert answer.returncode == 1
+    assert "fixture 'mockube' not found" in answer.stdout
+
+
+def test_who_does_not_use_it_pays_nothing():
+    program = (
+        "import pytest, sys; before = {*sys.modules}; import mockube.testing; print(*{*sys.modules} - before)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert {*answer.stdout.split()} == {"mockube", "mockube.exports", "mockube.testing"}
+
+
+def test_others_run_beside_it(run):
+    text = """
+import pytest
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("number", range(4))
+def test_mine(mockube, number):
+    assert len(mockube.list("Node")) == 3
+"""
+    answer = run(text, "-n", "2", "-p", "randomly", "--timeout=60")
+    assert answer.returncode == 0, answer.stdout + answer.stderr

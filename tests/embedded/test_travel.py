@@ -1,0 +1,81 @@
+"""Time that is let pass."""
+
+import pytest
+
+from mockube import Cluster
+from mockube.apimachinery.timestamps import parse_time
+from mockube.embedded.matching import CONTROLLERS
+
+CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
+PATIENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  minReadySeconds: 600
+  progressDeadlineSeconds: 700
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+"""
+
+
+@pytest.fixture
+def cluster():
+    with Cluster(nodes=2) as started:
+        yield started
+
+
+def are_ready(deployment):
+    return deployment.get("status", {}).get("readyReplicas") == 2
+
+
+def available(deployment):
+    return deployment["status"].get("availableReplicas", 0)
+
+
+def test_what_takes_ten_minutes_takes_no_time(cluster):
+    cluster.apply(PATIENT)
+    cluster.wait("Deployment", "web", are_ready)
+    cluster.advance(500)
+    assert available(cluster.get("Deployment", "web")) == 0
+    cluster.advance(150)
+    assert available(cluster.wait("Deployment", "web", "Available")) == 2
+
+
+def test_events_are_forgotten_and_nodes_stay_alive(cluster):
+    cluster.apply(PATIENT)
+    cluster.wait("Deployment", "web", are_ready)
+    cluster.advance(10)
+    assert cluster.list("Event")
+    cluster.advance(2 * 3600)
+    assert cluster.list("Event") == []
+    ready = {
+        condition["status"]
+        for node in cluster.list("Node")
+        for condition in node["status"]["conditions"]
+        if condition["type"] == "Ready"
+    }
+    assert ready == {"True"}
+    assert len(cluster.list("Pod")) == 2
+    assert cluster.complaints == []
+
+
+def test_who_is_held_up_for_long_does_not_hold_up_time(cluster):
+    with cluster.inject(user=CONTROLLERS, verb=("patch", "update"), resource="leases", delay=40.0) as fault:
+        cluster.advance(300)
+        assert fault.struck > 2
+
+
+async def test_in_an_event_loop():
+    async with Cluster(nodes=1) as cluster:
+        await cluster.apply(CONFIG_MAP % "before")
+        await cluster.advance(3600)
+        await cluster.apply(CONFIG_MAP % "after")
+        before, after = [
+            parse_time((await cluster.get("ConfigMap", name))["metadata"]["creationTimestamp"])
+            for name in ("before", "after")
+        ]
+        assert (after - before).total_seconds() >= 3600

@@ -1,0 +1,9 @@
+"""What is fuzzed: one module for each part of the program."""
+
+from tests.fuzz.targets import definitions, files, objects, patches, requests, sequences, stages, texts, wire
+
+TARGETS = {
+    target.name: target
+    for module in (texts, wire, patches, objects, definitions, files, stages, requests, sequences)
+    for target in module.TARGETS
+}

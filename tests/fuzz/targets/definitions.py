@@ -1,0 +1,202 @@
+"""Definitions of custom resources with values: a schema is taken or refused, and what it takes behaves as objects do."""
+
+import contextlib
+
+import orjson
+
+from tests.fuzz import schemas
+from tests.fuzz.engine import Fault, Target
+from tests.fuzz.server import Server, session
+from tests.fuzz.targets.objects import TABLE, clear
+from tests.support import hostile_bodies
+
+GROUP = "example.com"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NAME = f"things.{GROUP}"
+PATH = f"/apis/{GROUP}/v1/namespaces/default/things"
+TRIES = 3000
+_COLUMNS = (
+    ".spec.a",
+    ".metadata.name",
+    '.status.conditions[?(@.type=="Ready")].status',
+    ".spec.x[0]",
+    "[",
+    ".spec.a.b",
+    "..",
+    ".spec['a.b']",
+)
+
+
+def _version(chance, schema):
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    if chance.random() < 0.3:
+        scale = {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        }
+        version["subresources"] = chance.choice(
+            (
+                {"status": {}},
+                {"status": {}, "scale": scale},
+                {"scale": scale},
+                {"scale": hostile_bodies.mutated(scale, chance)},
+            )
+        )
+    if chance.random() < 0.3:
+        version["additionalPrinterColumns"] = [
+            {
+                "name": "A",
+                "type": chance.choice(("string", "integer", "date", "boolean", "number", "x")),
+                "jsonPath": chance.choice(_COLUMNS),
+            }
+        ]
+    if chance.random() < 0.2:
+        version["selectableFields"] = [{"jsonPath": chance.choice(_COLUMNS)}]
+    return version
+
+
+def _definition(chance, schema):
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [_version(chance, schema)]}
+    if chance.random() < 0.05:
+        spec["preserveUnknownFields"] = False
+    tree = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME},
+        "spec": spec,
+    }
+    if chance.random() < 0.1:
+        tree["spec"] = hostile_bodies.mutated(spec, chance)
+    return tree
+
+
+def _value(chance, schema):
+    tree = schemas.value(schema, chance)
+    tree = tree if isinstance(tree, dict) else {"spec": tree}
+    return tree | {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": "a"}}
+
+
+def _make(chance):
+    schema = schemas.schema(chance, top=True)
+    if chance.random() < 0.1:
+        schema = hostile_bodies.mutated(schema, chance)
+    values = [_value(chance, schema) for _ in range(chance.choice((1, 3, 6)))]
+    return {"definition": _definition(chance, schema), "values": values}
+
+
+def _mutate(case, chance):
+    if case["values"] and chance.random() < 0.6:
+        at = chance.randrange(len(case["values"]))
+        changed = hostile_bodies.mutated(case["values"][at], chance)
+        return case | {"values": [*case["values"][:at], changed, *case["values"][at + 1 :]]}
+    return case | {"definition": hostile_bodies.mutated(case["definition"], chance)}
+
+
+async def _check(server: Server, case):
+    if not {"definition", "values"} <= case.keys() or not isinstance(case["values"], list):
+        return "no case"
+    body = orjson.dumps(case["definition"])
+    tried = await server.send("POST", f"{DEFINITIONS}?dryRun=All", body)
+    created = await server.send("POST", DEFINITIONS, body)
+    if tried.status != created.status:
+        raise Fault(f"a dry run of a definition answers {tried.outcome}, a create {created.outcome}")
+    if created.status != 201:
+        return created.outcome
+    one = f"{DEFINITIONS}/{created.tree['metadata']['name']}"
+    outcomes = []
+    try:
+        conditions = await _judged(server, one)
+        if conditions.get("Established") == "True" and (await server.send("GET", PATH)).status == 200:
+            outcomes = [
+                await _check_value(server, value) for value in case["values"] if isinstance(value, dict)
+            ]
+        await server.send("GET", f"/openapi/v3/apis/{GROUP}/v1")
+    finally:
+        await clear(server, one, own_finalizers=["customresourcecleanup.apiextensions.k8s.io"])
+        await _gone(server, one)
+    return f"201 {conditions} {' '.join(outcomes)}"
+
+
+async def _judged(server, one):
+    """Conditions, as soon as it is said whether the names are taken."""
+    for _ in range(TRIES):
+        answer = await server.send("GET", one)
+        if answer.status != 200:
+            return {}
+        found = {
+            entry["type"]: entry["status"] for entry in answer.tree.get("status", {}).get("conditions") or ()
+        }
+        server.check_log()
+        if "NamesAccepted" in found and "Established" in found:
+            return found
+        await server.clock.sleep(0.0005)
+    raise Fault("it is never said whether a definition is established")
+
+
+async def _gone(server, one):
+    """Wait until the definition is gone, and its paths lead nowhere."""
+    for _ in range(TRIES):
+        if {(await server.send("GET", path)).status for path in (one, PATH)} == {404}:
+            return
+        await server.clock.sleep(0.0005)
+    raise Fault("a definition that was deleted is still there, or served")
+
+
+async def _check_value(server, value):
+    body = orjson.dumps(value)
+    created = await server.send("POST", PATH, body)
+    outcomes = [created.outcome[:60]]
+    one = f"{PATH}/a"
+    if created.status == 201:
+        one = f"{PATH}/{created.tree['metadata']['name']}"
+        await _check_stored(server, one, created)
+    with contextlib.suppress(ValueError):
+        for language, patch in (
+            ("merge-patch+json", {"spec": value.get("spec"), "status": value.get("status")}),
+            ("apply-patch+yaml", value),
+        ):
+            target = f"{one}?fieldManager=m&force=true"
+            done = await server.send(
+                "PATCH", target, orjson.dumps(patch), Content_Type=f"application/{language}"
+            )
+            outcomes.append(str(done.status))
+            if done.status in (200, 201) and language == "apply-patch+yaml":
+                again = await server.send(
+                    "PATCH", target, orjson.dumps(patch), Content_Type=f"application/{language}"
+                )
+                if again.body != done.body:
+                    raise Fault("what is applied again changes a custom object")
+    for subresource in ("status", "scale"):
+        await server.send("GET", f"{one}/{subresource}")
+        await server.send("PUT", f"{one}/{subresource}", body)
+    await clear(server, one)
+    return " ".join(outcomes)
+
+
+async def _check_stored(server, one, created):
+    seen = await server.send("GET", one)
+    if seen.body != created.body:
+        raise Fault("a GET of a custom object differs from what its create answered")
+    for path in (one, PATH):
+        if (await server.send("GET", path, Accept=TABLE)).status != 200:
+            raise Fault("a custom object is not had as a table")
+    again = await server.send("PUT", one, created.body)
+    if again.status != 200:
+        raise Fault(f"a custom object is refused as it was stored: {again.outcome}")
+    if again.tree["metadata"]["resourceVersion"] != created.tree["metadata"]["resourceVersion"]:
+        raise Fault("a write of a custom object that changes nothing changes the resourceVersion")
+
+
+TARGETS = (
+    Target(
+        name="definitions",
+        generate=_make,
+        check=_check,
+        session=session,
+        weight=4,
+        mutate=_mutate,
+        examples=60,
+    ),
+)

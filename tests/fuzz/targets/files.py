@@ -1,0 +1,327 @@
+"""Everything that is read from a file or a command line: each is read, or refused by name."""
+
+import asyncio
+import contextlib
+import gzip
+import hashlib
+import io
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import orjson
+
+from mockube.apimachinery import yaml_decode
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.audit import policy as audit_policy
+from mockube.apiserver.config import command_line
+from mockube.apiserver.request.request_info import parse as parse_url
+from mockube.apiserver.wire import yaml_codec
+from mockube.clusters import kubeconfigs
+from mockube.controller_manager import command_line as manager_flags
+from mockube.controller_manager.client import kubeconfig
+from mockube.etcd.archive import lines
+from mockube.etcd.archive.read import BadArchive
+from mockube.etcd.archive.restore import Place, restore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import KeyValue
+from mockube.failure import Failure
+from mockube.importing import cleaning, documents, implied, needless, order
+from tests.fuzz import texts
+from tests.fuzz.engine import Fault, Target
+from tests.fuzz.values import object_of
+from tests.support import archives, hostile_bodies
+from tests.support.apiserver import ALICE
+from tests.support.hostile_samples import OWN
+
+POD = next(sample.body for sample in OWN if sample.method == "POST" and sample.path.endswith("/pods"))
+
+
+@cache
+def _folder():
+    """One for the process; nothing else is written there."""
+    made = tempfile.TemporaryDirectory(prefix="mockube-fuzz-")
+    _kept.append(made)
+    return Path(made.name)
+
+
+_kept = []
+
+
+def file(name, data):
+    path = _folder() / name
+    path.write_bytes(data)
+    return path
+
+
+def as_yaml(tree, chance):
+    """Text of a file: the tree as YAML, damaged or not."""
+    data = yaml_codec.dump(tree) if chance.random() < 0.5 else orjson.dumps(tree)
+    return (hostile_bodies.scrambled(data, chance) if chance.random() < 0.3 else data).decode("latin-1")
+
+
+def mutated_file(text, chance):
+    data = text.encode("latin-1")
+    with contextlib.suppress(yaml_decode.YamlError):
+        tree = yaml_decode.load(data).tree
+        if chance.random() < 0.7:
+            return as_yaml(hostile_bodies.mutated(tree, chance), chance)
+    return hostile_bodies.scrambled(data, chance).decode("latin-1")
+
+
+# --- kubeconfigs
+
+KUBECONFIG = {
+    "apiVersion": "v1", "kind": "Config", "current-context": "c",
+    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:6443", "certificate-authority-data": "AAE=", "tls-server-name": "a", "insecure-skip-tls-verify": False}}],
+    "users": [{"name": "u", "user": {"token": "t", "tokenFile": "f", "client-certificate-data": "AAE=", "client-key-data": "AAE=", "client-key": "k"}}],
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "n"}}], "preferences": {},
+}  # fmt: skip
+
+
+def _make_kubeconfig(chance):
+    return as_yaml(hostile_bodies.mutated(KUBECONFIG, chance), chance)
+
+
+def _kubeconfig(text):
+    path = file("kubeconfig", text.encode("latin-1"))
+    outcomes = []
+    try:
+        access = kubeconfig.read(path)
+        outcomes.append(f"read: {type(access).__name__}")
+        _check_texts(access.server, access.server_name, access.token)
+    except kubeconfig.KubeconfigError as error:
+        outcomes.append(f"refused: {str(error).replace(str(path), '')}")
+    try:
+        outcomes.append(f"server: {bool(kubeconfigs.server_of(kubeconfigs._read(path)))}")
+    except Failure as error:
+        outcomes.append(f"refused: {str(error).replace(str(path), '')}")
+    return " ".join(outcomes)
+
+
+def _check_texts(*values):
+    if not all(isinstance(value, str) for value in values):
+        raise Fault("a text of a kubeconfig is none")
+
+
+# --- audit policies
+
+POLICY = {
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "omitManagedFields": True,
+    "rules": [
+        {"level": "None", "users": ["a"], "verbs": ["watch"], "resources": [{"group": "", "resources": ["endpoints", "pods/*", "*/status"], "resourceNames": ["a"]}]},
+        {"level": "Metadata", "userGroups": ["system:authenticated"], "nonResourceURLs": ["/api*", "/version"], "omitStages": ["ResponseStarted"]},
+        {"level": "RequestResponse", "namespaces": ["default"], "resources": [{"group": "apps"}]},
+        {"level": "Request"},
+    ],
+}  # fmt: skip
+_INFOS = [
+    parse_url(method, path, watch=False)
+    for method, path in (
+        ("GET", "/api/v1/namespaces/default/pods/a"), ("PUT", "/apis/apps/v1/namespaces/default/deployments/a/status"), ("GET", "/version"), ("GET", "/api/v1/nodes"),
+    )
+]  # fmt: skip
+
+
+def _make_policy(chance):
+    return as_yaml(hostile_bodies.mutated(POLICY, chance), chance)
+
+
+def _policy(text):
+    path = file("policy", text.encode("latin-1"))
+    try:
+        policy = audit_policy.read(path)
+    except audit_policy.BadPolicy as error:
+        return f"refused: {str(error).replace(str(path), '')}"
+    return "read: " + " ".join(policy.verdict(ALICE, info).level.name for info in _INFOS)
+
+
+# --- files that are imported
+
+
+LIST = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "items": [POD, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "u"}}],
+}
+
+
+def _make_import(chance):
+    trees = []
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        kind = chance.choice(
+            (
+                ("v1", "Pod"),
+                ("v1", "Service"),
+                ("batch/v1", "Job"),
+                ("v1", "Node"),
+                ("v1", "PersistentVolume"),
+                ("coordination.k8s.io/v1", "Lease"),
+            )
+        )
+        tree = chance.choice((LIST, POD, object_of(chance, *kind)))
+        trees.append(hostile_bodies.mutated(tree, chance) if chance.random() < 0.7 else tree)
+    separator = chance.choice(("\n---\n", "\n--- # x\n", "\n---\r\n", "\n...\n", "\n"))
+    return separator.join(as_yaml(tree, chance) for tree in trees)
+
+
+def _import(text):
+    found = list(documents.read(text.encode("latin-1"), "f"))
+    for one in found:
+        str(one.origin)
+    trees = [one.tree for one in found if isinstance(one, documents.Document)]
+    if sorted(at for wave in order.waves(trees) for at in wave) != list(range(len(trees))):
+        raise Fault("not every object has its turn once")
+    list(implied.implied(trees))
+    for tree in trees:
+        needless.needless(tree)
+        cleaning.status_of(tree, ())
+        orjson.dumps(cleaning.without_assigned(cleaning.cleaned(tree, ("n",))))
+    problems = sorted({one.problem for one in found if isinstance(one, documents.Unreadable)})
+    return f"read: {len(trees)} {problems}"
+
+
+# --- snapshots
+
+ENTRIES = {
+    "/registry/configmaps/default/a": {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": "a", "namespace": "default"},
+    },
+    "/registry/pods/default/a": POD,
+}
+
+
+def _make_snapshot(chance):
+    """Lines in some order, under a sum that is right or not, packed and damaged or not."""
+    trees = dict(ENTRIES)
+    if chance.random() < 0.5:
+        key = chance.choice(list(trees))
+        trees[key] = hostile_bodies.mutated(trees[key], chance)
+    opening = lines.opening_line(
+        chance.choice((b"/registry/", b"/", b"", b"/x/")),
+        chance.choice((1, 0, -1, 2**63 - 1, 2**70)),
+        "2030-01-01T00:00:00Z",
+    )
+    entries = [
+        lines.entry_line(
+            KeyValue(
+                key=key.encode(),
+                value=orjson.dumps(tree),
+                create_revision=1,
+                mod_revision=1,
+                version=1,
+                lease=0,
+            ),
+            chance.choice((0, 0, 0, 60, 60, -1, 2**63)),
+        )
+        for key, tree in sorted(trees.items())
+    ]
+    if chance.random() < 0.4:
+        at = chance.randrange(len(entries))
+        entries[at] = hostile_bodies.scrambled(entries[at], chance)
+    if chance.random() < 0.2:
+        entries = chance.choice((entries[::-1], entries * 2, [*entries, opening], []))
+    if chance.random() < 0.2:
+        opening = hostile_bodies.scrambled(opening, chance)
+    digest = hashlib.sha256(opening + b"".join(entries)).hexdigest()
+    closing = lines.closing_line(len(entries) + chance.choice((0, 0, 0, 0, 1)), digest)
+    closing = hostile_bodies.scrambled(closing, chance) if chance.random() < 0.1 else closing
+    data = gzip.compress(opening + b"".join(entries) + closing, mtime=0)
+    return (hostile_bodies.scrambled(data, chance) if chance.random() < 0.2 else data).decode("latin-1")
+
+
+def _mutated_snapshot(text, chance):
+    return hostile_bodies.scrambled(text.encode("latin-1"), chance).decode("latin-1")
+
+
+def _snapshot(text):
+    try:
+        archive = archives.check(io.BytesIO(text.encode("latin-1")), "f")
+    except BadArchive as error:
+        return f"refused: {error}"
+    entries = list(archive.entries())
+    return asyncio.run(_restored(archive, entries))
+
+
+async def _restored(archive, entries):
+    store = MemoryStore(clock=SteppedClock())
+    try:
+        await restore(store, archive, Place(root=archives.ROOT), replace=True)
+        data = await archives.saved(store)
+    finally:
+        await store.close()
+    if len(archives.entries(data)) != len(entries):
+        raise Fault("a snapshot that was restored is saved with other keys")
+    return f"restored: {len(entries)}"
+
+
+# --- flags
+
+
+@cache
+def _flag_names():
+    help_text = Path("docs/flags.md").read_text()
+    return tuple(sorted({word for word in help_text.replace("`", " ").split() if word.startswith("--")}))
+
+
+_VALUES = (
+    "", "0", "1", "-1", "true", "false", "x", "9" * 30, "1h", "-1s", "/nowhere", "a=b", "a=b,c=d", "10.0.0.0/16", "::/0", "1-2", "2-1", "127.0.0.1", "*", "\x00", "é", "a,b", "=", ",",
+    "https://a", "http://[", "RBAC", "AlwaysAllow", "1e3", "1Gi", "9" * 5000, "pods#1", "default", "WatchList=false", "info", "json",
+)  # fmt: skip
+
+
+def _make_flags(chance):
+    arguments = []
+    for _ in range(chance.choice((0, 1, 1, 2, 4))):
+        name, value = chance.choice(_flag_names()), chance.choice(_VALUES)
+        arguments += chance.choice(
+            ([f"{name}={value}"], [name, value], [name], [name.replace("-", "_"), value], [value])
+        )
+    return {
+        "arguments": arguments,
+        "environment": {"MOCKUBE_APISERVER_SECURE_PORT": chance.choice(_VALUES)}
+        if chance.random() < 0.2
+        else {},
+    }
+
+
+def _flags(case):
+    if not {"arguments", "environment"} <= case.keys():
+        return "no case"
+    outcomes = []
+    for parse in (
+        lambda: command_line.parse(case["arguments"], case["environment"]),
+        lambda: manager_flags.parse(case["arguments"], case["environment"], {"deployment"}),
+    ):
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+                parse()
+            outcomes.append("read")
+        except SystemExit as error:
+            outcomes.append(f"ends with {error.code}: {said.getvalue().rpartition('error: ')[2]}")
+    return " ".join(outcomes)
+
+
+def _mutate_flags(case, chance):
+    return case | {
+        "arguments": [
+            texts.mutated(argument, chance) if chance.random() < 0.3 else argument
+            for argument in case["arguments"]
+        ]
+    }
+
+
+TARGETS = (
+    Target(
+        name="kubeconfigs", generate=_make_kubeconfig, check=_kubeconfig, mutate=mutated_file, examples=150
+    ),
+    Target(name="audit-policies", generate=_make_policy, check=_policy, mutate=mutated_file, examples=150),
+    Target(name="imports", generate=_make_import, check=_import, mutate=mutated_file, examples=100),
+    Target(
+        name="snapshots", generate=_make_snapshot, check=_snapshot, mutate=_mutated_snapshot, examples=200
+    ),
+    Target(name="flags", generate=_make_flags, check=_flags, mutate=_mutate_flags, examples=60),
+)

@@ -1,0 +1,64 @@
+"""A short part of the fuzz, the same each time, and every case that was a fault once. The whole is `make fuzz`."""
+
+import dataclasses
+
+import orjson
+import pytest
+
+from tests.fuzz import engine
+from tests.fuzz.targets import TARGETS
+
+SEED = 1
+
+
+def _told(finding):
+    return f"{finding.signature}\n{orjson.dumps(finding.case).decode()[:2000]}\n{finding.detail}"
+
+
+@pytest.mark.parametrize("name", list(TARGETS))
+def test_a_part_of_each_target_finds_nothing(name):
+    with engine.Runner(TARGETS[name], SEED) as runner:
+        runner.run(examples=TARGETS[name].examples)
+    findings = runner.figures.findings.values()
+    assert not findings, "\n".join(map(_told, findings))
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in engine.kept()}))
+def test_what_was_a_fault_once_is_none(name):
+    with engine.Runner(TARGETS[name], SEED) as runner:
+        for target, path in engine.kept():
+            if target == name:
+                finding = runner.replay(engine.load(path))
+                assert finding is None, f"{path.name}: {_told(finding)}"
+
+
+def test_a_fault_is_found_and_made_small():
+    def check(case):
+        assert "x" not in case
+        return "read"
+
+    target = engine.Target(
+        name="planted", generate=lambda chance: "a" * 50 + chance.choice("xyz") + "b" * 50, check=check
+    )
+    with engine.Runner(target, SEED) as runner:
+        runner.run(examples=50)
+    (finding,) = runner.figures.findings.values()
+    assert (finding.case, finding.count > 1) == ("x", True)
+
+
+def test_the_same_seed_makes_the_same_cases():
+    made = []
+    for _ in range(2):
+        seen = []
+        with engine.Runner(_recording(TARGETS["label-selectors"], seen), SEED) as runner:
+            runner.run(examples=50)
+        made.append(seen)
+    assert made[0] == made[1]
+
+
+def _recording(target, seen):
+    def check(case):
+        seen.append(case)
+        return target.check(case)
+
+    return dataclasses.replace(target, check=check)

@@ -1,0 +1,146 @@
+"""Objects made from schemas: right in shape, with now and then something in them that is not."""
+
+from functools import cache
+
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Shape
+from tests.fuzz import texts
+from tests.support import hostile_bodies
+
+NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    7,
+    80,
+    100,
+    1000,
+    30000,
+    65535,
+    65536,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+    2**53,
+    2**63 - 1,
+    -(2**63),
+)
+TEXTS = (
+    "a", "b", "app", "", "default", "example.com/a", "a.b.c", "TCP", "UDP", "Always", "Never", "None", "ClusterIP", "NodePort", "ExternalName", "In", "Exists",
+    "NotIn", "DoesNotExist", "Equal", "NoSchedule", "NoExecute", "RollingUpdate", "Recreate", "Delete", "Retain", "ReadWriteOnce", "Filesystem", "Block",
+    "kubernetes.io/hostname", "v1", "apps/v1", "Pod", "metadata.name", "status.podIP", "limits.cpu", "requests.memory", "cpu", "memory", "hugepages-2Mi", "pods",
+    "10.0.0.1", "::1", "10.0.0.0/8", "IPv4", "IPv6", "SingleStack", "PreferDualStack", "0 0 * * *", "/var/run", "/", "../a", "image:latest", "1", "25%", "http",
+    "Running", "Pending", "True", "False", "Unknown", "Ready", "ScheduleAnyway", "DoNotSchedule", "Utilization", "Resource", "50m", "1Gi", "$(A)", "x-y_z.0",
+    "*", "get", "system:masters", "User", "Group", "ServiceAccount", "rbac.authorization.k8s.io", "Foreground", "Opaque", "kubernetes.io/tls", "Local", "Cluster",
+    "Indexed", "NonIndexed", "OrderedReady", "Parallel", "OnDelete", "File", "RuntimeDefault", "Localhost", "Unconfined", "ALL", "NET_ADMIN", "Job", "Ignore", "Fail",
+)  # fmt: skip
+_NAMES = {
+    "name": ("a", "b", "c", "a-b", "A_b"),
+    "namespace": ("default", ""),
+    "uid": ("u", ""),
+    "kind": ("Pod", "Deployment", "x"),
+}
+_GRAMMARS = (
+    texts.NAMES,
+    texts.QUANTITIES,
+    texts.SCHEDULES,
+    texts.ADDRESSES,
+    texts.LABEL_SELECTORS,
+    texts.PATHS,
+    texts.TIMESTAMPS,
+)
+
+
+def object_of(chance, api_version, kind, *, odd=0.03):
+    """An object of a built-in kind; `odd` is how often a value is one that nobody expects."""
+    tree = _struct(builtin.load().kind(api_version, kind), chance, _Budget(chance.choice((10, 30, 80)), odd))
+    metadata = tree.get("metadata")
+    if isinstance(metadata, dict):
+        metadata["name"] = "a" if chance.random() > odd else text(chance, "name", odd)
+        for name in (
+            "namespace",
+            "resourceVersion",
+            "uid",
+            "deletionTimestamp",
+            "generateName",
+            "managedFields",
+            "finalizers",
+        ):
+            if chance.random() > odd:
+                metadata.pop(name, None)
+    return {"apiVersion": api_version, "kind": kind} | tree
+
+
+class _Budget:
+    """How many fields may still be filled in."""
+
+    def __init__(self, fields, odd):
+        self.fields = fields
+        self.odd = odd
+
+
+@cache
+def _fields(struct):
+    return tuple(struct.fields.values())
+
+
+def _struct(of, chance, budget, depth=0):
+    tree = {}
+    fields = [field for field in _fields(of) if field.name not in ("apiVersion", "kind") or depth]
+    for field in fields:
+        wanted = (
+            field.required or field.name in ("metadata", "spec") or chance.random() < 0.35 / (1 + depth / 4)
+        )
+        if wanted and budget.fields > 0 and depth < 12:
+            budget.fields -= 1
+            tree[field.name] = value(field.type, chance, budget, depth + 1, field.name)
+    return tree
+
+
+def value(of, chance, budget, depth, name=""):
+    """A value of a type, or something odd."""
+    if chance.random() < budget.odd:
+        return hostile_bodies.odd_value(chance)
+    match of.shape:
+        case Shape.STRUCT:
+            return _struct(of, chance, budget, depth)
+        case Shape.MAP:
+            return {
+                text(chance, "key", 0): value(of.items, chance, budget, depth + 1, name)
+                for _ in range(chance.choice((0, 1, 2)))
+            }
+        case Shape.LIST:
+            count = chance.choice((0, 1, 1, 2, 3))
+            return [value(of.items, chance, budget, depth + 1, name) for _ in range(count)]
+        case _:
+            return _scalar(of.shape, chance, name, budget.odd)
+
+
+_SCALARS = {
+    Shape.INTEGER: NUMBERS,
+    Shape.NUMBER: (*NUMBERS, 0.5, -1.5, 1e300),
+    Shape.BOOLEAN: (True, False),
+    Shape.INT_OR_STRING: ("25%", "http", "a", 0, 1, -1, 80, "100%", "101%", "", 2**31),
+    Shape.TIME: ("2030-01-02T03:04:05Z", None, "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"),
+    Shape.MICRO_TIME: ("2030-01-02T03:04:05.000006Z", None, "0001-01-01T00:00:00.000000Z"),
+    Shape.BYTES: ("", "AAE=", "AA", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="),
+    Shape.QUANTITY: ("1", "50m", "1Gi", "0", "-1", "1e3", "100", 5, 0.5, "1n"),
+}
+
+
+def _scalar(shape, chance, name, odd):
+    if shape is Shape.STRING:
+        return text(chance, name, odd)
+    if shape is Shape.QUANTITY and chance.random() < odd * 3:
+        return texts.of_tokens(chance, texts.QUANTITIES, most=3)
+    return chance.choice(_SCALARS[shape]) if shape in _SCALARS else hostile_bodies.odd_value(chance)
+
+
+def text(chance, name, odd):
+    """A text, often one that fits a field of the name."""
+    if name in _NAMES and chance.random() < 0.8:
+        return chance.choice(_NAMES[name])
+    if chance.random() < odd * 3:
+        return texts.of_tokens(chance, chance.choice(_GRAMMARS), most=4)
+    return chance.choice(TEXTS)

@@ -1,0 +1,157 @@
+"""Who may do what from outside: page by page without credentials, and mockube's own paths for whoever is no master."""
+
+import orjson
+import pytest
+
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.http.snapshots import PATH
+from mockube.apiserver.request.in_flight import Budget
+from tests.support import apiserver
+from tests.support.apiserver import Client
+
+OPEN = {"/healthz", "/livez", "/readyz", "/version"}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+REVIEWS = "/apis/authorization.k8s.io/v1"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def other(client, authorization):
+    """Another client of the same server."""
+    return Client(client.session, client.url, authorization=authorization)
+
+
+async def test_without_credentials_only_health_and_version_can_be_read(client):
+    nobody = other(client, "")
+    paths = [*client.server.handler._routes.pages, PATH, "/mockube", "/nope", "/api/v1/namespaces", "/apis/apps/v1/deployments"]  # fmt: skip
+    assert set(paths) > OPEN
+    answers = {
+        (method, path): (await nobody.send(method, path)).status for path in paths for method in METHODS
+    }
+    opened = {request for request, code in answers.items() if code != 401}
+    assert opened == {("GET", path) for path in OPEN}
+
+
+async def test_one_check_of_health_is_for_those_who_are_known(client):
+    assert (await other(client, "").get("/livez/ping")).status == 401
+    assert (await other(client, "Bearer alice").get("/livez/ping")).status == 200
+
+
+MASTERS = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({}, id="as oneself"),
+        pytest.param(MASTERS, id="as a master"),
+        pytest.param(
+            {"impersonate_user": "bob", "IMPERSONATE_GROUP": "system:masters"}, id="in other letters"
+        ),
+        pytest.param(MASTERS | {"Impersonate_Uid": "1"}, id="with a uid"),
+        pytest.param({"Impersonate_User": "kubernetes-admin"}, id="as the administrator by name"),
+        pytest.param({"Impersonate_User": "system:apiserver"}, id="as the server"),
+        pytest.param(
+            {"X_Remote_User": "admin", "X_Remote_Group": "system:masters"}, id="by a proxy's headers"
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", METHODS)
+async def test_our_own_paths_are_for_masters(client, headers, method):
+    answer = await other(client, "Bearer alice").send(method, PATH, **headers)
+    assert answer.status == 403
+    assert b"H4sI" not in answer.data
+    assert not answer.data.startswith(b"\x1f\x8b")
+
+
+async def test_the_refusal_names_who_is_refused_and_why(client):
+    alice = other(client, "Bearer alice")
+    assert (await alice.get(PATH)).body["message"] == (
+        f'forbidden: User "alice" cannot get path "{PATH}": only members of system:masters may'
+    )
+    assert (await alice.get(PATH, Impersonate_User="bob")).body["message"] == (
+        f'forbidden: User "bob" cannot get path "{PATH}": only members of system:masters may'
+    )
+    assert (await alice.get(PATH, **MASTERS)).body["message"] == (
+        f'forbidden: User "alice" cannot impersonate-on:user-info:get path "{PATH}": only members of system:masters may'
+    )
+    assert (await alice.get("/api", **MASTERS)).body["message"] == (
+        'groups.authentication.k8s.io "system:masters" is forbidden: User "alice" cannot impersonate:user-info '
+        'resource "groups" in API group "authentication.k8s.io" at the cluster scope: '
+        "impersonating the system:masters group is not allowed"
+    )
+
+
+async def test_a_master_who_is_somebody_else_is_no_master(client):
+    assert (await client.get(PATH, **MASTERS)).status == 200
+    assert (await client.get(PATH, Impersonate_User="bob")).status == 403
+
+
+@pytest.mark.parametrize(
+    ("attributes", "allowed"),
+    [
+        pytest.param(
+            {"nonResourceAttributes": {"verb": "get", "path": PATH}}, False, id="the path of snapshots"
+        ),
+        pytest.param(
+            {"resourceAttributes": {"verb": "impersonate", "resource": "groups", "name": "system:masters"}},
+            False,
+            id="the way into masters",
+        ),
+        pytest.param(
+            {"resourceAttributes": {"verb": "impersonate", "resource": "groups", "name": "dev"}},
+            True,
+            id="another group",
+        ),
+    ],
+)
+async def test_a_review_answers_as_the_request_would_be(client, attributes, allowed):
+    body = {"spec": attributes}
+    alice = other(client, "Bearer alice")
+    found = await alice.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
+    assert found.body["status"]["allowed"] is allowed
+    found = await client.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
+    assert found.body["status"]["allowed"] is True
+
+
+async def test_the_audit_log_has_who_was_refused_and_who_took_the_store(tmp_path):
+    path = tmp_path / "audit.log"
+    async with apiserver.running(settings=Settings(audit_log=path)) as client:
+        data = (await client.get(PATH)).data
+        await client.put(f"{PATH}?replace=true", data)
+        await other(client, "Bearer alice").get(PATH, **MASTERS)
+        await other(client, "Bearer alice").get("/api", Impersonate_User="bob")
+        await other(client, "Bearer alice").get(PATH)
+        await other(client, "Bearer nobody").get(PATH)
+    events = [orjson.loads(line) for line in path.read_bytes().splitlines()][-6:]
+    assert [
+        (
+            event["user"].get("username"),
+            event.get("impersonatedUser", {}).get("username"),
+            event["verb"],
+            event["responseStatus"]["code"],
+            event.get("annotations", {}).get("authorization.k8s.io/decision"),
+        )
+        for event in events
+    ] == [
+        ("admin", None, "get", 200, "allow"),
+        ("admin", None, "put", 200, "allow"),
+        ("alice", None, "get", 403, None),
+        ("alice", "bob", "get", 200, "allow"),
+        ("alice", None, "get", 403, "forbid"),
+        (None, None, "get", 401, None),
+    ]
+
+
+async def test_our_own_paths_count_as_in_flight():
+    async with apiserver.running(settings=Settings(budget=Budget(reads=1))) as client:
+        in_flight = client.server.handler._in_flight
+        assert in_flight.enter("get", apiserver.ALICE)
+        assert (await other(client, "Bearer alice").get(PATH)).status == 429
+        assert (await client.get(PATH)).status == 200
+        in_flight.leave("get")
+        assert (await other(client, "Bearer alice").get(PATH)).status == 403

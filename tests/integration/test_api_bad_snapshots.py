@@ -1,0 +1,94 @@
+"""A snapshot is looked at as a whole before it takes the place of anything; one that is wrong is refused with the reason."""
+
+import gzip
+import hashlib
+
+import orjson
+import pytest
+
+from mockube.apiserver.http.snapshots import PATH
+from mockube.etcd.archive.lines import closing_line, entry_line, opening_line
+from mockube.etcd.embedded.admit import Limits
+from mockube.etcd.kv import KeyValue
+from tests.support.apiserver import running
+from tests.support.archives import entries
+from tests.support.foreign_values import VALUES, text
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+BAD = b"/registry/configmaps/default/bad"
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        await client.post(MAPS, {"metadata": {"name": "stays"}})
+        yield client
+
+
+def line(key, value, ttl=0):
+    kv = KeyValue(key=key, value=value, create_revision=1, mod_revision=1, version=1, lease=0)
+    return entry_line(kv, ttl)
+
+
+def packed(*entries, prefix=b"/registry/", revision=7, count=None, digest=None):
+    opening = opening_line(prefix, revision, "2030-01-01T00:00:00Z")
+    found = hashlib.sha256(b"".join([opening, *entries])).hexdigest()
+    closing = closing_line(len(entries) if count is None else count, digest or found)
+    return gzip.compress(b"".join([opening, *entries, closing]))
+
+
+async def refusal(client, data):
+    """Why it was refused; what is stored is as it was."""
+    before = entries((await client.get(PATH)).data)
+    answer = await client.put(f"{PATH}?replace=true&name=x.gz", data)
+    assert answer.status == 400, answer.body
+    assert entries((await client.get(PATH)).data) == before
+    assert (await client.get(f"{MAPS}/stays")).status == 200
+    return answer.body["message"]
+
+
+GOOD = line(b"/registry/configmaps/default/a", text({"name": "a"}))
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+async def test_a_value_that_cannot_be_read_refuses_all(client, value):
+    message = await refusal(client, packed(GOOD, line(BAD, value)))
+    assert message.startswith("x.gz is refused: /registry/configmaps/default/bad cannot be read: ")
+    assert len(message) < 600
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        pytest.param(packed(GOOD, digest="0" * 64), "is damaged", id="another checksum"),
+        pytest.param(packed(GOOD, count=2), "is damaged", id="another count"),
+        pytest.param(packed(GOOD, GOOD), "its keys are not in order", id="a key twice"),
+        pytest.param(
+            packed(line(b"/other/a", text())), "not of the store that it names", id="another prefix"
+        ),
+        pytest.param(packed(GOOD, prefix=b""), "it names no prefix", id="no prefix"),
+        pytest.param(packed(GOOD, revision=-1), "no store is at revision -1", id="a revision below 0"),
+        pytest.param(
+            packed(GOOD, revision=1 << 63), "no store is at revision", id="a revision beyond 63 bits"
+        ),
+        pytest.param(
+            packed(line(BAD, text(data={"a": "x" * Limits().request_bytes}))), "bytes", id="a value too large"
+        ),
+        pytest.param(packed(line(BAD, text(), ttl=-5)), "would last for -5 seconds", id="a time below 0"),
+        pytest.param(packed(line(BAD, text(), ttl=1 << 40)), "would last for", id="a time beyond all leases"),
+        pytest.param(packed(GOOD)[:-20], "cut off", id="cut off"),
+        pytest.param(
+            packed(line(b"/registry/example.com/widgets/default/a", b"[1]")),
+            "it is no object",
+            id="a custom list",
+        ),
+    ],
+)
+async def test_a_file_that_is_wrong_is_refused_with_the_reason(client, data, reason):
+    assert reason in await refusal(client, data)
+
+
+async def test_what_a_server_keeps_for_itself_needs_no_uid(client):
+    kept = line(b"/registry/ranges/serviceips", orjson.dumps({"kind": "RangeAllocation", "apiVersion": "v1"}))
+    assert (await client.put(f"{PATH}?replace=true", packed(GOOD, kept))).status == 200
+    assert (await client.get(f"{MAPS}/a")).status == 200

@@ -1,0 +1,218 @@
+"""Connections as clients have them: what is said by them, and what becomes of a client that does not read."""
+
+import asyncio
+
+import orjson
+import pytest
+from aiohttp import web
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.request.in_flight import Budget
+from tests.support import apiserver
+from tests.support.turns import turns, until
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+LARGE = "x" * 900_000
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def client(clock):
+    settings = Settings(budget=Budget(reads=1, writes=1), connection_clock=SteppedClock())
+    async with apiserver.running(clock=clock, settings=settings) as client:
+        client.clock = settings.connection_clock
+        yield client
+
+
+class Raw:
+    """A connection that is read only when the test says so."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+
+    async def send(self, method, path, *headers, body=b"", user="admin"):
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *headers]
+        if user:
+            lines.append(f"Authorization: Bearer {user}")
+        self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        await self.writer.drain()
+
+    async def head(self):
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        return lines[0], dict(line.lower().split(": ", 1) for line in lines[1:-2])
+
+
+@pytest.fixture
+async def connect(client):
+    opened = []
+
+    async def connect(**settings):
+        host, port = client.url.removeprefix("http://").split(":")
+        raw = Raw(*await asyncio.open_connection(host, int(port), **settings))
+        opened.append(raw)
+        return raw
+
+    yield connect
+    for raw in opened:
+        raw.writer.transport.abort()
+
+
+async def filled(client, count=20):
+    """So much that no socket holds it."""
+    for number in range(count):
+        made = await client.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": LARGE}})
+        assert made.status == 201
+
+
+async def metrics(client):
+    return (await client.get("/metrics")).data.decode()
+
+
+@pytest.mark.parametrize(
+    "path", ["/version", "/healthz", "/nosuch", "/metrics", MAPS, f"{MAPS}?watch=1&timeoutSeconds=1"]
+)
+async def test_nothing_is_said_of_the_software(client, connect, path):
+    raw = await connect()
+    await raw.send("GET", path)
+    status, headers = await raw.head()
+    assert "server" not in headers, status
+
+
+async def test_nor_to_who_speaks_no_http_or_websocket(client, connect):
+    raw = await connect()
+    raw.writer.write(b"no\r\n\r\n")
+    assert "server" not in (await raw.head())[1]
+    client.clock.advance(1)
+    raw = await connect()
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    upgrade = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
+    await raw.send("GET", f"{MAPS}?watch=1", *upgrade)
+    status, headers = await raw.head()
+    assert (status, "server" in headers) == ("HTTP/1.1 101 Switching Protocols", False)
+
+
+async def test_who_waits_to_be_allowed_to_send_his_body_is_allowed(client, connect):
+    raw, body = await connect(), orjson.dumps({"metadata": {"name": "patient"}})
+    sized = f"Content-Length: {len(body)}"
+    await raw.send("POST", MAPS, "Expect: 100-Continue", sized, "Content-Type: application/json")
+    assert await raw.head() == ("HTTP/1.1 100 Continue", {})
+    raw.writer.write(body)
+    assert (await raw.head())[0] == "HTTP/1.1 201 Created"
+
+
+async def test_who_may_not_is_not_asked_for_his_body(client, connect):
+    raw = await connect()
+    await raw.send("POST", MAPS, "Expect: 100-continue", "Content-Length: 100", user="nobody")
+    status, headers = await raw.head()
+    assert (status, headers["connection"]) == ("HTTP/1.1 401 Unauthorized", "close")
+
+
+async def test_what_else_is_expected_fails(client, connect):
+    raw = await connect()
+    await raw.send("GET", "/version", "Expect: miracles")
+    status, headers = await raw.head()
+    assert (status, headers["content-length"]) == ("HTTP/1.1 417 Expectation Failed", "0")
+    assert headers["connection"] == "close"
+    assert await raw.reader.read() == b""
+
+
+async def test_a_large_answer_takes_its_place_until_it_is_read(client, connect):
+    await filled(client)
+    raw = await connect(limit=1 << 16)
+    await raw.send("GET", MAPS, user="alice")
+    _, headers = await raw.head()
+    assert (await client.get(MAPS, Authorization="Bearer alice")).status == 429
+    await raw.reader.readexactly(int(headers["content-length"]))
+    await until(lambda: not client.server.handler._in_flight._now[True])
+    assert (await client.get(MAPS, Authorization="Bearer alice")).status == 200
+
+
+async def test_it_is_given_up_when_its_time_is_over(client, connect, clock):
+    await filled(client)
+    raw = await connect(limit=1 << 16)
+    await raw.send("GET", MAPS, user="alice")
+    await raw.head()
+    clock.advance(60)
+    await until(lambda: not client.server.handler._in_flight._now[True])
+    assert "apiserver_request_aborts_total{" in await metrics(client)
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await raw.reader.readexactly(20_000_000)
+
+
+@pytest.mark.parametrize("upgrade", [False, True], ids=["stream", "websocket"])
+async def test_a_watch_that_is_not_read_is_cut_off_and_counted(client, connect, upgrade):
+    await filled(client)
+    raw = await connect(limit=1 << 16)
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    headers = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
+    await raw.send("GET", f"{MAPS}?watch=1", *(headers if upgrade else ()))
+    await raw.head()
+    server = client.server.handler.server
+    await until(lambda: any(connection.writing_paused for connection in server.connections))
+    client.clock.advance(STALLED_SECONDS)
+    assert client.server.handler.watching._streams, "not yet"
+    client.clock.advance(2 * SWEEP_SECONDS)
+    await until(lambda: not client.server.handler.watching._streams)
+    found = await metrics(client)
+    assert 'apiserver_terminated_watchers_total{group="",resource="configmaps"} 1.0' in found
+
+
+async def test_pings_whose_pongs_are_not_read_take_bounded_memory(client, connect):
+    server = client.server.handler.server
+    before = {*server.connections}
+    raw = await connect(limit=1 << 16)
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    headers = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
+    await raw.send("GET", f"{MAPS}?watch=1", *headers)
+    await raw.head()
+    (connection,) = {*server.connections} - before
+    pings = (b"\x89\xfd" + bytes(4 + 125)) * 1000
+    while raw.writer.transport.get_write_buffer_size() < 1 << 20:  # nobody takes any more
+        raw.writer.write(pings)
+        await turns(100)
+    assert connection.writing_paused
+    assert connection.transport.get_write_buffer_size() < 256 << 10
+    for _ in range(2):
+        client.clock.advance(STALLED_SECONDS + 2 * SWEEP_SECONDS)
+    await until(lambda: not client.server.handler.watching._streams)
+
+
+async def test_a_watch_that_is_read_slowly_is_not(client, connect):
+    await filled(client, 40)
+    raw = await connect(limit=1 << 16)
+    await raw.send("GET", f"{MAPS}?watch=1")
+    await raw.head()
+    server = client.server.handler.server
+    for _ in range(3):
+        await until(lambda: any(connection.writing_paused for connection in server.connections))
+        connection = next(one for one in server.connections if one.writing_paused)
+        drains = connection.drains
+        client.clock.advance(STALLED_SECONDS - SWEEP_SECONDS)
+        while connection.drains == drains:  # buffers of the system take a while to have room again
+            await raw.reader.readexactly(50_000)
+    assert client.server.handler.watching._streams
+    assert "apiserver_terminated_watchers_total{" not in await metrics(client)
+
+
+async def test_a_client_that_does_not_read_small_answers_is_cut_off_as_well(clock):
+    async def handle(_request):
+        return web.Response(body=b"x" * 200_000)
+
+    server = Server(handle, clock=clock)
+    runner = web.ServerRunner(server)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    _, writer = await asyncio.open_connection(*runner.addresses[0], limit=1 << 16)
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
+    await until(lambda: any(connection.writing_paused for connection in server.connections))
+    for _ in range(2):
+        clock.advance(STALLED_SECONDS + 2 * SWEEP_SECONDS)
+    await until(lambda: not server.connections)
+    writer.transport.abort()
+    await runner.cleanup()

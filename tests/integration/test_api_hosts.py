@@ -1,0 +1,55 @@
+"""Hosts as they come over a socket: names of the server, of others, twice, malformed or left out."""
+
+import pytest
+from yarl import URL
+
+from mockube.apiserver.http.hosts import Hosts
+from mockube.apiserver.http.settings import Settings
+from tests.support import apiserver, raw_http
+
+LOCAL = b"Host: localhost"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running(settings=Settings(hosts=Hosts(("api.example.com",)))) as client:
+        yield client
+
+
+async def exchanged(client, *lines, version=b"1.1", path=b"/version"):
+    url = URL(client.url)
+    head = b"\r\n".join([b"GET %s HTTP/%s" % (path, version), *lines, b"Connection: close", b"", b""])
+    return await raw_http.exchange((url.host, url.port), [head])
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        pytest.param([LOCAL], 200, id="local"),
+        pytest.param([b"host: API.example.com:6443"], 200, id="a name of its own"),
+        pytest.param([b"Host: [::1]:6443"], 200, id="an address"),
+        pytest.param([b"Host:"], 200, id="empty"),
+        pytest.param([b"Host: evil.example"], 421, id="another"),
+        pytest.param([b"Host: evil.example", LOCAL], 400, id="two"),
+        pytest.param([LOCAL, b"Host: evil.example"], 400, id="two, the other first"),
+        pytest.param([b"Host: evil.example", b"X-Forwarded-Host: localhost"], 421, id="by a proxy's word"),
+        pytest.param([b"Host: \xff"], 400, id="no text"),
+        pytest.param([b"Host: localhost, evil.example"], 400, id="a list"),
+        pytest.param([], 400, id="none"),
+    ],
+)
+async def test_which_hosts_are_served(client, lines, status):
+    assert (await exchanged(client, *lines)).status == status
+
+
+async def test_http_1_0_needs_none_as_checks_of_proxies_have_none(client):
+    assert (await exchanged(client, version=b"1.0", path=b"/readyz")).status == 200
+
+
+async def test_the_refusal_is_a_status_that_says_what_to_do(client):
+    answer = await client.get("/api", Host="evil.example")
+    assert answer.status == 421
+    assert answer.body["message"] == (
+        'the host "evil.example" is none of the names of this server. If it is, name it with --allowed-hosts.'
+    )
+    assert answer.body["code"] == 421

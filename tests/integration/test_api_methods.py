@@ -1,0 +1,55 @@
+"""Which method which path takes: what a real kube-apiserver 1.36 answered, path by path and method by method."""
+
+import pytest
+
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+METHODS = ("HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+GET_ONLY = (
+    "/version",
+    "/version/",
+    "/api",
+    "/api/v1",
+    "/apis/apps/v1",
+    "/openid/v1/jwks",
+    "/.well-known/openid-configuration",
+)
+ANY = ("/", "/healthz", "/healthz/ping", "/livez", "/readyz", "/metrics", "/apis", "/apis/apps")
+ANY_DOCUMENT = ("/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1")
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def codes(client, path):
+    return {method: (await client.send(method, path)).status for method in METHODS}
+
+
+@pytest.mark.parametrize("path", GET_ONLY)
+async def test_discovery_takes_get_alone(client, path):
+    assert (await client.get(path)).status == 200
+    assert await codes(client, path) == dict.fromkeys(METHODS, 405)
+    refused = await client.post(path, {})
+    assert refused.body["message"] == "the server does not allow this method on the requested resource"
+    assert refused.body["reason"] == "MethodNotAllowed"
+
+
+@pytest.mark.parametrize("path", [*ANY, *ANY_DOCUMENT])
+async def test_what_is_only_read_takes_any_method(client, path):
+    assert await codes(client, path) == dict.fromkeys(METHODS, 200)
+
+
+async def test_what_is_not_there_is_not_there_for_any_method(client):
+    for path in ("/nosuch", "/apis/nosuch.io/v1", "/api/v1/nosuch"):
+        assert await codes(client, path) == dict.fromkeys(METHODS, 404)
+
+
+async def test_resources_take_the_methods_of_their_verbs(client):
+    of_all = await codes(client, MAPS)
+    assert of_all == {**dict.fromkeys(METHODS, 405), "POST": 400, "DELETE": 200} | {"POST": of_all["POST"]}
+    of_one = await codes(client, f"{MAPS}/none")
+    assert {method for method, code in of_one.items() if code == 405} == {"HEAD", "POST", "OPTIONS", "TRACE"}

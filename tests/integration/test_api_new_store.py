@@ -1,0 +1,100 @@
+"""A server over a store that began a moment ago, asked by a client that knew an earlier one, in the words of upstream."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.config.settings import Store
+from mockube.apiserver.storage.continuation import Continuation, encode
+from mockube.apiserver.store import opened
+from tests.support import apiserver
+from tests.support.turns import until
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+OLD = 4_000
+"""What the client saw last of the earlier store."""
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def client(clock):
+    async with opened(Store(), clock) as kv, apiserver.running(clock=clock, kv=kv) as client:
+        yield client
+
+
+async def current(client):
+    return int((await client.get(MAPS)).body["metadata"]["resourceVersion"])
+
+
+@pytest.mark.parametrize("bookmarks", ["false", "true"])
+async def test_a_watch_is_told_to_list_anew(client, clock, bookmarks):
+    begun = int(clock.now().timestamp()) * 1_000_000
+    query = f"watch=1&resourceVersion={OLD}&allowWatchBookmarks={bookmarks}"
+    async with client.watch(f"{MAPS}?{query}") as events:
+        (event,) = [event async for event in events]
+    assert event["type"] == "ERROR"
+    assert event["object"] == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f"too old resource version: {OLD} ({begun})",
+        "reason": "Expired",
+        "code": 410,
+    }
+
+
+async def test_what_may_be_newer_is_answered(client):
+    for query in (f"resourceVersion={OLD}", f"resourceVersion={OLD}&resourceVersionMatch=NotOlderThan"):
+        answer = await client.get(f"{MAPS}?{query}")
+        assert answer.status == 200
+        assert int(answer.body["metadata"]["resourceVersion"]) > OLD
+    query = f"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={OLD}"
+    await client.post(MAPS, {"metadata": {"name": "a"}})
+    async with client.watch(f"{MAPS}?{query}&allowWatchBookmarks=true") as events:
+        assert [(await anext(events))["type"] for _ in range(2)] == ["ADDED", "BOOKMARK"]
+
+
+async def test_what_must_be_of_then_is_gone(client):
+    answer = await client.get(f"{MAPS}?resourceVersion={OLD}&resourceVersionMatch=Exact")
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+    assert answer.body["message"] == "The resourceVersion for the provided list is too old."
+
+
+async def test_a_page_of_then_is_gone_but_the_rest_can_be_had(client):
+    for name in ("a", "b"):
+        await client.post(MAPS, {"metadata": {"name": name}})
+    answer = await client.get(f"{MAPS}?limit=1&continue={encode(Continuation(OLD, 'b'))}")
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+    rest = await client.get(f"{MAPS}?limit=1&continue={answer.body['metadata']['continue']}")
+    assert [item["metadata"]["name"] for item in rest.body["items"]] == ["b"]
+
+
+@pytest.mark.parametrize("path", [MAPS, "/api/v1/namespaces/default"])
+async def test_a_version_to_come_is_waited_for_and_then_refused(client, clock, path):
+    future = await current(client) + 1_000
+    asked = asyncio.create_task(client.get(f"{path}?resourceVersion={future}"))
+    await until(lambda: asked.done() or clock.advance(0.01))
+    answer = await asked
+    assert (answer.status, answer.body["reason"]) == (504, "Timeout")
+    assert answer.body["message"].startswith(f"Timeout: Too large resource version: {future}, current: ")
+    assert answer.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_a_watch_from_a_version_to_come_is_open_and_shows_nothing_before_it(client):
+    begun = await current(client)
+    async with client.watch(f"{MAPS}?watch=1&resourceVersion={begun + 2}") as events:
+        for name in ("first", "second", "third"):
+            await client.post(MAPS, {"metadata": {"name": name}})
+        assert (await anext(events))["object"]["metadata"]["name"] == "third"
+
+
+async def test_an_object_of_then_is_in_conflict(client):
+    made = (await client.post(MAPS, {"metadata": {"name": "a"}})).body
+    made["metadata"]["resourceVersion"] = str(OLD)
+    assert (await client.put(f"{MAPS}/a", made)).status == 409

@@ -1,0 +1,150 @@
+"""Requests that are refused before anybody looks who sends them: what a real kube-apiserver 1.36 answered, byte by byte."""
+
+import asyncio
+
+import pytest
+
+from tests.support import apiserver
+
+HOST = b"Host: localhost"
+TEXT = b"text/plain; charset=utf-8"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def exchanged(client, data):
+    """The status line, the headers and the body of one answer."""
+    host, port = client.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(data)
+    first, *lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[:-2]
+    headers = dict(line.lower().split(b": ", 1) for line in lines)
+    body = await reader.readexactly(int(headers[b"content-length"]))
+    writer.transport.abort()
+    return first.decode(), headers, body.decode()
+
+
+def asked(line, *headers, body=b""):
+    lines = [line, *headers, b"Authorization: Bearer admin", b"Connection: close"]
+    return b"\r\n".join([*lines, b"", body])
+
+
+GET = b"GET /version HTTP/1.1"
+POST = b"POST /version HTTP/1.1"
+LAST_CHUNK = b"0\r\n\r\n"
+BAD = "400 Bad Request"
+NO_VERSION = "505 HTTP Version Not Supported: unsupported protocol version"
+MALFORMED = f"{BAD}: malformed Host header"
+
+
+@pytest.mark.parametrize(
+    ("data", "refusal"),
+    [
+        pytest.param(b"no\r\n\r\n", BAD, id="one word"),
+        pytest.param(b"GET /version\r\n\r\n", BAD, id="the request of HTTP/0.9"),
+        pytest.param(b"GET /version x HTTP/1.1\r\n\r\n", BAD, id="four words"),
+        pytest.param(b"GET\t/version\tHTTP/1.1\r\n\r\n", BAD, id="tabs"),
+        pytest.param(asked(b"G(T /version HTTP/1.1", HOST), BAD, id="no method"),
+        pytest.param(asked(b"GET version HTTP/1.1", HOST), BAD, id="no path"),
+        pytest.param(asked(b"GET /version http/1.1", HOST), BAD, id="protocol in small letters"),
+        pytest.param(asked(b"GET /version HTTP/1.10", HOST), BAD, id="version of two digits"),
+        pytest.param(asked(b"GET /version HTTP/0.9", HOST), NO_VERSION, id="0.9"),
+        pytest.param(asked(b"GET /version HTTP/2.0", HOST), NO_VERSION, id="2.0"),
+        pytest.param(asked(b"GET /version HTTP/3.0", HOST), NO_VERSION, id="3.0"),
+        pytest.param(asked(b"GET /version%zz HTTP/1.1", HOST), BAD, id="a wrong escape"),
+        pytest.param(asked(b"GET /version% HTTP/1.1", HOST), BAD, id="an escape that ends"),
+        pytest.param(asked(b"GET /ver\0sion HTTP/1.1", HOST), BAD, id="a path with NUL"),
+        pytest.param(asked(b"GET /ver\x7fsion HTTP/1.1", HOST), BAD, id="a path with DEL"),
+        pytest.param(asked(GET), f"{BAD}: missing required Host header", id="no host"),
+        pytest.param(asked(GET, HOST, HOST), BAD, id="two hosts"),
+        pytest.param(asked(GET, b"Host: a/b"), MALFORMED, id="a host with a path"),
+        pytest.param(asked(GET, b"Host: a b"), MALFORMED, id="a host with a blank"),
+        pytest.param(asked(GET, b"Host: a@b"), MALFORMED, id="a host with a user"),
+        pytest.param(asked(GET, b"Host: \xc3\xa9"), MALFORMED, id="a host that is not ASCII"),
+        pytest.param(asked(GET, b"Host: " + b"/" * 1000), MALFORMED, id="a long host"),
+        pytest.param(asked(GET, HOST, b"X Y: a"), f"{BAD}: invalid header name", id="a name with a blank"),
+        pytest.param(asked(GET, HOST, b"X : a"), f"{BAD}: invalid header name", id="a blank before the colon"),
+        pytest.param(asked(GET, HOST, b"X(Y: a"), BAD, id="a name that is no token"),
+        pytest.param(asked(GET, HOST, b": a"), BAD, id="no name"),
+        pytest.param(asked(GET, HOST, b"nocolon"), BAD, id="no colon"),
+        pytest.param(asked(GET, b" X: a", HOST), BAD, id="a fold of nothing"),
+        pytest.param(asked(GET, HOST, b"X: a\0b"), BAD, id="a value with NUL"),
+        pytest.param(asked(GET, HOST, b"X: a\rb"), BAD, id="a value with CR"),
+        pytest.param(asked(GET, HOST, b"Content-Length: -1"), BAD, id="a negative length"),
+        pytest.param(asked(GET, HOST, b"Content-Length: +1", body=b"x"), BAD, id="a length with a sign"),
+        pytest.param(asked(GET, HOST, b"Content-Length: " + b"9" * 30), BAD, id="a huge length"),
+        pytest.param(asked(GET, HOST, b"Content-Length: 1", b"Content-Length: 2"), BAD, id="two lengths"),
+    ],
+)  # fmt: skip
+async def test_what_go_refuses_is_refused_in_its_words(client, data, refusal):
+    first, headers, body = await exchanged(client, data)
+    assert (first, body) == (f"HTTP/1.1 {refusal}", refusal)
+    assert (headers[b"content-type"], headers[b"connection"]) == (TEXT, b"close")
+
+
+@pytest.mark.parametrize(
+    "encoding", [b"gzip", b"gzip, chunked", b"identity", b"xchunked", b"", b"chunked, chunked"]
+)
+async def test_no_encoding_but_chunked_is_read(client, encoding):
+    data = asked(POST, HOST, b"Transfer-Encoding: " + encoding, body=LAST_CHUNK)
+    first, _, body = await exchanged(client, data)
+    assert (first, body) == ("HTTP/1.1 501 Not Implemented", "Unsupported transfer encoding")
+
+
+async def test_an_encoding_is_named_once(client):
+    first, _, _ = await exchanged(
+        client, asked(POST, HOST, *[b"Transfer-Encoding: chunked"] * 2, body=LAST_CHUNK)
+    )
+    assert first == "HTTP/1.1 501 Not Implemented"
+
+
+async def test_an_old_version_needs_no_host(client):
+    first, _, _ = await exchanged(client, asked(b"GET /version HTTP/1.0"))
+    assert first == "HTTP/1.0 200 OK"
+
+
+@pytest.mark.parametrize("target", [b"/version", b"localhost:443"])
+async def test_connect_opens_no_tunnel(client, target):
+    data = asked(b"CONNECT %b HTTP/1.1" % target, HOST)
+    first, _, _ = await exchanged(client, data + asked(GET, HOST))
+    assert first == "HTTP/1.1 405 Method Not Allowed"
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        (b"http://localhost/version", 200),
+        (b"http://evil.example/version", 200),
+        (b"/%76ersion", 200),
+        (b"/version/", 200),
+        (b"//version", 404),
+        (b"/./version", 404),
+        (b"/api/../version", 404),
+        (b"/%2e/version", 404),
+        (b"/api%2fv1", 200),
+        (b"/api/v1/namespaces/default/../kube-system", 404),
+        (b"/version%00", 404),
+        (b"/" + b"a" * 9_000, 404),
+        (b"/version?%zz", 200),
+        (b"/api/v1/namespaces?limit=1;x=y&limit=%zz", 200),
+    ],
+)
+async def test_what_paths_and_queries_lead_to(client, target, code):
+    first, _, _ = await exchanged(client, asked(b"GET %b HTTP/1.1" % target, HOST))
+    assert first.split()[1] == str(code)
+
+
+async def test_unknown_methods_and_resources_make_no_labels(client):
+    for number in range(20):
+        await client.send("OPTIONS", f"/api/v1/namespaces/default/unknown{number}")
+        await client.get(f"/apis/group{number}.example/v{number}/things{number}")
+        await client.get(f"/page{number}")
+    found = (await client.get("/metrics")).data.decode()
+    lines = [line for line in found.splitlines() if line.startswith("apiserver_request_total{")]
+    assert any('verb="other"' in line for line in lines)
+    assert not [line for line in lines if "unknown" in line or "example" in line or "page" in line]
+    assert len(lines) < 10

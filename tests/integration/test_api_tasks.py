@@ -1,0 +1,361 @@
+"""Each background task of a server is made to fail: the server says so, goes on, and is right again afterwards."""
+
+import asyncio
+import re
+from functools import partial
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.apimachinery.status import Expired
+from mockube.apiserver.app import MAX_LAG_SECONDS, ApiServer
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.bootstrap.identity import keep_alive
+from mockube.apiserver.registry.selection import Selection
+from mockube.apiserver.registry.watch_stream import Stream
+from mockube.apiserver.storage.compaction import Compactor
+from mockube.apiserver.storage.consistency import INTERVAL_SECONDS
+from mockube.apiserver.storage.watch_cache import LAG_SECONDS
+from mockube.apiserver.supervision import FIRST_DELAY, TASKS, OnFailure, TaskFailed
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Put
+from tests.architecture.source import ROOT
+from tests.support.apiserver import running
+from tests.support.turns import soon, turns, until
+from tests.support.wrapped import Altered, Wrapped
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+class Broken(Wrapped):
+    """A store of which one method raises what no caller expects, as often as it is told to."""
+
+    method = ""
+    times = 0
+
+    def _break(self, method):
+        if self.method == method and self.times:
+            self.times -= 1
+            raise RuntimeError("a fault in the program")
+
+    def fail(self, method, times=1):
+        self.method, self.times = method, times
+
+    async def range(self, request):
+        self._break("range")
+        return await self.store.range(request)
+
+    async def watch(self, request):
+        self._break("watch")
+        return await self.store.watch(request)
+
+    async def txn(self, request):
+        self._break("txn")
+        return await self.store.txn(request)
+
+    async def status(self):
+        self._break("status")
+        return await self.store.status()
+
+
+class Served:
+    def __init__(self, client, kv):
+        self.client = client
+        self.kv = kv
+        self.supervisor = client.server.supervisor
+        self.watch_cache = client.server.backend.watch_cache
+
+    async def failed(self, task):
+        await until(lambda: self.supervisor.problem(task))
+        answer = await self.client.get(f"/readyz/task-{task}")
+        assert (answer.status, f"task-{task}" in answer.data.decode()) == (500, True)
+        assert f"[-]task-{task} failed" in (await self.client.get("/readyz")).data.decode()
+        assert (await self.client.get("/livez")).data == b"ok"
+
+    def is_local(self, name):
+        """Whether an API service was judged."""
+        stored = self.watch_cache.resource_cache(FOLDER).get(FOLDER + name)
+        return stored is not None and b"Local" in stored.value
+
+    async def mended(self, task):
+        await until(lambda: not self.supervisor.problem(task))
+        assert (await self.client.get("/readyz")).data == b"ok"
+        metrics = (await self.client.get("/metrics")).data.decode()
+        assert re.search(rf'mockube_task_restarts_total{{task="{task}"}} [1-9]', metrics)
+
+
+@pytest.fixture
+async def served():
+    kv = Broken(MemoryStore(clock=RealClock()))
+    async with running(kv=kv) as client:
+        yield Served(client, kv)
+
+
+async def test_the_watch_cache_is_listed_anew(served):
+    await served.client.post(MAPS, {"metadata": {"name": "a"}})
+    async with served.client.watch(f"{MAPS}?watch=true") as events:
+        assert (await anext(events))["object"]["metadata"]["name"] == "a"
+        served.kv.fail("watch")
+        await served.watch_cache.rebuild()
+        await served.failed("watch-cache")
+        await served.mended("watch-cache")
+        assert (await anext(events))["object"]["code"] == 410
+    await served.client.post(MAPS, {"metadata": {"name": "b"}})
+    assert [item["metadata"]["name"] for item in (await served.client.get(MAPS)).body["items"]] == ["a", "b"]
+
+
+async def test_definitions_are_established_after_a_fault(served):
+    created = asyncio.create_task(served.client.post(CRDS, DEFINITION))
+    await until(lambda: len(served.watch_cache.resource_cache(DEFINITIONS)))
+    served.kv.fail("txn", 1)
+    assert (await created).status == 201
+    await served.failed("crd-establishing")
+    await served.mended("crd-establishing")
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    assert (await served.client.post(widgets, body)).status == 201
+
+
+async def test_availability_is_judged_after_a_fault(served):
+    await served.client.get(SERVICES)
+    served.kv.fail("txn")
+    await served.kv.store.put(Put(key=FOLDER + b"v1.new", value=api_service("v1.new", '{"group":"new"}')))
+    await served.failed("api-service-availability")
+    await served.mended("api-service-availability")
+    await until(lambda: served.is_local(b"v1.new"))
+
+
+FOLDER = b"/registry/apiregistration.k8s.io/apiservices/"
+
+
+def api_service(name, spec):
+    head = f'{{"kind":"APIService","apiVersion":"apiregistration.k8s.io/v1","metadata":{{"name":"{name}","uid":"u"}},'
+    return f'{head}"spec":{spec}}}'.encode()
+
+
+@pytest.mark.parametrize("spec", ["[7]", '"x"', "null", '{"service":7}'])
+async def test_one_bad_api_service_does_not_keep_others_from_being_judged(served, spec):
+    await served.kv.put(Put(key=FOLDER + b"v1.bad", value=api_service("v1.bad", spec)))
+    await served.kv.put(Put(key=FOLDER + b"v1.good", value=api_service("v1.good", '{"group":"good"}')))
+    await until(lambda: served.is_local(b"v1.good"))
+    assert not served.supervisor.problem("api-service-availability")
+    assert (await served.client.delete(f"{SERVICES}/v1.bad")).status == 200
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        '"spec":[7]',
+        '"spec":null',
+        '"spec":{"group":[],"names":{"plural":"bad"},"versions":[]}',
+        '"spec":{"group":"example.com","names":7,"versions":[]}',
+        '"spec":{"group":"example.com","names":{"plural":"bad"},"versions":7}',
+        '"spec":{"group":"example.com","names":{"plural":"bad"},"versions":[7]},"status":[1]',
+        '"spec":{"group":"example.com","names":{"plural":"bad","kind":"Bad"},"versions":[7]},"status":{"conditions":[7]}',
+    ],
+)
+async def test_one_bad_definition_does_not_keep_others_from_being_served(served, fields):
+    head = '{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1"'
+    value = f'{head},"metadata":{{"name":"bad.example.com","uid":"u"}},{fields}}}'.encode()
+    await served.kv.put(Put(key=DEFINITIONS + b"bad.example.com", value=value))
+    assert (await served.client.post(CRDS, DEFINITION)).status == 201
+    await until(
+        lambda: (
+            b'"Established"'
+            in served.watch_cache.resource_cache(DEFINITIONS).get(DEFINITIONS + WIDGETS).value
+        )
+    )
+    assert not served.supervisor.problem("crd-establishing")
+    async with running(kv=served.kv) as second:
+        assert (await second.get("/apis/example.com/v1/widgets")).status == 200
+        assert (await second.delete(f"{CRDS}/bad.example.com")).status == 200
+
+
+DEFINITIONS, WIDGETS = b"/registry/apiextensions.k8s.io/customresourcedefinitions/", b"widgets.example.com"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITION = {
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+
+
+async def test_a_start_that_fails_leaves_no_task_behind():
+    """Establishing begins with a round of its own, before the server is there."""
+    kv = Broken(MemoryStore(clock=RealClock()))
+    await kv.put(Put(key=DEFINITIONS + WIDGETS, value=orjson.dumps(stored_definition())))
+    kv.fail("txn")
+    server = ApiServer(kv, trust=Trust(tokens={}), clock=RealClock())
+    with pytest.raises(RuntimeError, match="a fault in the program"):
+        await server.__aenter__()
+    assert len(asyncio.all_tasks()) == 1
+    await kv.close()
+
+
+def stored_definition():
+    head = {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1"}
+    return head | DEFINITION | {"metadata": DEFINITION["metadata"] | {"uid": "u", "generation": 1}}
+
+
+@pytest.fixture
+async def stepped():
+    clock = SteppedClock()
+    kv = Broken(MemoryStore(clock=clock))
+    async with running(kv=kv, clock=clock) as client:
+        yield Served(client, kv)
+
+
+async def test_the_lag_is_watched_after_a_fault(stepped):
+    served = stepped
+    clock = served.client.server.backend.clock
+    served.kv.fail("status", 1)
+    clock.advance(LAG_SECONDS)
+    await served.failed("watch-cache-lag")
+    clock.advance(FIRST_DELAY)
+    await served.mended("watch-cache-lag")
+
+
+class Stalled(Wrapped):
+    """A store whose watches bring nothing from some time on."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.going = asyncio.Event()
+        self.going.set()
+
+    async def watch(self, request):
+        async def alter(watch):
+            async for batch in watch:
+                await self.going.wait()
+                yield batch
+
+        return Altered(await self.store.watch(request), alter)
+
+
+async def test_readiness_fails_by_name_when_the_watch_cache_is_behind():
+    clock = SteppedClock()
+    kv = Stalled(MemoryStore(clock=clock))
+    async with running(kv=kv, clock=clock) as client:
+        clock.advance(3600)
+        assert (await client.get("/readyz/informer-sync")).data == b"ok"
+        kv.going.clear()
+        await client.post(MAPS, {"metadata": {"name": "a"}})
+        assert (await client.get("/readyz/informer-sync")).data == b"ok"
+        clock.advance(MAX_LAG_SECONDS + LAG_SECONDS)
+        answer = await client.get("/readyz/informer-sync")
+        assert (answer.status, answer.data) == (
+            500,
+            b"internal server error: informer-sync: the watch cache is 15 s behind the store\n",
+        )
+        assert [(await client.get(path)).status for path in ("/readyz", "/livez")] == [500, 200]
+        kv.going.set()
+        await client.server.backend.watch_cache.fresh()
+        assert (await client.get("/readyz")).data == b"ok"
+
+
+async def test_compaction_the_lease_and_the_check_are_done_after_a_fault(served):
+    """As `running` starts them; what they do is tested elsewhere."""
+    compactor = Compactor(served.kv, clock=served.client.server.backend.clock, interval=0.01)
+    served.kv.fail("txn")
+    served.supervisor.start("compaction", compactor.run)
+    await served.failed("compaction")
+    await served.mended("compaction")
+
+
+async def test_the_lease_of_the_server_is_renewed_after_a_fault(served):
+    server = served.client.server
+    renew = partial(
+        keep_alive,
+        server.backend,
+        server.resources.__getitem__,
+        host="h",
+        name="apiserver-x",
+        holder="x",
+        clock=server.backend.clock,
+    )
+    await served.client.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+    served.kv.fail("txn")
+    served.supervisor.start("identity-lease", renew)
+    await served.failed("identity-lease")
+    await served.mended("identity-lease")
+    lease = b"/registry/leases/kube-system/apiserver-x"
+    await until(lambda: served.watch_cache.resource_cache(b"/registry/leases/").get(lease))
+
+
+async def test_the_watch_cache_is_checked_after_a_fault(stepped):
+    clock = stepped.client.server.backend.clock
+    stepped.supervisor.start("watch-cache-check", stepped.client.server.self_check.run)
+    await turns(5)
+    stepped.kv.fail("range")
+    clock.advance(INTERVAL_SECONDS)
+    await stepped.failed("watch-cache-check")
+    clock.advance(FIRST_DELAY)
+    await stepped.mended("watch-cache-check")
+
+
+async def test_a_watch_that_cannot_take_a_change_is_told_to_list_anew_and_stops_no_other(served, caplog):
+    resource_cache = served.watch_cache.resource_cache(b"/registry/configmaps/")
+
+    def fail(_):
+        raise RuntimeError("a fault in the program")
+
+    revision = served.watch_cache.revision
+    broken = Stream(resource_cache.prefix, resource_cache, Selection(matches=fail))
+    broken.resume(revision)
+    resource_cache.follow(broken)
+    async with served.client.watch(f"{MAPS}?watch=true&resourceVersion={revision}") as events:
+        await served.client.post(MAPS, {"metadata": {"name": "a"}})
+        assert (await soon(events))["object"]["metadata"]["name"] == "a"
+    assert (await broken.take(), type(broken.error)) == ([], Expired)
+    broken.close()
+    assert not served.supervisor.problem("watch-cache")
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+
+
+class Faulty(Disk):
+    """A disk that fails in a way that nobody foresaw, when it is told to."""
+
+    fails = False
+
+    def sync(self, fd):
+        if self.fails:
+            raise RuntimeError("a fault in the program")
+        super().sync(fd)
+
+
+async def test_a_store_whose_writer_fails_ends_the_server_after_readiness_and_liveness_have_failed(tmp_path):
+    disk, pages = Faulty(fsync=False), {}
+    store = await DurableStore.open(tmp_path, clock=RealClock(), disk=disk)
+
+    async def serve():
+        async with running(kv=store) as client:
+            disk.fails = True
+            await client.post(MAPS, {"metadata": {"name": "a"}})
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                for path in ("/livez", "/readyz"):
+                    pages[path] = (await client.get(path)).data.decode()
+
+    with pytest.raises(
+        TaskFailed, match="the task 'store' failed, so the server ends: RuntimeError: a fault"
+    ):
+        await serve()
+    assert all("[-]task-store failed" in page for page in pages.values())
+
+
+def test_every_task_stands_in_the_architecture():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    for name, policy in TASKS.items():
+        outcome = "starts again" if policy is OnFailure.RESTART else "ends the process"
+        assert re.search(rf"^\| `{name}` \| .* \| {outcome} \|$", page, re.MULTILINE), name

@@ -1,0 +1,222 @@
+"""A value in the store that is no object of its kind is an error for itself alone, and can be deleted by name."""
+
+import pytest
+
+from mockube.etcd.kv import Put
+from tests.support.apiserver import running
+from tests.support.foreign_values import MISSHAPEN, VALUES, text
+from tests.support.turns import soon
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+KEY = b"/registry/configmaps/default/bad"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+FORMS = ("application/json", TABLE, PARTIAL, PROTOBUF, "application/yaml")
+
+
+@pytest.fixture
+async def client():
+    async with running() as client:
+        yield client
+
+
+async def write(client, value, key=KEY):
+    """As somebody else writes it into the store."""
+    backend = client.server.backend
+    result = await backend.kv.put(Put(key=key, value=value))
+    await backend.watch_cache.reached(result.revision)
+
+
+async def names(client, query=""):
+    answer = await client.get(MAPS + query)
+    assert answer.status == 200, answer.body
+    return [item["metadata"]["name"] for item in answer.body["items"]]
+
+
+async def metric(client):
+    page = (await client.get("/metrics")).data.decode()
+    found = [line for line in page.splitlines() if line.startswith("apiserver_storage_decode_errors_total")]
+    return [float(line.split()[-1]) for line in found if 'resource="configmaps"' in line]
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+async def test_it_stops_nothing_else(client, caplog, value):
+    await client.post(MAPS, {"metadata": {"name": "good", "labels": {"a": "b"}}})
+    await write(client, value)
+    await client.post(MAPS, {"metadata": {"name": "later", "labels": {"a": "b"}}})
+    for query in (
+        "",
+        "?labelSelector=a%3Db",
+        "?limit=1",
+        "?fieldSelector=metadata.name%3Dgood",
+        "?resourceVersion=0",
+    ):
+        assert "bad" not in await names(client, query)
+        assert "good" in await names(client, query)
+    for form in FORMS:
+        answer = await client.get(MAPS, Accept=form)
+        assert answer.status == 200
+        assert "/registry/configmaps/default/bad cannot be read" in answer.headers["Warning"]
+    assert (await client.get(f"{MAPS}/good")).status == 200
+    assert await metric(client) == [1.0]
+    named = [record for record in caplog.records if "/registry/configmaps/default/bad" in record.getMessage()]
+    assert [record.exc_info for record in named] == [None]
+    assert (await client.get("/readyz")).data == b"ok"
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+async def test_a_get_is_upstreams_error_and_a_delete_by_name_ends_it(client, value):
+    await write(client, value)
+    got = await client.get(f"{MAPS}/bad")
+    assert (got.status, got.body["reason"]) == (500, "InternalError")
+    assert got.body["message"].startswith(
+        "Internal error occurred: StorageError: corrupt object, Code: 7, Key: /registry/configmaps/default/bad, "
+        "ResourceVersion: 0, AdditionalErrorMsg: "
+    )
+    assert (await client.patch(f"{MAPS}/bad", {"data": {"a": "b"}})).status == 500
+    assert (await client.post(MAPS, {"metadata": {"name": "bad"}})).body["reason"] == "AlreadyExists"
+    by_uid = await client.delete(f"{MAPS}/bad", {"preconditions": {"uid": "u"}})
+    assert by_uid.status == 500
+    assert (await client.delete(f"{MAPS}/bad?dryRun=All")).status == 200
+    assert (await client.get(f"{MAPS}/bad")).status == 500
+    deleted = await client.delete(f"{MAPS}/bad")
+    assert (deleted.status, deleted.body["status"]) == (200, "Success")
+    assert (await client.get(f"{MAPS}/bad")).status == 404
+    assert (await client.post(MAPS, {"metadata": {"name": "bad"}})).status == 201
+
+
+async def test_a_watch_sees_the_object_go_and_come_back(client):
+    await client.post(MAPS, {"metadata": {"name": "bad"}})
+    revision = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
+    async with client.watch(f"{MAPS}?watch=true&resourceVersion={revision}") as events:
+        await write(client, VALUES["labels that are a list"])
+        await write(client, VALUES["no JSON"])
+        await write(client, text())
+        await client.delete(f"{MAPS}/bad")
+        seen = [(await soon(events))["type"] for _ in range(3)]
+    assert seen == ["DELETED", "ADDED", "DELETED"]
+    assert not client.server.backend.watch_cache.unreadable
+
+
+async def test_what_is_there_at_the_start_is_the_same(client):
+    await write(client, VALUES["no JSON"])
+    async with running(kv=client.server.backend.kv) as second:
+        assert "bad" not in await names(second)
+        assert (await second.get(f"{MAPS}/bad")).status == 500
+        assert await metric(second) == [1.0]
+
+
+async def test_a_collection_and_a_namespace_can_be_emptied_of_it(client):
+    await write(client, VALUES["no JSON"])
+    await client.post(MAPS, {"metadata": {"name": "good", "labels": {"a": "b"}}})
+    assert (await client.delete(f"{MAPS}?labelSelector=a%3Db")).status == 200
+    assert (await client.get(f"{MAPS}/bad")).status == 500
+    assert (await client.delete(MAPS)).status == 200
+    assert (await client.get(f"{MAPS}/bad")).status == 404
+
+
+@pytest.mark.parametrize("value", MISSHAPEN.values(), ids=MISSHAPEN)
+async def test_what_is_wrong_beyond_metadata_faults_in_no_form(client, value):
+    await client.post(MAPS, {"metadata": {"name": "good"}})
+    revision = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
+    await write(client, value)
+    for form in FORMS:
+        assert (await client.get(MAPS, Accept=form)).status == 200
+        async with client.session.get(
+            f"{client.url}{MAPS}?watch=true&resourceVersion={revision}&timeoutSeconds=1",
+            headers=client.credentials | {"Accept": form},
+        ) as answer:
+            assert answer.status == 200
+    for form in (TABLE, PROTOBUF):
+        assert (await client.get(f"{MAPS}/bad", Accept=form)).status in (200, 500)
+    assert (await client.delete(f"{MAPS}/bad")).status == 200
+    assert await names(client) == ["good"]
+
+
+@pytest.mark.parametrize("spec", [[], "x", 7, {"containers": 3}, {"containers": [7]}, None])
+async def test_a_pod_of_wrong_types_can_be_listed_and_deleted(client, spec):
+    """Its columns, its fields for selectors, its grace period: all of it is read from what is wrong."""
+    pods = "/api/v1/namespaces/default/pods"
+    value = text(kind="Pod", spec=spec, status=["x"])
+    await write(client, value, b"/registry/pods/default/bad")
+    for form in FORMS:
+        assert (await client.get(pods, Accept=form)).status == 200
+    assert (await client.get(f"{pods}?fieldSelector=spec.nodeName%3Dx,status.phase%3DRunning")).body[
+        "items"
+    ] == []
+    assert (await client.delete(f"{pods}/bad")).status == 200
+    assert (await client.get(f"{pods}/bad")).status == 404
+
+
+async def test_a_converted_kind_of_wrong_types_is_left_out(client):
+    scalers = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+    value = text(kind="HorizontalPodAutoscaler", apiVersion="autoscaling/v2", spec=[7], status="x")
+    await write(client, value, b"/registry/horizontalpodautoscalers/default/bad")
+    assert (await client.get(scalers)).status == 200
+    assert (await client.get(f"{scalers}/bad")).status in (200, 500)
+    assert (await client.delete(f"{scalers}/bad")).status == 200
+    assert (await client.get(f"{scalers}/bad")).status == 404
+
+
+SERVICES = "/api/v1/namespaces/default/services"
+ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
+SERVICE_KEY = b"/registry/services/specs/default/"
+
+
+async def node_port(client, name, **spec):
+    ports = [{"port": 80, **({"nodePort": spec.pop("port")} if "port" in spec else {})}]
+    return await client.post(
+        SERVICES, {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": ports, **spec}}
+    )
+
+
+async def addresses(client):
+    return {item["metadata"]["name"] for item in (await client.get(ADDRESSES)).body["items"]}
+
+
+def given(answer):
+    spec = answer.body["spec"]
+    return spec["clusterIP"], spec["ports"][0]["nodePort"]
+
+
+async def spoil(client, *found):
+    for name in found:
+        await write(client, b'{"kind":"Service"', SERVICE_KEY + name)
+
+
+@pytest.mark.parametrize("path", [f"{SERVICES}/bad", SERVICES], ids=["by name", "with all others"])
+async def test_what_a_service_had_been_given_is_free_once_it_is_deleted(client, path):
+    ip, port = given(await node_port(client, "bad"))
+    await spoil(client, b"bad")
+    assert ip in await addresses(client)
+    assert (await node_port(client, "new", clusterIP=ip, port=port)).status == 422
+    assert (await client.delete(f"{path}?dryRun=All")).status == 200
+    assert ip in await addresses(client)
+    assert (await client.delete(path)).status == 200
+    assert ip not in await addresses(client)
+    assert given(await node_port(client, "new", clusterIP=ip, port=port)) == (ip, port)
+
+
+async def test_what_other_services_have_stays_theirs(client):
+    ip, port = given(await node_port(client, "good"))
+    given(await node_port(client, "bad"))
+    await spoil(client, b"bad")
+    assert (await client.delete(f"{SERVICES}/bad")).status == 200
+    assert ip in await addresses(client)
+    refused = await node_port(client, "new", port=port)
+    assert (refused.status, refused.body["details"]["causes"][0]["field"]) == (422, "spec.ports[0].nodePort")
+
+
+async def test_node_ports_wait_until_no_other_service_is_unreadable(client):
+    """Nobody knows which of them the other one has."""
+    _, first = given(await node_port(client, "bad"))
+    other_ip, other = given(await node_port(client, "worse"))
+    await spoil(client, b"bad", b"worse")
+    assert (await client.delete(f"{SERVICES}/bad")).status == 200
+    assert other_ip in await addresses(client)
+    assert (await node_port(client, "new", port=other)).status == 422
+    assert (await client.delete(f"{SERVICES}/worse")).status == 200
+    assert other_ip not in await addresses(client)
+    for name, port in (("a", first), ("b", other)):
+        assert given(await node_port(client, name, port=port))[1] == port

@@ -1,0 +1,90 @@
+"""Certificates of clients over TLS: which the server believes, and those that an attacker makes himself."""
+
+import ssl
+from datetime import timedelta
+
+import aiohttp
+import pytest
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, Folder
+from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
+from tests.support.process import ApiServerProcess, tls
+
+pytestmark = pytest.mark.slow
+
+MASTER = Subject(name="eve", groups=("system:masters",))
+NOW = RealClock().now()
+YEAR = timedelta(days=365)
+REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server")
+    with ApiServerProcess(folder, f"--cert-dir={folder / 'pki'}") as server:
+        server.pki = Folder(path=folder / "pki")
+        yield server
+
+
+def issued(authority, subject=MASTER, *, since=timedelta()):
+    """By whoever has a key; its year began so long ago."""
+    return Issuer(authority, now=NOW - since, chance=SeededChance()).issue(subject)
+
+
+def other_authority(name="kubernetes"):
+    return make_authority(name, now=NOW, chance=SeededChance())
+
+
+def chained(leaf, *others):
+    """With the certificates that have signed it."""
+    return Pair(certificate=b"".join([leaf.certificate, *(one.certificate for one in others)]), key=leaf.key)
+
+
+async def user_of(server, pair, tmp_path, **headers):
+    """Who the server says that a certificate stands for; None if it does not take it."""
+    context = tls(server.kubeconfig, certificate=False)
+    if pair is not None:
+        file = tmp_path / "pair.pem"
+        file.write_bytes(pair.certificate + pair.key)
+        context.load_cert_chain(file)
+    try:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+            body = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+            async with session.post(server.url + REVIEW, json=body, headers=headers) as answer:
+                found = await answer.json()
+    except (aiohttp.ClientError, ssl.SSLError, ConnectionError):
+        return None
+    return found["status"]["userInfo"] if answer.status == 201 else None
+
+
+async def test_a_certificate_of_the_servers_authority_is_believed(server, tmp_path):
+    authority = server.pki.pair(AUTHORITY)
+    found = await user_of(server, issued(authority, Subject(name="bob", groups=("dev",))), tmp_path)
+    assert found == {"username": "bob", "groups": ["dev", "system:authenticated"]}
+
+
+async def test_it_counts_before_what_headers_say(server, tmp_path):
+    bob = issued(server.pki.pair(AUTHORITY), Subject(name="bob"))
+    headers = {"X-Remote-User": "eve", "X-Remote-Group": "system:masters", "Authorization": "Bearer nobody"}
+    assert (await user_of(server, bob, tmp_path, **headers))["username"] == "bob"
+    assert await user_of(server, None, tmp_path, **headers) is None
+
+
+async def test_certificates_that_an_attacker_makes_are_not(server, tmp_path):
+    authority, stranger = server.pki.pair(AUTHORITY), other_authority()
+    bob = issued(authority, Subject(name="bob"))
+    made = {
+        "another authority's": issued(stranger),
+        "another authority's, with that one shown": chained(issued(stranger), stranger),
+        "another authority's, with the server's shown": chained(issued(stranger), authority),
+        "signed by a user": chained(issued(bob), bob),
+        "signed by a user and shown with the authority": chained(issued(bob), bob, authority),
+        "signed by the administrator": chained(issued(server.pki.pair(CLIENT)), server.pki.pair(CLIENT)),
+        "signed by itself": make_authority("eve", now=NOW, chance=SeededChance()),
+        "over": issued(authority, since=YEAR + timedelta(days=1)),
+        "not begun": issued(authority, since=-timedelta(days=1)),
+        "a server's": server.pki.pair(SERVER),
+    }
+    assert {name: await user_of(server, pair, tmp_path) for name, pair in made.items()} == dict.fromkeys(made)

@@ -1,0 +1,179 @@
+"""No request holds up the event loop: each of a table of expensive ones, while every callback of the loop is measured.
+
+CPU time of the loop's thread is what counts, so that a busy machine changes nothing; `make hostile` measures on top
+what another client notices. Bodies are smaller here than a server takes, and so is the bound.
+"""
+
+import asyncio
+import contextlib
+import gc
+import http.client
+import inspect
+
+import orjson
+import pytest
+from aiohttp import web
+
+from benchmarks.hostile_requests import MAPS, Request, stored, table
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.__main__ import COLLECT_AFTER
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.authn.chain import Trust
+from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Put
+from tests.support.apiserver import ADMIN
+from tests.support.archives import TAKEN, saved
+from tests.support.loop_time import measured
+
+SIZE = 128 << 10
+OBJECTS, KINDS = 1_000, 30
+RESTORED = 100_000
+"""Objects of a snapshot."""
+BOUND = 0.15
+"""Seconds of CPU time that one callback may take."""
+PATIENCE = 60.0
+QUIET = 0.5
+"""Seconds without a byte after which a stream has sent what it had to."""
+
+REQUESTS = table(SIZE)
+
+
+def send(address, request):
+    """Whatever is answered: only a fault of the server is a failure."""
+    connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
+    headers = {
+        "Authorization": "Bearer admin",
+        "Content-Type": request.content_type,
+        "Accept": request.accept,
+    }
+    with contextlib.closing(connection):
+        connection.request(request.method, request.path, request.body or None, headers)
+        if not request.watch:
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        assert connection.sock is not None
+        connection.sock.settimeout(QUIET)
+        with contextlib.suppress(OSError):
+            answer = connection.getresponse()
+            left = request.watch
+            while left > 0 and (data := answer.read1(1 << 16)):
+                left -= len(data)
+        return 200, b""
+
+
+def fill(address):
+    connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        for path, body in stored(OBJECTS, SIZE, KINDS):
+            connection.request("POST", path, body, {"Authorization": "Bearer admin"})
+            answer = connection.getresponse()
+            data = answer.read()
+            assert answer.status in (201, 409), data
+
+
+async def snapshot():
+    """The file of a store with many objects."""
+    store = MemoryStore(clock=RealClock())
+    for number in range(RESTORED):
+        name = f"restored-{number}"
+        tree = {
+            "kind": "ConfigMap", "apiVersion": "v1",
+            "metadata": {"name": name, "namespace": "default", "uid": f"u{number}", "creationTimestamp": TAKEN},
+            "data": {"a": "b" * 300},
+        }  # fmt: skip
+        await store.put(Put(key=f"/registry/configmaps/default/{name}".encode(), value=orjson.dumps(tree)))
+    data = await saved(store)
+    await store.close()
+    return data
+
+
+@pytest.fixture(scope="module")
+def longest():
+    """What sends a request to a server with many objects, and answers with its status and the longest callback."""
+    with serving(lambda clock: MemoryStore(clock=clock)) as measure:
+        yield measure
+
+
+@contextlib.contextmanager
+def serving(open_store):
+    thresholds = gc.get_threshold()
+    gc.freeze()  # as a server does, so that what tests have made is not looked at
+    gc.set_threshold(*COLLECT_AFTER)
+    with asyncio.Runner() as runner, measured() as slices:
+        stack = contextlib.AsyncExitStack()
+
+        async def start():
+            clock = RealClock()
+            store = open_store(clock)
+            if inspect.isawaitable(store):
+                store = await store
+            stack.push_async_callback(store.close)
+            server = await stack.enter_async_context(
+                ApiServer(store, trust=Trust(tokens={"admin": ADMIN}), clock=clock, chance=SeededChance())
+            )
+            serving = web.ServerRunner(server.handler.server, access_log=None)
+            await serving.setup()
+            stack.push_async_callback(serving.cleanup)
+            await web.TCPSite(serving, "127.0.0.1", 0).start()
+            address = serving.addresses[0][:2]
+            await asyncio.to_thread(fill, address)
+            return address
+
+        address = runner.run(start())
+
+        def measure(request):
+            slices.reset()
+            status, data = runner.run(asyncio.to_thread(send, address, request))
+            return status, data, slices.longest, slices.name
+
+        yield measure
+        runner.run(stack.aclose())
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_no_callback_takes_long(longest, name, monkeypatch):
+    monkeypatch.setattr(http.client, "_MAXHEADERS", 10_000)
+    status, data, took, callback = longest(REQUESTS[name])
+    assert b"a fault of the server" not in data
+    assert status != 504, "the request took too long"
+    assert took < BOUND, f"{took * 1000:.0f} ms in {callback}"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("backend", ["memory", "durable"])
+def test_no_callback_of_a_restore_takes_long(backend, tmp_path):
+    with asyncio.Runner() as runner:
+        data = runner.run(snapshot())
+
+    def open_store(clock):
+        if backend == "memory":
+            return MemoryStore(clock=clock)
+        return DurableStore.open(tmp_path / "data", clock=clock, disk=Disk(fsync=False))
+
+    with serving(open_store) as measure:
+        request = Request("PUT", "/mockube/snapshot?replace=true", data, "application/gzip")
+        status, answer, took, callback = measure(request)
+        assert (status, orjson.loads(answer)["objects"]) == (200, RESTORED)
+        assert took < BOUND, f"{took * 1000:.0f} ms in {callback}"
+
+
+def test_what_takes_long_is_measured():
+    with asyncio.Runner() as runner, measured() as slices:
+
+        async def count():
+            sum(range(1_000_000))
+
+        runner.run(count())
+    assert slices.longest > 0.002
+
+
+def test_the_table_has_every_verb():
+    methods = {request.method for request in REQUESTS.values()}
+    assert methods == {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    assert Request("DELETE", MAPS) in REQUESTS.values()

@@ -1,0 +1,163 @@
+"""Who is accepted, and for how long a connection may do nothing: on a loop whose clock can be put forward."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import ssl
+
+import pytest
+from aiohttp import web
+
+from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.apiserver.http.listen import RECOVERY_SECONDS, Door, bind, listening
+from mockube.apiserver.http.server import HEAD_SECONDS, IDLE_SECONDS, Server
+from tests.support.turns import PATIENCE, turns, until
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BEGINNING_OF_A_HANDSHAKE = b"\x16\x03\x01\x02\x00\x01\x00"
+LITTLE = 20.0
+"""Seconds: more than any test here takes by a real clock, and less than every limit."""
+
+
+class Loop(asyncio.SelectorEventLoop):
+    def __init__(self):
+        super().__init__()
+        self.ahead = 0.0
+        self.failures = []
+        """What the next calls of accept raise."""
+
+    def time(self):
+        return super().time() + self.ahead
+
+    async def sock_accept(self, sock):
+        if self.failures:
+            raise self.failures.pop()
+        return await super().sock_accept(sock)
+
+
+class Site:
+    def __init__(self, *, tls=None, clock=None):
+        async def handle(_request):
+            return web.Response(text="done")
+
+        self.loop = asyncio.get_running_loop()
+        self.server = Server(handle)
+        self.door = Door(socket=bind("127.0.0.1", 0), tls=tls)
+        self.clock = clock or RealClock()
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self):
+        opened = listening(
+            self.server, [self.door], clock=self.clock, drain_seconds=0, before_drain=lambda: None
+        )
+        await self._stack.enter_async_context(opened)
+        return self
+
+    async def __aexit__(self, *exc):
+        await self._stack.aclose()
+
+    async def connect(self):
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.door.port)
+        self._stack.callback(abort, writer)
+        return reader, writer
+
+
+def abort(writer):
+    writer.transport.abort()
+
+
+def run(story):
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        runner.run(story())
+
+
+async def ended(reader):
+    async with asyncio.timeout(PATIENCE):
+        return await reader.read()
+
+
+@pytest.mark.parametrize("sent", [b"", BEGINNING_OF_A_HANDSHAKE], ids=["nothing", "its beginning"])
+def test_a_handshake_that_stalls_is_cut_off(sent):
+    async def story():
+        async with Site(tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)) as site:
+            reader, writer = await site.connect()
+            writer.write(sent)
+            await until(lambda: len(site.server.strangers) == 1)
+            site.loop.ahead += HEAD_SECONDS - LITTLE
+            await turns(50)
+            assert (len(site.server.strangers), reader.at_eof()) == (1, False)
+            site.loop.ahead += LITTLE
+            assert await ended(reader) == b""
+            assert len(site.server.strangers) == 0
+
+    run(story)
+
+
+def test_an_idle_connection_is_closed():
+    async def story():
+        async with Site() as site:
+            reader, writer = await site.connect()
+            for _ in range(2):  # its time begins anew with each request
+                site.loop.ahead += IDLE_SECONDS - LITTLE
+                await turns(50)
+                writer.write(GET)
+                async with asyncio.timeout(PATIENCE):
+                    assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
+            assert not reader.at_eof()
+            site.loop.ahead += IDLE_SECONDS
+            assert await ended(reader) == b""
+
+    run(story)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
+def test_a_system_without_another_socket_closes_one_and_accepts_again_later(number, caplog):
+    async def story():
+        clock = SteppedClock()
+        async with Site(clock=clock) as site:
+            waiting, _ = await site.connect()
+            await until(lambda: len(site.server.strangers) == 1)
+            site.loop.failures.append(OSError(number, "no more"))
+            await site.connect()  # the call that waits accepts it, the next one fails
+            assert await ended(waiting) == b""
+            reader, writer = await site.connect()
+            writer.write(GET)
+            await turns(50)
+            assert clock.next_due() == RECOVERY_SECONDS
+            clock.advance(RECOVERY_SECONDS)
+            async with asyncio.timeout(PATIENCE):
+                assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
+
+    run(story)
+    levels = [
+        record.levelno for record in caplog.records if "no connection can be accepted" in record.message
+    ]
+    assert levels == [logging.WARNING]
+
+
+def test_a_client_that_has_gone_before_it_is_accepted_changes_nothing(caplog):
+    async def story():
+        async with Site() as site:
+            site.loop.failures.append(OSError(errno.ECONNABORTED, "gone"))
+            for _ in range(2):
+                reader, writer = await site.connect()
+                writer.write(GET)
+                async with asyncio.timeout(PATIENCE):
+                    assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
+
+    run(story)
+    assert not caplog.records
+
+
+def test_a_connection_that_must_go_before_it_is_begun_is_closed():
+    """All that wait are accepted in one turn of the loop."""
+
+    async def story():
+        async with Site() as site:
+            site.server.strangers.most = 1
+            found = await asyncio.gather(*(site.connect() for _ in range(5)))
+            for reader, _ in found[:-1]:
+                assert await ended(reader) == b""
+
+    run(story)

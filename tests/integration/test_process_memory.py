@@ -1,0 +1,148 @@
+"""What clients cost a server that is a process of its own: those that do not read, that do not send, and that only wait."""
+
+import asyncio
+import base64
+import contextlib
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.process import ApiServerProcess, client, tls, token
+from tests.support.seeded import source
+from tests.support.turns import PATIENCE, turns
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+MIB = 1 << 20
+OBJECTS, OBJECT_BYTES, READERS = 42, 750_000, 40
+WATCHES, SILENT = 2000, 500
+
+
+@pytest.fixture
+def server(tmp_path):
+    with ApiServerProcess(tmp_path, "--http-port=0") as server:
+        yield server
+
+
+@pytest.fixture
+async def connect(server):
+    """Opens connections that nobody reads from, unless the test does."""
+    opened = []
+    server.wait_logged("Serving without encryption")
+    plain = next(found[1] for line in server.log if (found := re.search(r"http://127.0.0.1:(\d+)", line)))
+    secure = server.url.rpartition(":")[2]
+
+    async def connect(sent=b"", *, encrypted=False):
+        context = tls(server.kubeconfig) if encrypted else None
+        port = int(secure if encrypted else plain)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, limit=1 << 16)
+        opened.append(writer)
+        writer.write(sent)
+        return reader, writer
+
+    connect.opened = opened
+    yield connect
+    for writer in opened:
+        writer.transport.abort()
+
+
+def request(server, path, *headers):
+    lines = [
+        f"GET {path} HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {token(server.kubeconfig)}",
+        *headers,
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def memory(server, field="VmRSS"):
+    """Bytes: what there is, or (VmHWM) what there was at most."""
+    text = Path(f"/proc/{server.pid}/status").read_text()
+    return int(re.search(rf"{field}:\s+(\d+) kB", text)[1]) * 1024
+
+
+async def open_watches(admin):
+    text = (await admin.get("/metrics")).data.decode()
+    return sum(
+        float(line.rpartition(" ")[2]) for line in re.findall(r"apiserver_longrunning_requests\{.*", text)
+    )
+
+
+async def until_watches(admin, count):
+    async with asyncio.timeout(PATIENCE):
+        while await open_watches(admin) != count:
+            await turns(1)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        pytest.param(f"{MAPS}?watch=1", (), id="watches"),
+        pytest.param(MAPS, (), id="lists"),
+        pytest.param(MAPS, ("Accept-Encoding: gzip",), id="compressed lists"),
+    ],
+)
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process takes")
+async def test_readers_that_do_not_read_cost_little(server, connect, path, headers):
+    async with client(server) as admin:
+        chance = source("readers", 1)
+        for number in range(OBJECTS):
+            text = base64.b64encode(
+                chance.randbytes(OBJECT_BYTES)
+            ).decode()  # of a megabyte, and no text to compress
+            made = await admin.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": text}})
+            assert made.status == 201
+        await admin.get(MAPS)  # what is kept for all readers is there
+        before = memory(server)
+        asked = request(server, path, *headers)
+        readers = [(await connect(asked, encrypted=True))[0] for _ in range(READERS)]
+        for reader in readers:
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(100_000)
+        assert (await admin.get("/livez")).status == 200
+        assert memory(server, "VmHWM") - before < 150 * MIB, "of 40 times 40 MiB"
+        for writer in connect.opened:
+            writer.transport.abort()
+        await until_watches(admin, 0)
+        assert memory(server) - before < 150 * MIB
+
+
+async def test_thousands_that_wait_and_hundreds_that_are_silent_hinder_nobody(server, connect):
+    watch = request(server, f"{MAPS}?watch=1")
+    for _ in range(SILENT // 2):
+        await connect()
+        await connect(b"GET / HTTP/1.1\r\nHost:")
+    heads = []
+    for _ in range(WATCHES):
+        reader, _ = await connect(watch)
+        heads.append(reader.readuntil(b"\r\n\r\n"))
+    answers = await asyncio.gather(*heads)
+    assert {answer[:15] for answer in answers} == {b"HTTP/1.1 200 OK"}
+    async with client(server, token_="") as anybody:
+        assert (await anybody.get("/livez")).status == 200
+    async with client(server) as admin:
+        await until_watches(admin, WATCHES)
+
+
+async def test_strangers_cost_little_whatever_they_send(server, connect):
+    """Heads of a mebibyte that do not end, more headers than fit, and bodies that nobody asked for."""
+    before = memory(server)
+    long = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000
+    many = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"".join(
+        b"X%d: %b\r\n" % (at, b"a" * 100_000) for at in range(200)
+    )
+    body = (
+        b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n" % MAPS.encode()
+        + b"a" * 9_000_000
+    )
+    for sent in (long, many, body):
+        for _ in range(50):
+            _, writer = await connect(sent)
+            with contextlib.suppress(ConnectionError):
+                await writer.drain()
+    async with client(server, token_="") as anybody:
+        assert (await anybody.get("/livez")).status == 200
+    assert memory(server, "VmHWM") - before < 350 * MIB

@@ -1,0 +1,58 @@
+"""A task that fails within a real process: the process goes on if it can start the task anew, or ends and names it."""
+
+import asyncio
+import signal
+import sys
+
+import pytest
+
+from tests.support.process import ApiServerProcess, ManagerProcess, client
+
+pytestmark = pytest.mark.slow
+
+
+def failing(process, task):
+    """A class of processes whose task fails at SIGUSR1."""
+
+    class Failing(process):
+        def _program(self):
+            return [sys.executable, "-m", "tests.support.fallible", task, process.MODULE]
+
+    return Failing
+
+
+@pytest.mark.parametrize("task", ["events/series", "simulated-nodes", "informer of pods"])
+def test_a_manager_ends_and_names_the_task(tmp_path, task):
+    flags = ("--simulate-nodes=1",)
+    with (
+        ApiServerProcess(tmp_path) as server,
+        failing(ManagerProcess, task)(server.kubeconfig, *flags) as manager,
+    ):
+        manager.signal(signal.SIGUSR1)
+        assert manager.wait() == 1
+    log = "".join(manager.log)
+    assert f"{task} failed" in log
+    assert "Traceback" in log
+    assert "the manager ends: RuntimeError: a fault in the program" in manager.log[-1]
+
+
+async def test_a_server_starts_its_task_anew_and_names_it(tmp_path):
+    with failing(ApiServerProcess, "watch-cache-lag")(tmp_path) as server:
+        server.signal(signal.SIGUSR1)
+        await asyncio.to_thread(server.wait_logged, "RuntimeError: a fault in the program")
+        async with client(server) as admin:
+            while (await admin.get("/readyz")).status != 200:
+                pass
+            page = (await admin.get("/metrics")).data.decode()
+        assert 'mockube_task_restarts_total{task="watch-cache-lag"} 1.0' in page
+        assert server.stop() == 0
+    assert any("watch-cache-lag" in line for line in server.log)
+
+
+def test_a_server_whose_store_fails_ends_and_names_it(tmp_path):
+    with failing(ApiServerProcess, "store")(tmp_path, f"--data-dir={tmp_path / 'data'}") as server:
+        server.signal(signal.SIGUSR1)
+        assert server.wait() == 1
+    assert (
+        "the task 'store' failed, so the server ends: RuntimeError: a fault in the program" in server.log[-1]
+    )

@@ -1,0 +1,97 @@
+"""Defaults, rules and warnings of every kind take time in proportion to what an object has of each thing.
+
+Every list and map of every kind is grown, with distinct members and with equal ones; twice as many may take 2.5 times as
+long at most. A field that several kinds share is grown in the first of them.
+"""
+
+import orjson
+import pytest
+
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.schema.builtin import load
+from mockube.apimachinery.schema.decode import Decoder
+from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import (
+    VALIDATIONS,
+    check_create,
+    check_update,
+    warn_create,
+    warn_update,
+)
+from mockube.apiserver.kinds.registry import GROUPS
+from tests.support.doubling import Growth, check_growth
+from tests.support.grown_objects import growing
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+MEMBERS = 1_000
+PER_MEMBER = 20e-6
+"""Seconds. What costs less is not looked at twice: a quadratic rule compares each with 500 others, in 40 ns each or more."""
+
+SCHEMAS = load()
+DEFAULTS = Defaulter(SCHEMAS, clock=RealClock())
+
+
+def copied(tree):
+    return orjson.loads(orjson.dumps(tree))
+
+
+def answered(resource, found):
+    status.invalid(resource.group_kind, "x", [*found]).status()
+
+
+class Case:
+    """An object, and what it replaces."""
+
+    def __init__(self, tree):
+        self.tree, self.old, self.text = tree, copied(tree), orjson.dumps(tree)
+        self.new = {**tree, "metadata": {**tree["metadata"], "labels": {"x": "y"}}}
+
+
+def ways(resource):
+    """All that is done with an object of a kind, by name."""
+    kind = SCHEMAS.kind(resource.api_version, resource.kind)
+    yield "decode", lambda case: Decoder().decode(kind, case.tree, text=case.text)
+    yield "default", lambda case: DEFAULTS.default_object(resource.api_version, resource.kind, case.old)
+    yield "create", lambda case: answered(resource, check_create(resource, case.tree))
+    yield "warn", lambda case: [*warn_create(resource, case.tree)]
+    rules = VALIDATIONS.get(resource.group_kind)
+    for name in ("", *(rules.subresources if rules else ())):
+        yield (
+            f"update {name}",
+            lambda case, name=name: answered(resource, check_update(resource, name, case.new, case.old)),
+        )
+        yield (
+            f"warn of update {name}",
+            lambda case, name=name: [*warn_update(resource, name, case.new, case.old)],
+        )
+
+
+def cases():
+    seen: set[tuple[str, str]] = set()
+    for resource in (resource for group in GROUPS for resource in group.resources):
+        kind = SCHEMAS.kind(resource.api_version, resource.kind)
+        if kind is not None and "create" in resource.verbs:
+            found = [*growing(kind, seen)]
+            if found:
+                yield pytest.param(resource, found, id=f"{resource.name}.{resource.group}")
+
+
+@pytest.mark.parametrize(("resource", "fields"), [*cases()])
+def test_kinds(resource, fields):
+    slow = {}
+    for field in fields:
+        whole = Case(field.make(MEMBERS))
+        for name, way in ways(resource):
+            try:
+                check_growth(
+                    whole,
+                    lambda size, field=field: Case(field.make(size)),
+                    way,
+                    MEMBERS,
+                    enough=MEMBERS * PER_MEMBER,
+                )
+            except Growth as growth:
+                slow[f"{field.field}, {name}"] = str(growth)
+    assert not slow

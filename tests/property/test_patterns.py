@@ -1,0 +1,161 @@
+"""No regular expression of the packages takes more than linear time, whatever text it is given.
+
+A walk over the syntax trees finds each of them, so a new one cannot escape; one that cannot be read out of the text of
+its module fails here. `tests/support/adversarial_texts.py` makes the texts from the expression itself.
+"""
+
+import re
+from collections import deque
+
+import pytest
+
+from tests.support import adversarial_texts, pattern_walk
+from tests.support.doubling import Growth, check_linear
+
+SIZE = 5_000
+NEGLIGIBLE = 0.003
+"""Seconds for 10,000 characters: what is quadratic takes ten times as long."""
+
+APPLY = {
+    "match": lambda pattern: pattern.match,
+    "fullmatch": lambda pattern: pattern.fullmatch,
+    "search": lambda pattern: pattern.search,
+    "finditer": lambda pattern: lambda text: deque(pattern.finditer(text), maxlen=0),
+}
+
+
+def costliest(ways):
+    """Without those that do less than another: `finditer` searches again and again, and `search` begins as `match` does."""
+    found = {*ways}
+    if "finditer" in found:
+        found -= {"search", "match"}
+    if "search" in found:
+        found -= {"match"}
+    return sorted(found)
+
+
+def slow_text(pattern, ways):
+    """What makes a pattern slow, if anything does."""
+    if adversarial_texts.has_few_paths(pattern):
+        return ""
+    for way in costliest(ways):
+        for make in adversarial_texts.texts(pattern):
+            try:
+                check_linear(make, APPLY[way](pattern), SIZE, negligible=NEGLIGIBLE, too_long=0.05)
+            except Growth as growth:
+                return f"{way} of {make.__qualname__}: {growth}"
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", pattern_walk.places())
+def test_patterns_are_linear(place):
+    every = {(found.compiled, found.ways): found.where for found in pattern_walk.of_file(place)}
+    slow = {
+        f"{where} {compiled.pattern!r}": problem
+        for (compiled, ways), where in every.items()
+        if (problem := slow_text(compiled, ways))
+    }
+    assert not slow
+
+
+# --- the test itself: it finds what is planted
+
+BAD = [
+    pytest.param(r"(a+)+$", "match", id="nested repeats"),
+    pytest.param(r"(a|a)*b", "match", id="two ways for one character"),
+    pytest.param(r"([0-9]*)([0-9.]*)x", "fullmatch", id="repeats side by side"),
+    pytest.param(r"[-+]?[0-9]*\.?[0-9]*(e[0-9]+)?", "fullmatch", id="a number with an optional point"),
+    pytest.param(r"\s+$", "search", id="space before the end, looked for everywhere"),
+    pytest.param(r"<[^>]*>", "finditer", id="what is opened again and again"),
+    pytest.param(r'"(\\.|[^"])*"', "match", id="a backslash that is both escape and character"),
+    pytest.param(r"([a-z]+:[^\n]*\n)*([^-]*?)-end", "match", id="lines, and then anything"),
+    pytest.param(r"^(([a-z])+.)+[A-Z]([a-z])+$", "fullmatch", id="a class inside a repeat"),
+    pytest.param(rb"(\d+,?)+;", "match", id="bytes"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "way"), BAD)
+def test_a_bad_pattern_is_found(pattern, way):
+    assert slow_text(re.compile(pattern), [way])
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a++)+$", r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", r'"(?:\\.|[^"\\])*"', r"(x*?)y", r"a{3}b{2,5}"]
+)
+def test_a_good_pattern_is_not(pattern):
+    assert not slow_text(re.compile(pattern), ["fullmatch"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_linear"),
+    [
+        pytest.param(r"[0-9a-f]{8}-?[0-9a-f]{4}", True, id="counted"),
+        pytest.param(r"(a|b){3}c?d??", True, id="few choices"),
+        pytest.param(r"a*", False, id="a star"),
+        pytest.param(r"(a|a){0,30}b", False, id="many choices"),
+        pytest.param(r"((a?){9}){9}b", False, id="choices of choices"),
+        pytest.param(r"(?=a+)b", False, id="a star ahead"),
+        pytest.param(r"a(?:b|c*)", False, id="a star in a branch"),
+        pytest.param(r"(?>a*+)", False, id="an atomic star"),
+    ],
+)
+def test_few_paths(pattern, is_linear):
+    assert adversarial_texts.has_few_paths(re.compile(pattern)) is is_linear
+
+
+def patterns_of(text, **namespace):
+    found = pattern_walk.of_module(text, "planted.py", lambda: {"re": re} | namespace)
+    return [(each.compiled.pattern, each.ways) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace", "found"),
+    [
+        pytest.param("import re\n_A = re.compile('a')\n_A.match('')", {}, [("a", ("match",))], id="literal"),
+        pytest.param("import re\nre.sub(A + 'b', '', '')", {"A": "a"}, [("ab", ("finditer",))], id="sum"),
+        pytest.param("import re\nA = re.compile('a')", {}, [("a", pattern_walk.WAYS)], id="public: any way"),
+        pytest.param(
+            "import re\ndef _f(text):\n    whole = f'{text}$'\n    return re.compile(whole).search\n_f('a')\n_f(text='b')",
+            {},
+            [("a$", ("search",)), ("b$", ("search",))],
+            id="argument of a private function",
+        ),
+        pytest.param(
+            "import re\nX = [re.compile(p).match for _, p in PAIRS]",
+            {"PAIRS": [(1, "a"), (2, "b")]},
+            [("a", ("match",)), ("b", ("match",))],
+            id="comprehension",
+        ),
+        pytest.param(
+            "import re\ndef f(x):\n    for each in ALL:\n        re.match(each.pattern, x)",
+            {"ALL": [re.compile("a")]},
+            [("a", ("match",))],
+            id="loop",
+        ),
+        pytest.param("import re\nre.split('a', '', flags=re.I)", {}, [("a", ("finditer",))], id="flags"),
+    ],
+)
+def test_the_walk_finds(text, namespace, found):
+    assert patterns_of(text, **namespace) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("import re\ndef f(text):\n    return re.compile(text)", id="anybody's text"),
+        pytest.param("import re\ndef _f(text):\n    return re.compile(text)", id="never called"),
+        pytest.param("import re\ndef _f(text):\n    return re.compile(text)\ng(_f)", id="handed on"),
+        pytest.param("import re\nfound = map(re.compile, texts)", id="handed on itself"),
+        pytest.param(
+            "import re\ndef f():\n    a = 'a'\n    a += x\n    return re.match(a, '')", id="bound twice"
+        ),
+        pytest.param("from re import compile", id="a name of the module"),
+        pytest.param("import re as regular", id="another name of the module"),
+        pytest.param("import fnmatch\nimport re", id="another module that compiles"),
+        pytest.param("import re\nre.compile(open('x').read())", id="not a constant"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text):
+    with pytest.raises(pattern_walk.Unknown):
+        patterns_of(text)

@@ -1,0 +1,127 @@
+"""A real browser without a window, where the machine has one; and a site whose name comes to stand for another server.
+
+With DNS rebinding a name first resolves to the site's own address and later to this machine. To a browser that is the
+same as one address behind which first the site and then the other server answers, which needs no name server.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+SITE = "evil.example"
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    f"--host-resolver-rules=MAP {SITE} 127.0.0.1",
+    "--dump-dom",
+)
+
+
+def browser():
+    """The program, or the test is skipped by name."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"this test needs a browser: none of {', '.join(NAMES)} is installed")
+    return found
+
+
+async def document(program, url):
+    """What a page has become once its scripts have run."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *_FLAGS,
+            f"--user-data-dir={profile}",
+            url,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            output, errors = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert output, errors.decode(errors="replace")[-2000:]
+    return output.decode()
+
+
+class Site:
+    """Serves one page; then whoever connects is connected to the other server instead."""
+
+    def __init__(self, page, address):
+        self._page = page.encode()
+        self._address = address
+        self._served = False
+        self._open = set()
+        self.port = 0
+        self.answers = []
+        """First lines of requests and of the other server's answers, in their order."""
+
+    async def _serve(self, reader, writer):
+        """A browser opens connections that it may never use."""
+        self._open.add(asyncio.current_task())
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await self._answer(reader, writer)
+        writer.close()
+        self._open.discard(asyncio.current_task())
+
+    async def close(self):
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _answer(self, reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        if self._served:
+            await self._relay(head, reader, writer)
+            return
+        self._served = True
+        lines = (b"HTTP/1.1 200 OK", b"Content-Type: text/html", b"Connection: close", b"", self._page)
+        writer.write(b"\r\n".join(lines))
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    async def _relay(self, head, reader, writer):
+        far_reader, far_writer = await asyncio.open_connection(*self._address)
+        far_writer.write(head)
+        upward = asyncio.create_task(_copy(reader, far_writer))
+        try:
+            answer = await far_reader.readuntil(b"\r\n")
+            self.answers.append((head.split(b"\r\n")[0].decode(), answer.decode().strip()))
+            writer.write(answer)
+            await _copy(far_reader, writer)
+        finally:
+            upward.cancel()
+            await asyncio.gather(upward, return_exceptions=True)
+            far_writer.transport.abort()
+
+
+async def _copy(reader, writer):
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+        await writer.drain()
+
+
+@contextlib.asynccontextmanager
+async def rebinding(page, address):
+    site = Site(page, address)
+    server = await asyncio.start_server(site._serve, "127.0.0.1", 0)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield site
+    finally:
+        server.close()
+        await site.close()

@@ -1,0 +1,104 @@
+"""Whether a function's cost grows in proportion to its input: CPU time of the thread at a size and at twice the size.
+
+Times of a loaded machine are too long and never too short, so the least of several runs counts; and where the first
+answer is bad it is asked again at larger sizes, where what is constant matters less.
+"""
+
+import gc
+import math
+from collections.abc import Callable
+from time import thread_time
+from typing import Any
+
+RATIO = 2.5
+"""How much longer twice the input may take at most: 2 is linear, 4 is quadratic."""
+
+_RUNS = 3
+_SMALL = (*range(4, 64, 4), 160, 640, 2_560)
+"""What is exponential takes 16 times as long from one of the first to the next: the first that is too long still ends."""
+_TOO_LONG = 0.3
+"""Seconds for a handful of characters or items: what is exponential is found before it becomes endless."""
+
+
+_LARGER = 0.5
+"""Seconds up to which a larger size is tried: beyond the size at which the caches of the processor overflow, cost is linear again."""
+
+
+class Growth(Exception):
+    """Cost grows faster than the input."""
+
+
+def cost(run: Callable[[Any], object], value: Any, *, runs: int = 1) -> float:
+    """Seconds of CPU time for `run(value)`, the least of so many runs."""
+    least = math.inf
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(runs):
+            start = thread_time()
+            run(value)
+            least = min(least, thread_time() - start)
+    finally:
+        if enabled:
+            gc.enable()
+    return least
+
+
+def check_linear(
+    make: Callable[[int], Any],
+    run: Callable[[Any], object],
+    size: int,
+    *,
+    negligible: float = 0.002,
+    rounds: int = 4,
+    too_long: float = _TOO_LONG,
+) -> None:
+    """Raise `Growth` if `run(make(2 * size))` costs more than 2.5 times what `run(make(size))` costs.
+
+    What costs less than `negligible` seconds at twice the size is linear enough.
+    """
+    _check_small(make, run, size, too_long)
+    found = []
+    for _ in range(rounds):
+        double = make(2 * size)
+        twice = cost(run, double)
+        if twice < negligible:
+            return
+        single = make(size)
+        once = cost(run, single, runs=_RUNS)
+        twice = min(twice, cost(run, double, runs=_RUNS)) if twice > RATIO * once else twice
+        if twice <= max(RATIO * once, negligible):
+            return
+        found.append(f"{size}: {once * 1000:.1f} ms, {2 * size}: {twice * 1000:.1f} ms")
+        size = 2 * size if twice < _LARGER else size
+    raise Growth("; ".join(found))
+
+
+def _check_small(
+    make: Callable[[int], Any], run: Callable[[Any], object], size: int, too_long: float
+) -> None:
+    for small in _SMALL:
+        if small >= size:
+            return
+        value = make(small)
+        # What is made once, such as a compiled type, does not count.
+        if cost(run, value) > too_long and (took := cost(run, value)) > too_long:
+            raise Growth(f"{small}: {took * 1000:.0f} ms")
+
+
+def check_growth(
+    made: Any, make: Callable[[int], Any], run: Callable[[Any], object], size: int, *, enough: float
+) -> None:
+    """Raise `Growth` if twice the size costs more than 2.5 times as much, there and at larger sizes.
+
+    For many cases, most of which are quick: where `made`, which is `make(size)`, costs `enough` seconds at most, that is all.
+    """
+    if cost(run, made) <= enough:
+        return
+    found = []
+    for double in (size, 2 * size, 4 * size):
+        once, twice = (cost(run, make(each), runs=_RUNS) for each in (double // 2, double))
+        if twice <= max(RATIO * once, enough):
+            return
+        found.append(f"{double // 2}: {once * 1000:.1f} ms, {double}: {twice * 1000:.1f} ms")
+    raise Growth("; ".join(found))

@@ -1,0 +1,141 @@
+"""Objects of every built-in kind in which one list or map has many members: what a validator could be slow with.
+
+Made from the types: an object has one of everything, and one field of it is grown. A field that two kinds share, such
+as those of a container, is grown in the first kind that has it.
+"""
+
+import string
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from mockube.apimachinery.schema.model import Shape, Type
+
+_PLAIN = {
+    Shape.INTEGER: 1,
+    Shape.NUMBER: 1,
+    Shape.BOOLEAN: True,
+    Shape.QUANTITY: "1",
+    Shape.INT_OR_STRING: 1,
+    Shape.TIME: "2026-01-01T00:00:00Z",
+    Shape.MICRO_TIME: "2026-01-01T00:00:00.000000Z",
+    Shape.BYTES: "YQ==",
+    Shape.ANY: {},
+}
+_WORDS = {
+    "apiVersion": "v1",
+    "fieldPath": "metadata.name",
+    "ip": "10.0.0.1",
+    "addresses": "10.0.0.1",
+    "podIP": "10.0.0.1",
+    "clusterIP": "10.0.0.1",
+    "cidr": "10.0.0.0/8",
+    "operator": "Exists",
+    "mountPath": "/a",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "protocol": "TCP",
+    "effect": "NoSchedule",
+    "restartPolicy": "Always",
+}
+_DEEPEST = 12
+_LETTERS = string.ascii_lowercase
+
+
+class Growing(NamedTuple):
+    """`make(size)` is the object with that many members in the field."""
+
+    field: str
+    make: Callable[[int], dict[str, Any]]
+
+
+def whole(
+    of: Type, name: str = "", *, mark: str = "a", depth: int = _DEEPEST, over: tuple[str, ...] = ()
+) -> Any:
+    """A value with one of everything; a struct does not contain itself. `mark` is in each of its texts."""
+    if of.shape is Shape.STRING:
+        return _WORDS.get(name, mark) if mark == "a" else _text(name, mark)
+    if of.shape in _PLAIN:
+        return _PLAIN[of.shape]
+    if of.shape is Shape.LIST:
+        item = whole(of.items, name, mark=mark, depth=depth - 1, over=over) if depth else None
+        return [] if item is None else [item]
+    if of.shape is Shape.MAP:
+        item = whole(of.items, name, mark=mark, depth=depth - 1, over=over) if depth else None
+        return {} if item is None else {mark: item}
+    if not depth or of.name in over:
+        return None
+    inner = {
+        field: whole(kind.type, field, mark=mark, depth=depth - 1, over=(*over, of.name))
+        for field, kind in of.fields.items()
+    }
+    return {field: value for field, value in inner.items() if value is not None}
+
+
+def _text(name: str, mark: str) -> str:
+    number = int(mark, 36) if mark.isalnum() else 0
+    if name in ("ip", "addresses", "podIP", "hostIP"):
+        return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    if name == "mountPath":
+        return f"/{mark}"
+    return _WORDS.get(name, mark) if name in ("operator", "protocol", "effect", "whenUnsatisfiable") else mark
+
+
+def _mark(number: int) -> str:
+    """A number to the base of 36, that begins with a letter: valid in most names."""
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return f"a{digits:0>5}"
+
+
+def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[Growing]:
+    """For each list and map of a type that was not seen: the object with distinct members, and with equal ones."""
+    base = whole(of) if base is None else base
+    for path, field in _fields(of, (), ()):
+        owner, name = path[-1]
+        if (owner, name) in seen:
+            continue
+        seen.add((owner, name))
+        steps = tuple(step for _, step in path)
+        for way, is_distinct in (("distinct", True), ("equal", False)):
+            if field.shape is Shape.MAP and not is_distinct:
+                continue
+            yield Growing(
+                f"{'.'.join(steps)} {way}",
+                lambda size, steps=steps, field=field, is_distinct=is_distinct: _grown(
+                    base, steps, _many(field, steps[-1], size, is_distinct=is_distinct)
+                ),
+            )
+
+
+def _fields(of: Type, path: tuple[tuple[str, str], ...], over: tuple[str, ...]) -> Iterator[Any]:
+    if of.shape in (Shape.LIST, Shape.MAP):
+        yield from _fields(of.items, path, over)
+    if of.shape is not Shape.STRUCT or of.name in over:
+        return
+    for name, field in of.fields.items():
+        here = (*path, (of.name, name))
+        if field.type.shape in (Shape.LIST, Shape.MAP):
+            yield here, field.type
+        yield from _fields(field.type, here, (*over, of.name))
+
+
+def _many(of: Type, name: str, size: int, *, is_distinct: bool) -> Any:
+    if of.shape is Shape.MAP:
+        return {_mark(number): whole(of.items, name, depth=2) for number in range(size)}
+    if not is_distinct:
+        return [whole(of.items, name, depth=2)] * size
+    return [whole(of.items, name, mark=_mark(number), depth=2) for number in range(size)]
+
+
+def _grown(tree: Any, steps: tuple[str, ...], value: Any) -> Any:
+    """The tree with a value at a path, which leads through first elements; what is not on the path is shared."""
+    if not steps:
+        return value
+    if isinstance(tree, list):
+        return [_grown(tree[0] if tree else {}, steps, value)]
+    first, *rest = steps
+    if isinstance(tree, dict) and first not in tree and tree and all(len(key) == 1 for key in tree):
+        key = next(iter(tree))
+        return {key: _grown(tree[key], steps, value)}
+    return {**(tree or {}), first: _grown((tree or {}).get(first) or {}, tuple(rest), value)}

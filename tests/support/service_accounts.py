@@ -1,0 +1,81 @@
+"""Objects that tokens of service accounts name, a server that gives tokens out, and keys to sign them."""
+
+import base64
+
+import orjson
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
+from mockube.apiserver.authn.serviceaccount.keys import load
+
+NOT_OURS = "no token of this kind"
+ISSUER = "https://issuer"
+API = ("api",)
+ACCOUNT = Account(namespace="ns", account=Reference("robot", "uid-robot"))
+HOUR = 3600
+
+
+def pem(key):
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def public_pem(key):
+    return key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+
+
+EC = ec.generate_private_key(ec.SECP256R1())
+RSA = rsa.generate_private_key(65537, 2048)
+
+
+class World:
+    """The objects that tokens name, and a server that gives tokens out."""
+
+    def __init__(self, key=EC, others=()):
+        self.clock = SteppedClock()
+        self.objects = {}
+        self.put("serviceaccounts", "ns", "robot")
+        self.accounts = ServiceAccounts(
+            load(pem(key), others),
+            issuers=(ISSUER, "https://old"),
+            audiences=API,
+            find=self.find,
+            clock=self.clock,
+            chance=SeededChance(),
+        )
+
+    def put(self, resource, namespace, name, **metadata):
+        self.objects[resource, namespace, name] = {
+            "metadata": {"name": name, "uid": f"uid-{name}"} | metadata
+        }
+
+    async def find(self, resource, namespace, name):
+        return self.objects.get((resource, namespace, name))
+
+    def give(self, account=ACCOUNT, audiences=API, seconds=HOUR):
+        return self.accounts.give(account, audiences=audiences, seconds=seconds)
+
+    async def read(self, token, audiences=API):
+        return await self.accounts.read(token, audiences)
+
+
+def claims_of(token):
+    part = token.split(".")[1]
+    return orjson.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+async def refusal(world, token):
+    """Why a token is refused; "" if it is good."""
+    try:
+        known = await world.read(token)
+    except BadToken as error:
+        return str(error)
+    return "" if known else NOT_OURS

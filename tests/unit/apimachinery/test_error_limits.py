@@ -1,0 +1,68 @@
+"""Errors are no longer than an answer may be, and what is left out is counted; an ordinary error is whole."""
+
+import orjson
+
+from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.errors import MAX_TEXT, MAX_VALUE_TEXT
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import MAX_STEP, ROOT
+
+MEGA = 1024 * 1024
+KIND = GroupKind("", "Pod")
+PATH = ROOT.child("spec", "x")
+
+
+def answer(*found, name="x"):
+    return status.invalid(KIND, name, found).status()
+
+
+def test_a_long_value_is_cut_once_and_its_length_told():
+    told = answer(errors.invalid(PATH, "y" * 3 * MEGA, "wrong"))
+    left = f'"... ({3 * MEGA - MAX_VALUE_TEXT} more characters): wrong'
+    assert told["message"].endswith(left)
+    assert told["details"]["causes"][0]["message"].endswith(left)
+    assert len(orjson.dumps(told)) < 3 * MAX_VALUE_TEXT
+
+
+def test_a_value_at_the_limit_is_whole():
+    value = "y" * MAX_VALUE_TEXT
+    assert answer(errors.invalid(PATH, value, ""))["message"].endswith(f'"{value}"')
+
+
+def test_a_large_tree_is_cut():
+    body = errors.invalid(PATH, [{"a": "b" * 10}] * MEGA, "wrong").body()
+    assert len(body) < MAX_VALUE_TEXT + 100
+    assert body.startswith('Invalid value: [{"a":"bbbbbbbbbb"},{"a"')
+    assert body.endswith("...: wrong")
+
+
+def test_a_small_tree_is_shown_as_ever():
+    value = {"a": [1, 1.5, None, True, "<"], "b": {}, "c": []}
+    assert gotext.marshal_beginning(value, 1000) == gotext.marshal(value)
+
+
+def test_many_errors_are_counted():
+    found = [errors.required(PATH.index(index)) for index in range(MEGA)]
+    told = answer(*found)
+    causes = told["details"]["causes"]
+    left = MEGA - len(causes) + 1
+    assert causes[-1] == {"message": f"{left} more errors"}
+    assert told["message"].endswith(f", {left} more errors]")
+    assert sum(len(cause["message"]) for cause in causes) < MAX_TEXT + 1000
+
+
+def test_one_error_too_many_is_one():
+    texts, left = errors.within_limit(["a" * MAX_TEXT, "b"], str)
+    assert errors.joined(texts, left).endswith(", 1 more error]")
+
+
+def test_a_long_key_is_cut_in_a_path():
+    assert str(PATH.key("k" * MEGA).child("name")) == f"spec.x[{'k' * (MAX_STEP - 1)}....name"
+
+
+def test_a_long_name_is_cut():
+    assert len(orjson.dumps(answer(name="n" * MEGA))) < 10_000
+
+
+def test_any_message_is_cut():
+    assert len(status.BadRequest("m" * 3 * MEGA).message) < status.MAX_MESSAGE + 100

@@ -1,0 +1,278 @@
+"""The audit log: which rule decides, what a line says, and who may read the file."""
+
+import os
+import stat
+from dataclasses import dataclass
+
+import orjson
+import pytest
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.audit.audit import MAX_USER_AGENT, Audit, BadAuditLog
+from mockube.apiserver.audit.policy import EVERYTHING, BadPolicy, Level, read
+from mockube.apiserver.authz.chain import Decision
+from mockube.apiserver.request.impersonation import Impersonated
+from mockube.apiserver.request.request_info import RequestInfo, parse
+from mockube.apiserver.user import User
+
+ALICE = User(name="alice", uid="1", groups=("dev", "system:authenticated"))
+POD = "/api/v1/namespaces/a/pods/p"
+
+
+def policy(tmp_path, *rules, **rest):
+    path = tmp_path / "policy.yaml"
+    path.write_bytes(
+        orjson.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules, **rest})
+    )
+    return read(path)
+
+
+@pytest.mark.parametrize(
+    ("rule", "method", "path", "fits"),
+    [
+        pytest.param({}, "GET", POD, True, id="everything"),
+        pytest.param({"users": ["alice"]}, "GET", POD, True, id="a user"),
+        pytest.param({"users": ["bob"]}, "GET", POD, False, id="another user"),
+        pytest.param({"userGroups": ["dev"]}, "GET", POD, True, id="a group"),
+        pytest.param({"verbs": ["get"]}, "GET", POD, True, id="a verb"),
+        pytest.param({"verbs": ["list"]}, "GET", POD, False, id="another verb"),
+        pytest.param({"namespaces": ["a"]}, "GET", POD, True, id="a namespace"),
+        pytest.param({"namespaces": ["b"]}, "GET", POD, False, id="another namespace"),
+        pytest.param({"resources": [{"group": ""}]}, "GET", POD, True, id="a group of resources"),
+        pytest.param({"resources": [{"group": "apps"}]}, "GET", POD, False, id="another group of resources"),
+        pytest.param(
+            {"resources": [{"group": "", "resources": ["pods"]}]}, "GET", POD, True, id="a resource"
+        ),
+        pytest.param(
+            {"resources": [{"group": "", "resources": ["pods"]}]},
+            "GET",
+            f"{POD}/log",
+            False,
+            id="not its subresource",
+        ),
+        pytest.param(
+            {"resources": [{"group": "", "resources": ["pods/*"]}]},
+            "GET",
+            f"{POD}/log",
+            True,
+            id="its subresources",
+        ),
+        pytest.param(
+            {"resources": [{"group": "", "resources": ["*/log"]}]},
+            "GET",
+            f"{POD}/log",
+            True,
+            id="anybody's log",
+        ),
+        pytest.param(
+            {"resources": [{"group": "", "resources": ["pods"], "resourceNames": ["q"]}]},
+            "GET",
+            POD,
+            False,
+            id="a name",
+        ),
+        pytest.param({"nonResourceURLs": ["/healthz*"]}, "GET", "/healthz/ping", True, id="a URL"),
+        pytest.param({"nonResourceURLs": ["/healthz"]}, "GET", POD, False, id="a URL that is no resource"),
+        pytest.param({"resources": [{"group": ""}]}, "GET", "/version", False, id="a resource that is a URL"),
+    ],
+)
+def test_rules(tmp_path, rule, method, path, fits):
+    found = policy(tmp_path, rule | {"level": "Request"}).verdict(ALICE, parse(method, path, watch=False))
+    assert found.level is (Level.REQUEST if fits else Level.NONE)
+
+
+def test_the_first_rule_that_fits_decides(tmp_path):
+    rules = policy(tmp_path, {"level": "None", "users": ["alice"]}, {"level": "Metadata"})
+    info = parse("GET", POD, watch=False)
+    assert rules.verdict(ALICE, info).level is Level.NONE
+    assert rules.verdict(User(name="bob"), info).level is Level.METADATA
+
+
+@pytest.mark.parametrize("text", [b"[]", b"kind: Pod", b"kind: Policy\nrules: [{level: All}]", b"a: b: c"])
+def test_what_is_no_policy_is_refused_by_name(tmp_path, text):
+    (tmp_path / "policy.yaml").write_bytes(text)
+    with pytest.raises(BadPolicy, match=r"policy\.yaml"):
+        read(tmp_path / "policy.yaml")
+
+
+@dataclass
+class Arrived:
+    """A request as the server hands it to the log."""
+
+    info: RequestInfo
+    uri: str = POD
+    source: str = "127.0.0.1"
+    user_agent: str = "kubectl/1"
+    authenticated: User = ALICE
+    impersonated: Impersonated | None = None
+    decision: tuple[Decision, str] | None = (Decision.ALLOW, "")
+
+
+def arrived(method, path=POD, **rest):
+    return Arrived(parse(method, path, watch=False), **rest)
+
+
+def logged(tmp_path, arrival, code=200, **rest):
+    """The one line that a request leaves."""
+    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock(), chance=SeededChance())
+    audit.complete(audit.receive(arrival), arrival, code, **rest)
+    audit.close()
+    (line,) = lines(tmp_path / "audit.log")
+    return line
+
+
+def lines(path):
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_a_line_says_who_did_what_and_how_it_ended(tmp_path):
+    clock = SteppedClock()
+    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=clock, chance=SeededChance())
+    arrival = arrived("DELETE")
+    request = audit.receive(arrival)
+    clock.advance(1.5)
+    audit.complete(request, arrival, 200)
+    audit.close()
+    (line,) = lines(tmp_path / "audit.log")
+    assert (line["kind"], line["apiVersion"], line["level"]) == ("Event", "audit.k8s.io/v1", "Metadata")
+    assert (line["stage"], line["verb"], line["responseStatus"]["code"]) == (
+        "ResponseComplete",
+        "delete",
+        200,
+    )
+    assert line["user"] == {"username": "alice", "uid": "1", "groups": ["dev", "system:authenticated"]}
+    assert line["objectRef"] == {"resource": "pods", "namespace": "a", "name": "p", "apiVersion": "v1"}
+    assert line["requestReceivedTimestamp"] == "2030-01-01T00:00:00.000000Z"
+    assert line["stageTimestamp"] == "2030-01-01T00:00:01.500000Z"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(
+            orjson.dumps({"kind": "Status", "status": "Failure", "message": "no", "reason": "Forbidden"}),
+            {"status": "Failure", "message": "no", "reason": "Forbidden"},
+            id="a Status",
+        ),
+        pytest.param(b"[-]etcd failed", {}, id="a page"),
+        pytest.param(b"[]", {}, id="something else"),
+    ],
+)
+def test_a_refusal_is_told_in_the_servers_words(tmp_path, answer, said):
+    line = logged(tmp_path, arrived("GET"), 403, answer=answer)
+    assert line["responseStatus"] == {"metadata": {}, "code": 403} | said
+
+
+def test_stages_are_left_out_and_bodies_shown_as_the_policy_says(tmp_path):
+    rules = policy(
+        tmp_path, {"level": "RequestResponse"}, omitStages=["RequestReceived"], omitManagedFields=True
+    )
+    audit = Audit(tmp_path / "audit.log", rules, clock=SteppedClock(), chance=SeededChance())
+    arrival = arrived("PUT")
+    request = audit.receive(arrival)
+    answer = orjson.dumps({"metadata": {"name": "p", "managedFields": [{}]}})
+    audit.complete(request, arrival, 200, body=b'{"a":1}', answer=answer)
+    audit.close()
+    (line,) = lines(tmp_path / "audit.log")
+    assert (line["requestObject"], line["responseObject"]) == ({"a": 1}, {"metadata": {"name": "p"}})
+
+
+def test_an_impersonated_user_stands_beside_the_real_one(tmp_path):
+    bob = Impersonated(
+        user=User(name="bob", groups=("system:authenticated",)), constraint="impersonate:user-info"
+    )
+    line = logged(tmp_path, arrived("GET", impersonated=bob))
+    assert line["user"]["username"] == "alice"
+    assert line["impersonatedUser"] == {"username": "bob", "groups": ["system:authenticated"]}
+    assert line["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
+
+
+@pytest.mark.parametrize(
+    ("decision", "annotations"),
+    [
+        pytest.param(
+            (Decision.ALLOW, "RBAC: yes"),
+            {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": "RBAC: yes"},
+            id="allowed",
+        ),
+        pytest.param(
+            (Decision.NO_OPINION, ""),
+            {"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""},
+            id="not allowed",
+        ),
+        pytest.param(None, None, id="not asked"),
+    ],
+)
+def test_a_line_has_the_decision_of_the_authorizer(tmp_path, decision, annotations):
+    assert logged(tmp_path, arrived("GET", decision=decision)).get("annotations") == annotations
+
+
+def test_who_could_not_be_authenticated_has_no_name(tmp_path):
+    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock(), chance=SeededChance())
+    answer = orjson.dumps({"kind": "Status", "status": "Failure", "message": "Unauthorized"})
+    audit.reject(arrived("GET", authenticated=User(name="")), 401, answer)
+    audit.close()
+    (line,) = lines(tmp_path / "audit.log")
+    assert (line["user"], line["stage"]) == ({}, "ResponseStarted")
+    assert line["responseStatus"] == {
+        "metadata": {},
+        "status": "Failure",
+        "message": "Unauthorized",
+        "code": 401,
+    }
+
+
+def test_texts_of_clients_make_no_lines_of_their_own(tmp_path):
+    user = User(name='eve\n{"kind":"Event"}\x1b[31m')
+    logged(
+        tmp_path,
+        arrived("GET", "/api/v1/nodes/a\nb", authenticated=user, user_agent="x\r\ny", uri="/a\nb\x1b"),
+    )
+    data = (tmp_path / "audit.log").read_bytes()
+    assert data.count(b"\n") == 1
+    assert b"\x1b" not in data
+
+
+def test_a_long_user_agent_is_cut_off(tmp_path):
+    line = logged(tmp_path, arrived("GET", user_agent="a" * (MAX_USER_AGENT + 1)))
+    assert line["userAgent"] == "a" * MAX_USER_AGENT + "...TRUNCATED"
+
+
+def opened(path):
+    audit = Audit(path, EVERYTHING, clock=SteppedClock(), chance=SeededChance())
+    audit.close()
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_file_is_made_for_its_owner_alone(tmp_path):
+    mask = os.umask(0)
+    try:
+        assert opened(tmp_path / "audit.log") == 0o600
+    finally:
+        os.umask(mask)
+
+
+@pytest.mark.parametrize(("mode", "left"), [(0o644, 0o640), (0o666, 0o640), (0o600, 0o600), (0o640, 0o640)])
+def test_a_file_that_is_there_is_closed_to_all_others(tmp_path, mode, left):
+    path = tmp_path / "audit.log"
+    path.write_bytes(b"{}\n")
+    path.chmod(mode)
+    assert opened(path) == left
+    assert path.read_bytes() == b"{}\n"
+
+
+def test_what_is_no_file_of_its_own_is_refused_by_name(tmp_path):
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    with _reader(pipe):
+        for path in (link, pipe, tmp_path, tmp_path / "none" / "audit.log"):
+            with pytest.raises(BadAuditLog, match=str(path)):
+                opened(path)
+    assert not target.exists()
+
+
+def _reader(pipe):
+    """A pipe that has a reader can be written to."""
+    return os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb")

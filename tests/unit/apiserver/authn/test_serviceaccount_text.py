@@ -1,0 +1,143 @@
+"""The text of a service account's token: what can be written or read in two ways is refused."""
+
+import orjson
+import pytest
+
+from mockube.apiserver.authn.serviceaccount import jwt
+from mockube.apiserver.authn.serviceaccount.keys import encode
+from tests.support.service_accounts import NOT_OURS, World, claims_of, refusal
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+NOT_VERIFIED = "go-jose/go-jose: error in cryptographic primitive"
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def with_other_bits(part):
+    """A text that decodes to the same bytes, where their number leaves bits over at the end."""
+    return part[:-1] + ALPHABET[ALPHABET.index(part[-1]) ^ 1]
+
+
+@pytest.mark.parametrize("part", [0, 1, 2], ids=["header", "claims", "signature"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(with_other_bits, id="bits left over"),
+        pytest.param(lambda text: text + "=" * (-len(text) % 4), id="padding"),
+        pytest.param(lambda text: text + "====", id="more padding"),
+        pytest.param(lambda text: f"{text[:5]}\n{text[5:]}", id="a new line"),
+        pytest.param(lambda text: f"{text[:5]} {text[5:]}", id="a blank"),
+        pytest.param(lambda text: f"{text}\n", id="a new line at the end"),
+        pytest.param(lambda text: f" {text}", id="a blank at the beginning"),
+        pytest.param(lambda text: f"{text}\u00e9", id="another letter"),
+    ],
+)
+async def test_only_the_canonical_text_of_a_token_is_taken(world, part, change):
+    keys = world.accounts.keys
+    texts = orjson.dumps({"alg": "ES256", "kid": keys.signer.id}), orjson.dumps(claims_of(world.give()))
+    # A blank more where no bits would be left over.
+    text = ".".join(encode(one if len(one) % 3 else one + b" ") for one in texts)
+    parts = [*text.split("."), encode(keys.sign(text.encode()))]
+    assert all(len(one) % 4 for one in parts)
+    assert await refusal(world, ".".join(parts)) == ""
+    parts[part] = change(parts[part])
+    assert await refusal(world, ".".join(parts))
+
+
+def signed(world, header=b"", claims=b""):
+    """A token of exactly these bytes; what is not given is as in a good one."""
+    keys = world.accounts.keys
+    head = header or orjson.dumps({"alg": "ES256", "kid": keys.signer.id})
+    text = f"{encode(head)}.{encode(claims or orjson.dumps(claims_of(world.give())))}"
+    return f"{text}.{encode(keys.sign(text.encode()))}"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        pytest.param(b"", "", id="nothing more"),
+        pytest.param(b',"typ":"JWT"', "", id="its type"),
+        pytest.param(b',"alg":"ES256"', NOT_OURS, id="the algorithm twice"),
+        pytest.param(b',"x":{"y":1,"y":2}', NOT_OURS, id="a key twice, deep inside"),
+        pytest.param(b',"crit":["exp"]', NOT_VERIFIED, id="an extension that must be understood"),
+        pytest.param(b',"b64":false', NOT_VERIFIED, id="claims that are not encoded"),
+        pytest.param(b',"x":' + b"[" * 2000 + b"]" * 2000, NOT_OURS, id="very deep"),
+        pytest.param(b',"x":' + b"9" * 5000, NOT_OURS, id="very many digits"),
+    ],
+)
+async def test_a_header_that_can_be_read_in_two_ways_is_refused(world, more, says):
+    kid = world.accounts.keys.signer.id.encode()
+    header = b'{"alg":"ES256","kid":"%s"%s}' % (kid, more)
+    assert await refusal(world, signed(world, header=header)) == says
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        pytest.param(b',"x":1', "", id="nothing that matters"),
+        pytest.param(
+            b',"iss":"https://issuer"', "json: duplicate key 'iss' in object", id="the issuer twice"
+        ),
+        pytest.param(b',"x":[{"y":1,"y":1}]', "json: duplicate key 'y' in object", id="a key twice, inside"),
+        pytest.param(b',"x":' + b"[" * 2000 + b"]" * 2000, NOT_OURS, id="very deep"),
+    ],
+)
+async def test_claims_that_can_be_read_in_two_ways_are_refused(world, more, says):
+    claims = orjson.dumps(claims_of(world.give()))
+    assert await refusal(world, signed(world, claims=claims[:-1] + more + b"}")) == says
+
+
+NO_NUMBER = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
+NO_AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        pytest.param({"exp": "9999999999"}, NO_NUMBER, id="exp as text"),
+        pytest.param({"exp": True}, NO_NUMBER, id="exp as a truth value"),
+        pytest.param({"exp": 1e30}, "", id="exp in another age"),
+        pytest.param({"exp": None}, "", id="no exp"),
+        pytest.param({"exp": -5}, "service account token has expired", id="exp before 1970"),
+        pytest.param({"nbf": "1"}, NO_NUMBER, id="nbf as text"),
+        pytest.param({"aud": "api"}, "", id="one audience"),
+        pytest.param({"aud": 7}, NO_AUDIENCE, id="a number as audience"),
+        pytest.param({"aud": ["api", 7]}, NO_AUDIENCE, id="a number among audiences"),
+        pytest.param({"aud": None}, NO_AUDIENCE, id="null as audience"),
+        pytest.param({"iss": 7}, NOT_OURS, id="a number as issuer"),
+        pytest.param(
+            {"jti": 7}, "json: cannot unmarshal number into Go value of type string", id="a number as jti"
+        ),
+        pytest.param(
+            {"sub": {}}, "json: cannot unmarshal object into Go value of type string", id="an object as sub"
+        ),
+        pytest.param(
+            {"kubernetes.io": "x"},
+            "json: cannot unmarshal string into Go value of type serviceaccount.kubernetes",
+            id="no claims of Kubernetes",
+        ),
+        pytest.param(
+            {"kubernetes.io": {"namespace": 7}},
+            "json: cannot unmarshal number into Go value of type string",
+            id="a number as namespace",
+        ),
+        pytest.param(
+            {"kubernetes.io": {"namespace": "ns", "serviceaccount": {"name": ["robot"]}}},
+            "json: cannot unmarshal array into Go value of type string",
+            id="a list as name",
+        ),
+        pytest.param(
+            {"kubernetes.io": {"pod": True}},
+            "json: cannot unmarshal bool into Go value of type serviceaccount.ref",
+            id="no reference",
+        ),
+        pytest.param({"kubernetes.io": None}, 'serviceaccounts "" not found', id="no account"),
+    ],
+)
+async def test_claims_have_their_types(world, changes, says):
+    claims = claims_of(world.give()) | changes
+    assert await refusal(world, jwt.sign(world.accounts.keys, claims)) == says

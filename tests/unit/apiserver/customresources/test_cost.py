@@ -1,0 +1,73 @@
+"""How long objects of a kind may take to check is estimated from its schema, never too low by much."""
+
+import pytest
+
+from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apiserver.customresources.cost import INSTRUCTIONS, NODE, cost_of
+from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.turns import LARGE
+
+ROW = Resource(group="a.b", version="v1", name="cs", kind="C")
+TEXT = {"type": "string"}
+SLOW = TEXT | {"pattern": "(?:[a-z]?){1000}"}
+LEAST = 4000 // INSTRUCTIONS
+
+
+def fields(**properties):
+    return {"type": "object", "properties": properties}
+
+
+def test_a_usual_kind_costs_what_is_usual():
+    name = TEXT | {"pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
+    assert (
+        cost_of(fields(spec=fields(name=name, labels={"type": "object", "additionalProperties": name}))).byte
+        == 1
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        fields(a=SLOW),
+        fields(a={"type": "array", "items": SLOW}),
+        fields(a={"type": "object", "additionalProperties": SLOW}),
+        fields(a=TEXT | {"not": SLOW}),
+        fields(a=TEXT | {"anyOf": [{"maxLength": at} for at in range(LEAST)]}),
+        fields(
+            a={"type": "array", "items": fields(b=TEXT) | {"required": [f"f{at}" for at in range(4 * LEAST)]}}
+        ),
+        fields(a={"type": "array", "items": fields(b=TEXT | {"default": "x" * 400 * LEAST})}),
+    ],
+)
+def test_what_takes_long_for_each_byte_costs_more(schema):
+    assert cost_of(schema).byte > LEAST
+
+
+def test_all_alternatives_look_at_the_same_bytes_and_fields_share_them():
+    assert cost_of(fields(a=TEXT | {"oneOf": [SLOW, SLOW]})).byte > 2 * LEAST
+    assert cost_of(fields(a=SLOW, b=SLOW)).byte == cost_of(fields(a=SLOW)).byte
+
+
+def test_preparation_costs_for_each_schema_and_instruction():
+    assert cost_of(fields(**{f"f{at}": TEXT for at in range(LARGE // NODE)})).preparation > LARGE
+    assert cost_of(fields(a=SLOW)).preparation > 4000
+
+
+def test_what_is_prepared_does_the_same_as_what_is_made_when_it_is_needed():
+    schema = fields(
+        a=SLOW | {"default": "x"}, b={"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}
+    )
+    prepared, other = (
+        Custom(row=ROW, schema=schema, strategy=None, printer=None, metadata=lambda: Type(shape=Shape.ANY))
+        for _ in range(2)
+    )
+    prepared.prepare()
+    assert prepared.is_prepared
+    assert prepared.type.fields.keys() == other.type.fields.keys()
+    for tree in ({"b": ["c", "c"]}, {"a": 1}, {}):
+        assert [*map(str, prepared.check(tree))] == [*map(str, other.check(tree))]
+        filled = [dict(tree), dict(tree)]
+        prepared.default(filled[0])
+        other.default(filled[1])
+        assert filled[0] == filled[1]

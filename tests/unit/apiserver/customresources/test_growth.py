@@ -1,0 +1,128 @@
+"""What is done with definitions and custom objects takes time in proportion to their size."""
+
+import orjson
+import pytest
+
+from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.defaulting import filler
+from mockube.apiserver.customresources.list_types import lists_checker
+from mockube.apiserver.customresources.pruning import root_pruner
+from mockube.apiserver.customresources.types import type_of
+from mockube.apiserver.kinds.apiextensions.schemas import check_schema
+from mockube.apiserver.kinds.jsonschema.validate import MOST_ERRORS, checker
+from tests.support.doubling import check_linear
+
+TEXT = {"type": "string"}
+LIST = "x-kubernetes-list-type"
+KEYS = "x-kubernetes-list-map-keys"
+ITEM = {"type": "object", "required": ["k"], "properties": {"k": TEXT, "v": {"type": "number", "default": 1}}}
+
+
+def listed(items, **others):
+    return {"type": "object", "properties": {"a": {"type": "array", "items": items} | others}}
+
+
+SCHEMAS = {
+    "fields": lambda size: {"type": "object", "properties": {f"f{at}": TEXT for at in range(size)}},
+    "patterns": lambda size: {
+        "type": "object",
+        "properties": {f"f{at}": TEXT | {"pattern": f"^a{at}b?$"} for at in range(size // 8)},
+    },
+    "alternatives": lambda size: TEXT | {"anyOf": [{"maxLength": at} for at in range(size)]},
+    "allowed values": lambda size: listed(TEXT | {"enum": [f"v{at}" for at in range(size)]}),
+    "required": lambda size: {
+        "type": "object",
+        "required": [f"f{at}" for at in range(size)],
+        "properties": {f"f{at}": TEXT for at in range(size)},
+    },
+    "keys": lambda size: listed(
+        {
+            "type": "object",
+            "required": [f"k{at}" for at in range(size)],
+            "properties": {f"k{at}": TEXT for at in range(size)},
+        },
+        **{LIST: "map", KEYS: [f"k{at}" for at in range(size)]},
+    ),
+    "a pattern": lambda size: TEXT | {"pattern": "(a|b)" * size},
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_validated_and_compiled_in_linear_time(name):
+    def run(schema):
+        [*check_schema({"openAPIV3Schema": schema}, ROOT)]
+        checker(schema)
+        root_pruner(schema)
+        filler(schema)
+        lists_checker(schema)
+        type_of(schema)
+
+    check_linear(SCHEMAS[name], run, 1500)
+
+
+VALUES = {
+    "items of a set": (listed(TEXT, **{LIST: "set"}), lambda size: [f"v{at}" for at in range(size)]),
+    "the same item": (listed(TEXT, **{LIST: "set"}), lambda size: ["v"] * size),
+    "items of a map": (listed(ITEM, **{LIST: "map", KEYS: ["k"]}), lambda size: [{"k": f"{at}"} for at in range(size)]),
+    "items that are none": (listed(ITEM, **{LIST: "map", KEYS: ["k"]}), lambda size: [1] * size),
+    "objects in a set": (
+        listed({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, **{LIST: "set"}),
+        lambda size: [{"k": at} for at in range(size)],
+    ),
+    "allowed values": (listed({"type": "integer", "enum": [*range(5000)]}), lambda size: [at % 5000 for at in range(size)]),
+    "values that are not allowed": (listed(TEXT | {"enum": ["a", "b"]}), lambda size: ["c"] * size),
+    "fractions": (listed({"type": "integer", "format": "int32"}), lambda size: [1.5] * size),
+    "members": (
+        {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": TEXT}}},
+        lambda size: {f"m{at}": "x" for at in range(size)},
+    ),
+    "unknown fields": (
+        {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": TEXT}}}},
+        lambda size: {f"m{at}": "x" for at in range(size)},
+    ),
+    "a text with a pattern": (
+        {"type": "object", "properties": {"a": TEXT | {"pattern": "^(a+)+$"}}},
+        lambda size: "a" * (100 * size) + "!",
+    ),
+    "numbers": (listed({"type": "number", "multipleOf": 0.1}), lambda size: [0.3] * size),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_is_handled_in_linear_time(name):
+    schema, make = VALUES[name]
+    check, prune, fill, lists = checker(schema), root_pruner(schema), filler(schema), lists_checker(schema)
+
+    def run(text):
+        tree = prune(orjson.loads(text), [])
+        if fill is not None:
+            fill(tree)
+        [*check(tree, ROOT)]
+        if lists is not None:
+            [*lists(tree, ROOT)]
+
+    check_linear(lambda size: orjson.dumps({"a": make(size)}), run, 10_000)
+
+
+def test_few_bytes_and_many_fields_do_not_multiply():
+    def make(size):
+        fields = {f"f{at}": TEXT for at in range(size)}
+        return checker(listed({"type": "object", "properties": fields})), {"a": [{}] * size}
+
+    check_linear(make, lambda made: [*made[0](made[1], ROOT)], 1500)
+
+
+def test_few_bytes_that_lack_many_fields_are_not_all_told_of():
+    fields = {f"f{at}": TEXT for at in range(5000)}
+    check = checker(listed({"type": "object", "required": [*fields], "properties": fields}))
+    assert len([*check({"a": [{}] * 5000}, ROOT)]) < 2 * MOST_ERRORS + 5000
+
+
+def test_errors_do_not_repeat_a_long_list_of_allowed_values_without_end():
+    allowed = [f"value-{at}" for at in range(10_000)]
+    schema = listed(TEXT | {"enum": allowed})
+    custom = Custom(row=None, schema=schema, strategy=None, printer=None, metadata=None)
+    errors = custom.check({"a": ["x"] * 1000})
+    assert 1 <= len(errors) < 30
+    assert all("supported values" in error.detail for error in errors)

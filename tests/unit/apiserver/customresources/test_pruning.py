@@ -1,0 +1,63 @@
+"""What a schema does not know is dropped, and named by its path."""
+
+import pytest
+
+from mockube.apiserver.customresources.pruning import root_pruner
+
+TEXT = {"type": "string"}
+ANY = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def obj(**properties):
+    return {"type": "object", "properties": properties}
+
+
+@pytest.mark.parametrize(
+    ("schema", "tree", "expected", "dropped"),
+    [
+        pytest.param(obj(a=TEXT), {"a": "x"}, {"a": "x"}, [], id="nothing to drop"),
+        pytest.param(obj(a=TEXT), {"a": "x", "b": 1}, {"a": "x"}, ["b"], id="an unknown field"),
+        pytest.param(obj(a=obj(b=TEXT)), {"a": {"c": {}}}, {"a": {}}, ["a.c"], id="a nested one"),
+        pytest.param(
+            obj(a={"type": "array", "items": obj(b=TEXT)}),
+            {"a": [{"b": "x"}, {"c": 1}]},
+            {"a": [{"b": "x"}, {}]},
+            ["a[1].c"],
+            id="in a list",
+        ),
+        pytest.param(
+            obj(a={"type": "object", "additionalProperties": obj(b=TEXT)}),
+            {"a": {"k": {"b": "x", "c": 1}}},
+            {"a": {"k": {"b": "x"}}},
+            ["a.k.c"],
+            id="in a map",
+        ),
+        pytest.param(obj(a=ANY), {"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 1}}}, [], id="kept whole"),
+        pytest.param(
+            obj(a=obj(b=obj(c=TEXT)) | ANY),
+            {"a": {"x": 1, "b": {"y": 1}}},
+            {"a": {"x": 1, "b": {}}},
+            ["a.b.y"],
+            id="what is named is pruned within what is kept",
+        ),
+        pytest.param(
+            obj(),
+            {"apiVersion": "v", "kind": "K", "metadata": {"x": 1}},
+            {"apiVersion": "v", "kind": "K", "metadata": {"x": 1}},
+            [],
+            id="the head of an object",
+        ),
+        pytest.param(
+            obj(a=obj() | {"x-kubernetes-embedded-resource": True}),
+            {"a": {"kind": "K", "metadata": {"name": "n"}, "spec": 1}},
+            {"a": {"kind": "K", "metadata": {"name": "n"}}},
+            ["a.spec"],
+            id="an object in an object",
+        ),
+        pytest.param(obj(a=obj(b=TEXT)), {"a": "no object"}, {"a": "no object"}, [], id="another type stays"),
+    ],
+)
+def test_what_is_left(schema, tree, expected, dropped):
+    unknown = []
+    assert root_pruner(schema)(tree, unknown) == expected
+    assert unknown == dropped

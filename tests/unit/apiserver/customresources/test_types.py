@@ -1,0 +1,68 @@
+"""What patches and apply know of a custom resource."""
+
+import pytest
+
+from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apiserver.customresources.types import kind_type, type_of
+
+TEXT = {"type": "string"}
+KEEP = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+@pytest.mark.parametrize(
+    ("schema", "shape"),
+    [
+        pytest.param(TEXT, Shape.STRING, id="text"),
+        pytest.param({"type": "integer"}, Shape.INTEGER, id="integer"),
+        pytest.param({"x-kubernetes-int-or-string": True}, Shape.ANY, id="either"),
+        pytest.param(TEXT | {"format": "date"}, Shape.INT_OR_STRING, id="text with a format"),
+        pytest.param({"type": "object", "properties": {"a": TEXT}}, Shape.STRUCT, id="fields"),
+        pytest.param({"type": "object", "additionalProperties": TEXT}, Shape.MAP, id="members"),
+        pytest.param({"type": "object"} | KEEP, Shape.MAP, id="anything in an object"),
+        pytest.param(KEEP, Shape.ANY, id="anything"),
+        pytest.param({"type": "array", "items": TEXT}, Shape.LIST, id="list"),
+    ],
+)
+def test_what_a_value_looks_like(schema, shape):
+    assert type_of(schema).shape is shape
+
+
+def test_lists_and_objects_say_how_they_merge():
+    items = {
+        "type": "object",
+        "properties": {"k": TEXT | {"default": "x"}},
+        "x-kubernetes-map-type": "atomic",
+    }
+    listed = type_of(
+        {
+            "type": "array",
+            "items": items,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+        }
+    )
+    assert (listed.list_type, listed.map_keys, listed.items.map_type) == ("map", ("k",), "atomic")
+    assert listed.items.fields["k"].default == "x"
+    assert type_of({"type": "array", "items": TEXT}).list_type == "atomic"
+
+
+def test_fields_that_are_named_stand_among_others_that_are_kept():
+    made = type_of({"type": "object", "properties": {"a": TEXT}} | KEEP)
+    assert made.fields["a"].type.shape is Shape.STRING
+    assert made.items.shape is Shape.ANY
+
+
+def test_a_kind_has_what_every_object_has():
+    metadata = Type(shape=Shape.STRUCT, name="ObjectMeta")
+    schema = {
+        "type": "object",
+        "required": ["spec"],
+        "properties": {"spec": TEXT, "metadata": {"type": "object"}},
+    }
+    made = kind_type("com.example.v1.Widget", schema, metadata)
+    assert (made.name, [*made.fields]) == (
+        "com.example.v1.Widget",
+        ["apiVersion", "kind", "metadata", "spec"],
+    )
+    assert made.fields["metadata"].type is metadata
+    assert made.fields["spec"].required

@@ -1,0 +1,258 @@
+"""What a client may send before a request of it is served: counted, bounded, and in its turn."""
+
+import asyncio
+import time
+
+import pytest
+from aiohttp import web
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http import connection
+from mockube.apiserver.http.connection import HEAD_BYTES, NO_DATA
+from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
+from tests.support.turns import turns
+from tests.support.wires import Wire
+
+START = b"GET / HTTP/1.1\r\nHost: x\r\n"
+GET = START + b"\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+class Site:
+    """A server whose handler notes each request, and answers when it may."""
+
+    def __init__(self):
+        self.clock = SteppedClock()
+        self.requests = []
+        self.bodies = []
+        self.going = asyncio.Event()
+        self.going.set()
+        self.server = Server(self._handle, clock=self.clock)
+
+    async def _handle(self, request):
+        self.requests.append(request)
+        request.protocol.is_known = request.path == "/known"
+        await self.going.wait()
+        try:
+            self.bodies.append(await request.content.read())
+        except web.RequestPayloadError as error:
+            self.bodies.append(error)
+        return web.Response(text="done")
+
+    def wire(self):
+        return Wire(self.server())
+
+
+@pytest.fixture
+async def site():
+    site = Site()
+    yield site
+    await site.server.shutdown(0.01)
+
+
+def in_pieces(data, size):
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
+async def test_a_head_may_come_in_any_pieces(site, size):
+    wire = site.wire()
+    wire.receive(*in_pieces(GET + CHUNKED + b"2\r\n{}\r\n0\r\n\r\n" + GET, size))
+    await turns(20)
+    assert [request.method for request in site.requests] == ["GET", "POST", "GET"]
+    assert site.bodies == [b"", b"{}", b""]
+    assert site.server.head_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param([b"X: %b" % (b"a" * 1_000_000)], id="one that is long"),
+        pytest.param([b"X%d: %b" % (number, b"a" * 100) for number in range(9_000)], id="many"),
+        pytest.param([b"X%d: a" % number for number in range(5_000)], id="more than 128"),
+    ],
+)
+async def test_a_head_of_a_mebibyte_is_taken(site, headers):
+    wire = site.wire()
+    wire.receive(*in_pieces(START + b"\r\n".join(headers) + b"\r\n\r\n", 65_536))
+    await turns(20)
+    assert len(site.requests) == 1
+    assert wire.sent.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(b"X: " + b"a" * 70_000, id="a long one"),
+        pytest.param(b"X: " + b"a" * 7_000 + b"\r\n", id="long ones"),
+        pytest.param(b"X: a\r\n", id="short ones"),
+        pytest.param(b"X", id="a long name"),
+    ],
+)
+async def test_a_longer_one_is_refused(site, header):
+    wire = site.wire()
+    wire.receive(START)
+    wire.receive(*in_pieces(header * (HEAD_BYTES // len(header) + 2), 65_536))
+    assert wire.protocol.server.head_bytes == 0
+    await turns(20)
+    assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert wire.sent.endswith(b"\r\n\r\n431 Request Header Fields Too Large")
+    assert b"Connection: close\r\n" in wire.sent
+    assert site.requests == []
+    wire.receive(b"a" * 1000)
+    site.clock.advance(connection.LINGER_SECONDS)
+    await turns(20)
+    assert wire.is_closed
+
+
+async def test_a_request_line_is_a_part_of_the_head(site):
+    wire = site.wire()
+    wire.receive(*in_pieces(b"GET /" + b"a" * (HEAD_BYTES + 1), 65_536))
+    await turns(20)
+    assert wire.sent.startswith(b"HTTP/1.1 431 ")
+
+
+async def test_what_is_no_http_is_told_at_once(site):
+    for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n"):
+        wire = site.wire()
+        wire.receive(garbage)
+        await turns(20)
+        assert wire.sent.startswith(b"HTTP/1.1 400 Bad Request\r\n"), garbage
+        assert wire.sent.endswith(b"\r\n\r\n400 Bad Request"), "nothing is echoed"
+
+
+async def test_all_heads_together_are_bounded(site):
+    part = START + b"X: " + b"a" * 1_000_000
+    begun = [site.wire() for _ in range(ALL_HEADS_BYTES // len(part) + 2)]
+    for wire in begun:
+        wire.receive(part)
+    assert site.server.head_bytes <= ALL_HEADS_BYTES
+    one_more, small = begun[-1], site.wire()
+    small.receive(START + b"X: " + b"a" * 5_000, b"\r\n\r\n")
+    await turns(20)
+    assert one_more.sent.startswith(b"HTTP/1.1 431 ")
+    assert small.sent.startswith(b"HTTP/1.1 200 ")
+    for wire in begun:
+        wire.close()
+    await turns(20)
+    assert site.server.head_bytes == 0
+
+
+async def test_a_head_takes_linear_time_however_small_its_pieces_are(site):
+    def seconds(count):
+        wire = site.wire()
+        pieces = [START + b"X: ", *[b"a"] * count]
+        begun = time.thread_time()
+        wire.receive(*pieces)
+        return time.thread_time() - begun
+
+    once, twice = (min(seconds(count) for _ in range(3)) for count in (100_000, 400_000))
+    assert twice < 4 * 2.5 * once
+
+
+async def test_a_head_has_to_end_in_time(site):
+    silent, begun = site.wire(), site.wire()
+    begun.receive(START)
+    site.clock.advance(HEAD_SECONDS - SWEEP_SECONDS)
+    assert [silent.is_closed, begun.is_closed] == [False, False]
+    begun.receive(b"X: a\r\n")
+    site.clock.advance(2 * SWEEP_SECONDS)
+    assert silent.is_closed
+    assert begun.is_closed
+
+
+async def test_so_has_the_next_one_on_the_connection(site):
+    wire = site.wire()
+    wire.receive(GET)
+    await turns(20)
+    site.clock.advance(2 * HEAD_SECONDS)
+    assert not wire.is_closed, "it owes nothing"
+    wire.receive(START)
+    site.clock.advance(HEAD_SECONDS + SWEEP_SECONDS)
+    assert wire.is_closed
+
+
+async def test_who_is_served_owes_nothing(site):
+    site.going.clear()
+    wire = site.wire()
+    wire.receive(GET)
+    await turns(20)
+    site.clock.advance(10 * HEAD_SECONDS)
+    assert not wire.is_closed
+    site.going.set()
+
+
+async def test_one_request_is_parsed_ahead_and_the_rest_is_not_read(site):
+    site.going.clear()
+    wire = site.wire()
+    wire.receive(GET)
+    await turns(20)
+    wire.receive(GET)
+    assert wire.is_reading
+    wire.receive(GET * 100)
+    assert not wire.is_reading
+    site.going.set()
+    await turns(1000)
+    assert len(site.requests) == 102
+    assert wire.is_reading
+
+
+async def test_long_pipelined_heads_are_not_parsed_before_their_turn(site):
+    site.going.clear()
+    wire = site.wire()
+    long = START + b"X: " + b"a" * 900_000 + b"\r\n\r\n"
+    wire.receive(GET)
+    await turns(20)
+    wire.receive(long)
+    wire.receive(*in_pieces(long, 200_000))
+    assert site.server.head_bytes == 0
+    site.going.set()
+    await turns(100)
+    assert len(site.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        pytest.param(b"2;" + b"a" * 1000, id="a chunk's extension"),
+        pytest.param(b"2\r\n{}\r\n0\r\n" + b"X: a\r\n" * 100, id="trailers"),
+        pytest.param(b"2\r\n{}\r\n0\r\nX: " + b"a" * 1000, id="a trailer"),
+    ],
+)
+async def test_a_body_is_not_all_framing(site, flood):
+    wire = site.wire()
+    wire.receive(CHUNKED, flood)
+    rest = b"X: a\r\n" * 10 if flood.endswith(b"\r\n") else b"a" * 60
+    for _ in range(2 * NO_DATA // len(rest)):
+        wire.receive(rest)
+    await turns(20)
+    assert isinstance(site.bodies[0], web.RequestPayloadError)
+    assert site.server.head_bytes == 0
+    await turns(100)
+    assert wire.is_closed
+
+
+async def test_chunks_of_one_byte_are_a_body(site):
+    wire = site.wire()
+    wire.receive(CHUNKED)
+    for _ in range(500):
+        wire.receive(b"1\r\na\r\n" * 200)
+        await turns(1)
+    wire.receive(b"0\r\n\r\n")
+    await turns(20)
+    assert site.bodies == [b"a" * 100_000]
+
+
+async def test_strangers_make_room_for_each_other_and_not_for_who_is_known_or_served(site):
+    site.server.strangers.most = 3
+    known, served = site.wire(), site.wire()
+    known.receive(GET.replace(b"/ ", b"/known "))
+    await turns(20)
+    site.going.clear()
+    served.receive(GET)
+    await turns(20)
+    idle = [site.wire() for _ in range(5)]
+    await turns(20)
+    assert [wire.is_closed for wire in idle] == [True, True, False, False, False]
+    assert [known.is_closed, served.is_closed] == [False, False]
+    site.going.set()

@@ -1,0 +1,100 @@
+"""Which Host and Origin headers a server takes: its own names and every address, and of browsers no foreign site."""
+
+import pytest
+from aiohttp.http import HttpVersion10, HttpVersion11
+from aiohttp.test_utils import make_mocked_request
+
+from mockube.apimachinery.status import ApiError, BadRequest, Forbidden
+from mockube.apiserver.http.hosts import Hosts
+
+HOSTS = Hosts(("kubernetes.default.svc", "Api.Example.com", "*.corp.example", "10.0.0.1"))
+
+
+def asked(host, *, method="GET", version=HttpVersion11, **headers):
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    if host is not None:
+        given["Host"] = host
+    return make_mocked_request(method, "/api", headers=given, version=version)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost", "localhost:6443", "LOCALHOST", "localhost.", "localhost.:6443", "localhost:",
+        "127.0.0.1", "127.0.0.1:6443", "127.8.8.8", "192.168.1.7:80", "8.8.8.8", "[::1]", "[::1]:6443", "[fe80::1%25eth0]:6443", "::1",
+        "kubernetes.default.svc", "KUBERNETES.default.SVC.:443", "api.example.com", "a.corp.example", "",
+    ],
+)  # fmt: skip
+def test_its_own_names_and_every_address_are_taken(host):
+    HOSTS.check(asked(host))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:6443", "localhost.evil.example", "evil-localhost", "localhost@evil.example", "localhost:6443:6443", "127.0.0.1.evil.example",
+        "corp.example", "a.b.corp.example", ".corp.example", "kubernetes.default.svc.evil.example", "2130706433", "0x7f.1", "[evil.example]", "[::1", "[::1]x", "localhost:x",
+        "localhost,evil.example", "local host", "*", "*.corp.example.evil", "a" * 100_000, "\xff",
+    ],
+)  # fmt: skip
+def test_other_names_are_refused_by_name(host):
+    with pytest.raises(ApiError, match="is none of the names of this server") as refused:
+        HOSTS.check(asked(host))
+    assert refused.value.code == 421
+    assert len(refused.value.message) < 2500
+
+
+@pytest.mark.parametrize("host", ["apiserver", "front:6443", "x", "my-machine."])
+def test_a_name_of_the_local_network_is_taken_with_a_token(host):
+    HOSTS.check(asked(host, Authorization="Bearer t"))
+    for headers in ({}, {"Authorization": "Basic dDp0"}, {"Authorization": "Bearer"}):
+        with pytest.raises(ApiError, match="is none of the names of this server"):
+            HOSTS.check(asked(host, **headers))
+
+
+@pytest.mark.parametrize("host", ["evil.example", "a.local", "x y", "*", "a_b", "[x]", "x" * 100])
+def test_a_name_of_a_site_is_refused_with_a_token_as_well(host):
+    with pytest.raises(ApiError, match="is none of the names of this server"):
+        HOSTS.check(asked(host, Authorization="Bearer t"))
+
+
+def test_a_request_of_http_1_1_has_a_host():
+    HOSTS.check(asked(None, version=HttpVersion10))
+    with pytest.raises(BadRequest, match="missing required Host header"):
+        HOSTS.check(asked(None))
+
+
+def test_an_asterisk_takes_any_name():
+    Hosts(("*",)).check(asked("evil.example", method="POST", Origin="http://evil.example"))
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://127.0.0.1:6443", "http://localhost:8001", "https://api.example.com", "https://10.0.0.1", "https://[::1]:1", "http://x.corp.example"],
+)  # fmt: skip
+def test_pages_of_this_machine_and_of_its_own_names_may_write(origin):
+    HOSTS.check(asked("127.0.0.1:6443", method="POST", Origin=origin))
+
+
+def test_a_page_may_write_where_it_comes_from():
+    HOSTS.check(asked("8.8.8.8:6443", method="POST", Origin="https://8.8.8.8:6443"))
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "https://8.8.8.8", "http://localhost.evil.example", "x" * 9999])  # fmt: skip
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        pytest.param({"method": "POST"}, id="write"),
+        pytest.param({"method": "DELETE"}, id="delete"),
+        pytest.param({"Upgrade": "websocket", "Connection": "Upgrade"}, id="socket"),
+    ],
+)
+def test_pages_of_other_sites_may_neither_write_nor_open_a_socket(origin, request_of):
+    with pytest.raises(Forbidden, match="may only read"):
+        HOSTS.check(asked("127.0.0.1:6443", Origin=origin, **request_of))
+    with pytest.raises(Forbidden, match="may only read"):
+        HOSTS.check(asked("", Origin=origin, **request_of))
+
+
+def test_a_page_may_read_since_its_browser_gives_it_no_answer():
+    HOSTS.check(asked("127.0.0.1", Origin="http://evil.example"))

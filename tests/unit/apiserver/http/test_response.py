@@ -1,0 +1,68 @@
+"""Answers as the bytes that a client reads."""
+
+import asyncio
+
+import pytest
+from aiohttp.test_utils import RawTestServer
+
+from mockube.apiserver.http.response import PIECE, Answer
+
+LARGE = [b"a" * PIECE, b"b" * 10, b"c" * (2 * PIECE), b"d"]
+
+
+async def spoken(request, *parts, ends=False):
+    """All that a server that answers with some parts says to a request before it hangs up."""
+
+    async def handle(_request):
+        answer = Answer(201, "text/x", parts, [b"Warning: w\r\n"])
+        if ends:
+            answer.force_close()
+        return answer
+
+    async with RawTestServer(handle) as server:
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        writer.write(request)
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
+    status, *lines = head.decode().split("\r\n")
+    return status, dict(line.split(": ", 1) for line in lines), body
+
+
+def asked(method=b"GET", version=b"1.1", headers=b"Connection: close\r\n"):
+    return b"%b / HTTP/%b\r\nHost: x\r\n%b\r\n" % (method, version, headers)
+
+
+@pytest.mark.parametrize("parts", [[], [b"{}"], [b"one", b"two"], LARGE], ids=["none", "one", "two", "large"])
+async def test_the_body_is_all_its_parts(parts):
+    status, headers, body = await spoken(asked(), *parts)
+    assert status == "HTTP/1.1 201 Created"
+    assert headers.pop("Date").endswith(" GMT")
+    assert headers == {
+        "Content-Type": "text/x",
+        "Cache-Control": "no-cache, private",
+        "Warning": "w",
+        "Content-Length": str(len(b"".join(parts))),
+        "Connection": "close",
+    }
+    assert body == b"".join(parts)
+
+
+async def test_head_is_told_the_length_and_shown_nothing():
+    _, headers, body = await spoken(asked(b"HEAD"), *LARGE)
+    assert (headers["Content-Length"], body) == (str(len(b"".join(LARGE))), b"")
+
+
+async def test_an_old_client_is_told_when_its_connection_is_kept():
+    last = asked(version=b"1.0", headers=b"")
+    _, headers, body = await spoken(last, b"{}")
+    assert ("Connection" in headers, body) == (False, b"{}")
+    _, headers, rest = await spoken(
+        asked(version=b"1.0", headers=b"Connection: keep-alive\r\n") + last, b"{}"
+    )
+    assert (headers["Connection"], rest[:10]) == ("keep-alive", b"{}HTTP/1.1")
+
+
+async def test_a_connection_that_is_to_end_ends():
+    _, headers, body = await spoken(asked(headers=b""), b"{}", ends=True)
+    assert (headers["Connection"], body) == ("close", b"{}")

@@ -1,0 +1,56 @@
+"""A definition lists its storage versions, and is deleted after its objects."""
+
+import pytest
+
+from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP, KIND
+from mockube.apiserver.kinds.strategy import MAIN
+from tests.support.requests import NOW_TEXT, request
+
+DEFINITIONS = KIND.strategy
+
+
+def definition(*versions, stored=()):
+    return {
+        "spec": {"versions": [{"name": name.strip("*"), "storage": "*" in name} for name in versions]},
+        "status": {"storedVersions": [*stored]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        pytest.param(definition("v1", "v2*", stored=["v1"]), ["v1", "v2"], id="another one"),
+        pytest.param(definition("v1*", stored=["v2", "v1"]), ["v2", "v1"], id="one that was before"),
+    ],
+)
+def test_a_definition_remembers_every_version_that_was_stored(new, expected):
+    DEFINITIONS.prepare_update[MAIN](new, {}, request())
+    assert new["status"]["storedVersions"] == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "waits"),
+    [
+        pytest.param({}, True, id="nobody has asked for its deletion"),
+        pytest.param({"deletionTimestamp": NOW_TEXT, "finalizers": [CLEANUP]}, True, id="objects are left"),
+        pytest.param({"deletionTimestamp": NOW_TEXT}, False, id="all are gone"),
+    ],
+)
+def test_a_definition_goes_after_its_objects(metadata, waits):
+    assert DEFINITIONS.pending({"metadata": metadata}) is waits
+
+
+def test_a_deletion_leaves_a_mark_and_somebody_to_wait_for():
+    tree = {"metadata": {"deletionTimestamp": NOW_TEXT, "finalizers": ["mine"]}, "status": {}}
+    DEFINITIONS.prepare_delete(tree)
+    assert tree["metadata"]["finalizers"] == ["mine", CLEANUP]
+    (condition,) = tree["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("Terminating", "InstanceDeletionPending")
+
+
+def test_a_second_deletion_changes_nothing():
+    tree = {"metadata": {"deletionTimestamp": NOW_TEXT}, "status": {}}
+    DEFINITIONS.prepare_delete(tree)
+    before = {"metadata": dict(tree["metadata"]), "status": dict(tree["status"])}
+    DEFINITIONS.prepare_delete(tree)
+    assert tree == before

@@ -1,0 +1,119 @@
+"""Autoscalers in v1, which knows one metric, and in v2, which knows more."""
+
+import orjson
+import pytest
+
+from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion import (
+    BEHAVIOR,
+    CONDITIONS,
+    METRICS,
+    to_v1,
+    to_v2,
+)
+
+CPU = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
+}
+MEMORY = {
+    "type": "Resource",
+    "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
+}
+CONTAINER = {
+    "type": "ContainerResource",
+    "containerResource": {
+        "name": "cpu",
+        "container": "c",
+        "target": {"type": "Utilization", "averageUtilization": 60},
+    },
+}
+PODS = {
+    "type": "Pods",
+    "pods": {
+        "metric": {"name": "m", "selector": {"matchLabels": {"a": "b"}}},
+        "target": {"type": "AverageValue", "averageValue": "5"},
+    },
+}
+OBJECT = {
+    "type": "Object",
+    "object": {
+        "describedObject": {"kind": "Ingress", "name": "i"},
+        "metric": {"name": "m"},
+        "target": {"type": "Value", "value": "5"},
+    },
+}
+EXTERNAL = {
+    "type": "External",
+    "external": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "5"}},
+}
+
+
+def autoscaler(version, spec=None, status=None, annotations=None):
+    metadata = {"name": "h"} | ({"annotations": annotations} if annotations else {})
+    target = {"scaleTargetRef": {"kind": "Deployment", "name": "d"}, "maxReplicas": 3}
+    return {
+        "kind": "HorizontalPodAutoscaler",
+        "apiVersion": f"autoscaling/{version}",
+        "metadata": metadata,
+        "spec": target | (spec or {}),
+        "status": status or {},
+    }
+
+
+def test_the_cpus_utilization_is_a_field_in_v1():
+    v1 = to_v1(autoscaler("v2", {"metrics": [CPU]}, {"desiredReplicas": 2, "currentMetrics": None}))
+    assert v1 == autoscaler(
+        "v1", {"targetCPUUtilizationPercentage": 50}, {"currentReplicas": 0, "desiredReplicas": 2}
+    )
+    assert to_v2(v1) == autoscaler("v2", {"metrics": [CPU]}, {"desiredReplicas": 2, "currentMetrics": None})
+
+
+def test_the_cpus_current_utilization_too():
+    current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 40}}}
+    v2 = autoscaler("v2", {}, {"desiredReplicas": 1, "currentReplicas": 1, "currentMetrics": [current]})
+    assert to_v1(v2)["status"]["currentCPUUtilizationPercentage"] == 40
+    assert to_v2(to_v1(v2)) == v2
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        pytest.param(MEMORY, {"name": "memory", "targetAverageValue": "1Gi"}, id="resource"),
+        pytest.param(
+            CONTAINER, {"name": "cpu", "targetAverageUtilization": 60, "container": "c"}, id="of a container"
+        ),
+        pytest.param(
+            PODS,
+            {"metricName": "m", "selector": {"matchLabels": {"a": "b"}}, "targetAverageValue": "5"},
+            id="of pods",
+        ),
+        pytest.param(
+            OBJECT,
+            {"target": {"kind": "Ingress", "name": "i"}, "metricName": "m", "targetValue": "5"},
+            id="of an object",
+        ),
+        pytest.param(EXTERNAL, {"metricName": "m", "targetAverageValue": "5"}, id="from elsewhere"),
+    ],
+)
+def test_other_metrics_are_kept_in_an_annotation(metric, expected):
+    v2 = autoscaler("v2", {"metrics": [metric, CPU]}, {"desiredReplicas": 0, "currentMetrics": None})
+    v1 = to_v1(v2)
+    ((_, source),) = [item for item in metric.items() if item[0] != "type"]
+    (kept,) = orjson.loads(v1["metadata"]["annotations"][METRICS])
+    assert source is not None
+    assert [value for name, value in kept.items() if name != "type"] == [expected]
+    assert v1["spec"]["targetCPUUtilizationPercentage"] == 50
+    assert to_v2(v1) == v2
+
+
+def test_behaviour_and_conditions_are_kept_in_annotations():
+    spec = {"behavior": {"scaleDown": {"selectPolicy": "Max"}}}
+    status = {"desiredReplicas": 0, "currentMetrics": None, "conditions": [{"type": "AbleToScale"}]}
+    v2 = autoscaler("v2", spec, status, {"mine": "1"})
+    v1 = to_v1(v2)
+    assert v1["metadata"]["annotations"].keys() == {"mine", BEHAVIOR, CONDITIONS}
+    assert to_v2(v1) == v2
+
+
+def test_an_annotation_that_is_no_json_tells_nothing():
+    assert "metrics" not in to_v2(autoscaler("v1", annotations={METRICS: "rubbish"}))["spec"]

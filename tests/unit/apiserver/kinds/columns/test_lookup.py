@@ -1,0 +1,105 @@
+"""Which printer a kind has, and how tables are made with what printers say beyond cells."""
+
+import pytest
+
+from mockube.apimachinery.groups import GroupKind
+from mockube.apiserver.kinds import registry as lookup
+from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.wire import table
+from tests.support.printed import NOW, ago, printed
+
+CATALOG = [row for group in GROUPS for row in group.resources]
+NETWORKING = "networking.k8s.io"
+
+DEFAULTS = {
+    "binding", "clusterrole", "csistoragecapacity", "customresourcedefinition", "limitrange",
+    "localsubjectaccessreview", "role", "selfsubjectaccessreview", "selfsubjectreview", "selfsubjectrulesreview",
+    "subjectaccessreview", "tokenreview",
+}  # fmt: skip
+
+
+def test_every_printer_is_of_a_kind_that_exists():
+    kinds = {row.group_kind for row in CATALOG} | {GroupKind("autoscaling", "Scale")}
+    assert lookup.PRINTERS.keys() <= kinds
+
+
+def test_kinds_without_a_printer_have_the_default():
+    assert {
+        row.singular_name for row in CATALOG if lookup.printer_of_kind(row.group_kind) is lookup.DEFAULT
+    } == DEFAULTS
+
+
+def test_what_is_printed_by_default():
+    assert printed(NETWORKING, "Unheard", {"metadata": {"creationTimestamp": ago(hours=1)}}) == {
+        "Name": "x",
+        "Created At": "2030-01-02T02:04:05Z",
+    }
+    assert (
+        printed("", "Unheard", {"metadata": {"creationTimestamp": None}})["Created At"]
+        == "0001-01-01T00:00:00Z"
+    )
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.api_version}/{row.name}") for row in CATALOG])
+def test_a_printer_has_a_name_column_and_a_cell_for_each_column(row):
+    printer = lookup.printer_of_kind(row.group_kind)
+    more = {"ipaddresses": 1}.get(row.name, 0)
+    assert len(printer.cells({}, NOW)) == len(printer.columns) + more
+    assert next(column.name for column in printer.columns if column.format == "name") == "Name"
+
+
+@pytest.mark.parametrize(
+    ("parent", "expected"),
+    [
+        pytest.param(None, "<none>", id="nobody's"),
+        pytest.param(
+            {"resource": "Services", "namespace": "ns", "name": "web"}, "services/ns/web", id="a service's"
+        ),
+        pytest.param(
+            {"group": "g.io", "resource": "widgets", "name": "w"}, "widgets.g.io/w", id="without namespace"
+        ),
+    ],
+)
+def test_an_ip_address_has_an_age_that_no_column_is_for(parent, expected):
+    printer = lookup.printer_of_kind(GroupKind(NETWORKING, "IPAddress"))
+    tree = {
+        "metadata": {"name": "10.0.0.1", "creationTimestamp": ago(minutes=5)},
+        "spec": {"parentRef": parent},
+    }
+    assert printer.cells(tree, NOW) == ["10.0.0.1", expected, "5m"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [
+        ("Running", None),
+        (
+            "Succeeded",
+            [
+                {
+                    "type": "Completed",
+                    "status": "True",
+                    "reason": "Succeeded",
+                    "message": "The pod has completed successfully.",
+                }
+            ],
+        ),
+        (
+            "Failed",
+            [{"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed."}],
+        ),
+    ],
+)
+def test_the_row_of_a_pod_tells_that_it_has_ended(phase, expected):
+    printer = lookup.printer_of_kind(GroupKind("", "Pod"))
+    row = table.row(printer, {"status": {"phase": phase}}, now=NOW, version="v1", include="None")
+    assert row.get("conditions") == expected
+
+
+def test_flow_schemas_stand_in_the_order_in_which_they_match():
+    trees = [
+        {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
+        for name, precedence in [("a", 900), ("z", 1), ("c", 5), ("b", 5)]
+    ]
+    order = lookup.printer_of_kind(GroupKind("flowcontrol.apiserver.k8s.io", "FlowSchema")).order
+    assert [tree["metadata"]["name"] for tree in sorted(trees, key=order)] == ["z", "b", "c", "a"]

@@ -1,0 +1,40 @@
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.decode import Decoder
+from mockube.apiserver.kinds.defaulter import Defaulter
+
+
+@pytest.fixture(scope="session")
+def schemas():
+    return builtin.load()
+
+
+@pytest.fixture(scope="session")
+def decoded(schemas):
+    """An object in normal form, with nothing filled in."""
+    decoder = Decoder()
+
+    def decode(api_version, kind, tree):
+        given = {"apiVersion": api_version, "kind": kind} | tree
+        return decoder.decode(schemas.kind(api_version, kind), given).tree
+
+    return decode
+
+
+@pytest.fixture(scope="session")
+def defaulter(schemas):
+    return Defaulter(schemas, clock=SteppedClock())
+
+
+@pytest.fixture(scope="session")
+def filled(decoded, defaulter):
+    """An object in normal form, with its defaults."""
+
+    def fill(api_version, kind, tree):
+        made = decoded(api_version, kind, tree)
+        defaulter.default_object(api_version, kind, made)
+        return made
+
+    return fill

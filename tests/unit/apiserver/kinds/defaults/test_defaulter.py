@@ -1,0 +1,157 @@
+"""The walk: where things are filled in, and what is left alone. What is filled in is for the tables' own tests."""
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.schema.model import Shape
+from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.registry import every_table
+
+DEPLOYMENT = {
+    "metadata": {"name": "web"},
+    "spec": {
+        "template": {
+            "spec": {
+                "schedulerName": "own",
+                "volumes": [{"name": "v", "secret": {"secretName": "s", "items": []}}, {"name": "w"}],
+                "containers": [
+                    {
+                        "name": "c",
+                        "tty": True,
+                        "image": "nginx:1",
+                        "securityContext": {"privileged": True},
+                        "env": [
+                            {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                            {"name": "B", "value": "b"},
+                        ],
+                        "livenessProbe": {"periodSeconds": 3, "httpGet": {"port": 80}},
+                    }
+                ],
+            }
+        },
+        "strategy": {"rollingUpdate": {"maxSurge": 1}},
+    },
+}
+"""Something is filled in before, between and behind what is there, at every depth."""
+
+SERVICE = {"spec": {"ports": [{"port": 80}], "selector": {"a": "b"}, "trafficDistribution": "PreferClose"}}
+CRD = {
+    "spec": {"names": {"plural": "foos", "kind": "Foo", "categories": ["all"]}, "preserveUnknownFields": True}
+}
+POD = {
+    "spec": {
+        "containers": [
+            {"name": "c", "resources": {"limits": {"cpu": "1"}, "claims": [{"name": "x"}]}, "ports": [{}]}
+        ],
+    }
+}
+AUTOSCALER = {"spec": {"maxReplicas": 3, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}}}}
+
+objects = pytest.mark.parametrize(
+    ("api_version", "kind", "tree"),
+    [
+        pytest.param("apps/v1", "Deployment", DEPLOYMENT, id="a deployment"),
+        pytest.param("v1", "Service", SERVICE, id="a service"),
+        pytest.param("v1", "Pod", POD, id="what a pod fills in in its containers"),
+        pytest.param("autoscaling/v2", "HorizontalPodAutoscaler", AUTOSCALER, id="scaling rules"),
+        pytest.param("apiextensions.k8s.io/v1", "CustomResourceDefinition", CRD, id="names"),
+    ],
+)
+
+
+@objects
+def test_the_tree_stays_in_normal_form(decoded, filled, api_version, kind, tree):
+    made = filled(api_version, kind, tree)
+    assert made != decoded(api_version, kind, tree)
+    assert orjson.dumps(decoded(api_version, kind, made)) == orjson.dumps(made)
+
+
+@objects
+def test_once_is_enough(filled, api_version, kind, tree):
+    once = filled(api_version, kind, tree)
+    assert filled(api_version, kind, once) == once
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        pytest.param({"replicas": 0}, "replicas", id="zero behind a pointer"),
+        pytest.param({"progressDeadlineSeconds": 5}, "progressDeadlineSeconds", id="a number"),
+        pytest.param({"strategy": {"type": "Recreate"}}, "strategy", id="a struct"),
+    ],
+)
+def test_what_was_given_stays(filled, given, field):
+    assert filled("apps/v1", "Deployment", {"spec": given})["spec"][field] == given[field]
+
+
+def test_what_was_not_given_is_filled_in_behind_null(filled):
+    assert filled("apps/v1", "Deployment", {"spec": {"replicas": None}})["spec"]["replicas"] == 1
+
+
+def test_no_two_trees_share_what_was_filled_in(filled):
+    webhooks = {"webhooks": [{"name": "a"}]}
+    first, second = (
+        filled("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", webhooks) for _ in "12"
+    )
+    first["webhooks"][0]["namespaceSelector"]["matchLabels"] = {"a": "b"}
+    assert second["webhooks"][0]["namespaceSelector"] == {}
+
+
+def test_a_kind_that_is_not_built_in_is_left_alone(defaulter):
+    tree = {"spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}}
+    before = orjson.dumps(tree)
+    defaulter.default_object("example.com/v1", "Deployment", tree)
+    assert orjson.dumps(tree) == before
+
+
+@pytest.mark.parametrize(
+    "kind", ["Lease", "ClusterRole", "ServiceAccount", "PodDisruptionBudget", "RuntimeClass"]
+)
+def test_a_kind_without_defaults_is_left_alone(schemas, decoded, filled, kind):
+    api_version = next(
+        version for version, name in schemas.kinds() if name == kind and version.endswith("v1")
+    )
+    amounts = {"overhead": {"podFixed": {"cpu": "1n"}}} if kind == "RuntimeClass" else {}
+    assert filled(api_version, kind, amounts) == decoded(api_version, kind, amounts)
+
+
+def all_structs(schemas):
+    """Every struct there is, by name, with the names of those in it."""
+    found = {}
+    waiting = [schemas.kind(*kind) for kind in schemas.kinds()]
+    while waiting:
+        struct = waiting.pop()
+        if struct.name not in found:
+            inner = [innermost(field.type) for field in struct.fields.values()]
+            found[struct.name] = {of.name for of in inner if of.shape is Shape.STRUCT}
+            waiting += [of for of in inner if of.shape is Shape.STRUCT]
+    return found
+
+
+def innermost(of):
+    return innermost(of.element) if of.element else of
+
+
+def reachable(structs, start):
+    found, waiting = set(), [start]
+    while waiting:
+        inner = structs[waiting.pop()] - found
+        found |= inner
+        waiting += inner
+    return found
+
+
+def test_the_walk_finds_every_entry_of_every_table(schemas):
+    defaulter = Defaulter(schemas, clock=SteppedClock())
+    for api_version, kind in schemas.kinds():
+        defaulter._struct(schemas.kind(api_version, kind))
+    assert every_table(SteppedClock()).keys() <= defaulter._structs.keys()
+
+
+def test_no_struct_within_itself_has_defaults(schemas):
+    """Or else the walk would have to find the way back."""
+    structs = all_structs(schemas)
+    within_themselves = {name for name in structs if name in reachable(structs, name)}
+    assert within_themselves
+    assert not within_themselves & every_table(SteppedClock()).keys()

@@ -1,0 +1,154 @@
+"""What is wrong with a value by its schema, in upstream's words."""
+
+import pytest
+
+from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.customresources.list_types import lists_checker
+from mockube.apiserver.kinds.jsonschema.validate import checker
+
+AT = ROOT.child("spec", "a")
+INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
+
+
+def found(schema, value):
+    return [
+        str(error).removeprefix("spec.a: ").removeprefix("<nil>: ") for error in checker(schema)(value, AT)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        pytest.param(INTEGER, 3, id="an integer"),
+        pytest.param(INTEGER, 3.0, id="a whole number"),
+        pytest.param({"type": "number"}, 3, id="a number"),
+        pytest.param(TEXT | {"nullable": True}, None, id="null where it may be"),
+        pytest.param({"x-kubernetes-int-or-string": True}, "50%", id="a text where a number may be"),
+        pytest.param({"x-kubernetes-preserve-unknown-fields": True}, {"a": [None]}, id="anything"),
+        pytest.param(TEXT | {"format": "date-time"}, "2026-01-02T03:04:05Z", id="a time"),
+        pytest.param(TEXT | {"format": "unheard-of"}, "x", id="a format that nobody knows"),
+        pytest.param(TEXT | {"pattern": "^[a-z]+$"}, "abc", id="as the pattern has it"),
+        pytest.param(INTEGER | {"minimum": 1, "maximum": 3}, 3, id="within bounds"),
+        pytest.param(
+            {"type": "object", "required": ["b"], "properties": {"b": {"default": 1}}}, {}, id="filled in"
+        ),
+    ],
+)
+def test_what_is_right(schema, value):
+    assert found(schema, value) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "problem"),
+    [
+        pytest.param(INTEGER, "x", 'Invalid value: "string": spec.a in body must be of type integer: "string"', id="a text"),
+        pytest.param(INTEGER, 1.5, 'Invalid value: "number": spec.a in body must be of type integer: "number"', id="a fraction"),
+        pytest.param(TEXT, None, 'Invalid value: "null": spec.a in body must be of type string: "null"', id="null"),
+        pytest.param(
+            {"x-kubernetes-int-or-string": True},
+            True,
+            'Invalid value: "boolean": spec.a in body must be of type integer,string: "boolean"',
+            id="neither number nor text",
+        ),
+        pytest.param(
+            TEXT | {"format": "date-time"},
+            "yesterday",
+            'Invalid value: "yesterday": spec.a in body must be of type date-time: "yesterday"',
+            id="no time",
+        ),
+        pytest.param(INTEGER | {"minimum": 1}, 0, "Invalid value: 0: spec.a in body should be greater than or equal to 1", id="too small"),
+        pytest.param(
+            INTEGER | {"minimum": 1, "exclusiveMinimum": True},
+            1,
+            "Invalid value: 1: spec.a in body should be greater than 1",
+            id="not above",
+        ),
+        pytest.param(INTEGER | {"maximum": 3}, 4, "Invalid value: 4: spec.a in body should be less than or equal to 3", id="too great"),
+        pytest.param(INTEGER | {"multipleOf": 2}, 3, "Invalid value: 3: spec.a in body should be a multiple of 2", id="not a multiple"),
+        pytest.param(TEXT | {"pattern": "^[a-z]+$"}, "UP", "Invalid value: \"UP\": spec.a in body should match '^[a-z]+$'", id="another pattern"),
+        pytest.param(TEXT | {"pattern": "^a$"}, "a\n", "Invalid value: \"a\\n\": spec.a in body should match '^a$'", id="a line break at the end"),
+        pytest.param(TEXT | {"minLength": 3}, "ab", 'Invalid value: "ab": spec.a in body should be at least 3 chars long', id="too short"),
+        pytest.param(TEXT | {"maxLength": 1}, "ab", "Too long: may not be more than 1 byte", id="too long"),
+        pytest.param(TEXT | {"enum": ["red", "blue"]}, "green", 'Unsupported value: "green": supported values: "red", "blue"', id="not one of some"),
+        pytest.param({"type": "array", "items": TEXT, "maxItems": 1}, ["a", "b"], "Too many: 2: must have at most 1 item", id="too many"),
+        pytest.param(TEXT | {"not": {"pattern": "x"}}, "x", 'Invalid value: "": "spec.a" must not validate the schema (not)', id="what it must not be"),
+        pytest.param(
+            {"oneOf": [{"required": ["b"]}, {"required": ["c"]}], "type": "object"},
+            {},
+            'Invalid value: "": "spec.a" must validate one and only one schema (oneOf). Found none valid',
+            id="none of some",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong(schema, value, problem):
+    assert problem in found(schema, value)
+
+
+def test_errors_are_where_the_values_are():
+    item = {"type": "object", "required": ["k"], "properties": {"k": TEXT, "n": INTEGER}}
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": item}}}
+    schema["additionalProperties"] = INTEGER
+    errors = checker(schema)({"list": [{"k": "x"}, {"n": "y"}], "other": "z"}, ROOT)
+    assert sorted(error.field for error in errors) == ["list[1].k", "list[1].n", "other"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "expected"),
+    [
+        pytest.param({"x-kubernetes-list-type": "set"}, ["a", "b", "a"], ['spec.a[2]: Duplicate value: "a"'], id="a set"),
+        pytest.param(
+            {
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["k"],
+                "items": {"type": "object", "properties": {"k": TEXT}},
+            },
+            [{"k": "a"}, {"k": "a", "v": 1}],
+            ['spec.a[1]: Duplicate value: {"k":"a"}'],
+            id="a map",
+        ),
+        pytest.param({"x-kubernetes-list-type": "set"}, ["a", "b"], [], id="all different"),
+    ],
+)  # fmt: skip
+def test_what_is_called_a_set_or_map_has_nothing_twice(schema, value, expected):
+    checks = lists_checker({"type": "array"} | schema)
+    assert [str(error) for error in checks(value, AT)] == expected
+
+
+def test_lists_are_looked_at_wherever_they_are():
+    tags = {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}
+    schema = {"type": "array", "items": {"type": "object", "properties": {"tags": tags}}}
+    (error,) = lists_checker(schema)([{"tags": ["x"]}, {"tags": ["x", "x"]}], ROOT)
+    assert error.field == "[1].tags[1]"
+
+
+def test_most_schemas_have_no_such_lists():
+    assert lists_checker({"type": "object", "properties": {"a": {"type": "array", "items": TEXT}}}) is None
+
+
+def test_what_an_update_leaves_as_it_was_is_not_refused():
+    element = {
+        "type": "object",
+        "properties": {"k": {"type": "string"}, "n": {"type": "integer", "maximum": 1}},
+    }
+    lists = {"type": "array", "items": element}
+    schema = {
+        "type": "object",
+        "properties": {
+            "half": {"type": "number", "multipleOf": 0.5},
+            "map": lists | {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]},
+            "atomic": lists,
+        },
+        "additionalProperties": {"type": "integer", "minimum": 5},
+    }
+    old = {"half": 2, "map": [{"k": "a", "n": 3}], "atomic": [{"n": 3}], "other": 1}
+    added = [{"k": "b", "n": 4}, {"k": "a", "n": 3}]
+
+    def refused(new, *old):
+        return [error.field for error in checker(schema)(new, ROOT, *old)]
+
+    assert refused(old) == ["other", "atomic[0].n", "half", "map[0].n"]
+    assert refused(old, old) == []
+    assert refused(old | {"half": 1.5}, old) == []
+    changed = {"half": 4, "map": added, "atomic": [{"n": 3}, {"n": 1}], "other": 2}
+    assert refused(changed, old) == ["other", "atomic[0].n", "half", "map[0].n"]
+    assert refused(old | {"map": [{"k": "a", "n": 2}]}, old) == ["map[0].n"]

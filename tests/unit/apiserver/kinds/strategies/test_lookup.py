@@ -1,0 +1,37 @@
+"""What every strategy's data must be, whoever writes the next row."""
+
+import pytest
+
+from mockube.apiserver.app import catalog
+from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.strategy import MAIN
+
+RESOURCES = {row.group_resource: row for row in catalog().values()}
+
+EACH = [pytest.param(subject, strategy, id=str(subject)) for subject, strategy in STRATEGIES.items()]
+
+
+@pytest.mark.parametrize(("subject", "strategy"), EACH)
+def test_a_strategy_is_of_a_resource_and_of_subresources_that_it_has(subject, strategy):
+    has = {MAIN, "status", *(subresource.name for subresource in RESOURCES[subject].subresources)}
+    assert {*strategy.resets, *strategy.only, *strategy.prepare_update} <= has
+
+
+@pytest.mark.parametrize(("subject", "strategy"), EACH)
+def test_no_way_to_write_an_object_changes_all_of_it_and_a_status_is_never_a_specs(subject, strategy):
+    assert ("status",) in strategy.resets[MAIN]
+    assert ("spec",) in strategy.resets["status"] or subject.resource == "namespaces"
+
+
+@pytest.mark.parametrize(
+    ("subject", "kept"),
+    [
+        pytest.param(
+            "leases.coordination.k8s.io", "create_on_update", id="leases appear when they are updated"
+        ),
+        pytest.param("services", "returns_deleted", id="services show themselves once more"),
+    ],
+)
+def test_some_facts(subject, kept):
+    (strategy,) = [strategy for name, strategy in STRATEGIES.items() if str(name) == subject]
+    assert getattr(strategy, kept)

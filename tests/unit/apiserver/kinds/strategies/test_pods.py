@@ -1,0 +1,122 @@
+"""Pods as the server begins, changes and ends them."""
+
+import pytest
+
+from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX
+from mockube.apiserver.kinds.core.pod.strategy import STRATEGY as PODS
+from mockube.apiserver.kinds.strategy import MAIN
+from tests.support.requests import NOW_TEXT, request
+
+
+def pod(**spec):
+    return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}], **spec}}
+
+
+def created(tree, warnings=None):
+    PODS.prepare_create(tree, request(warnings=warnings))
+    return tree
+
+
+def test_a_new_pod_is_pending_whatever_it_says():
+    assert created(pod() | {"status": {"phase": "Running"}})["status"] == {
+        "phase": "Pending",
+        "qosClass": "BestEffort",
+    }
+
+
+def test_a_gated_pod_says_why_it_is_not_scheduled():
+    assert created(pod(schedulingGates=[{"name": "g"}]))["status"]["conditions"] == [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": None,
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastTransitionTime": NOW_TEXT,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "asked", "expected"),
+    [
+        pytest.param({}, {}, None, 0, id="on no node"),
+        pytest.param({"nodeName": "n", "terminationGracePeriodSeconds": 7}, {}, None, 7, id="as it wants"),
+        pytest.param({"nodeName": "n"}, {}, None, 0, id="it wants nothing"),
+        pytest.param(
+            {"nodeName": "n", "terminationGracePeriodSeconds": 7}, {}, 3, 3, id="as the client wants"
+        ),
+        pytest.param({"nodeName": "n", "terminationGracePeriodSeconds": 7}, {}, 0, 0, id="by force"),
+        pytest.param({"nodeName": "n", "terminationGracePeriodSeconds": -1}, {}, None, 1, id="negative"),
+        pytest.param({"nodeName": "n"}, {"phase": "Failed"}, 30, 0, id="it has ended already"),
+    ],
+)
+def test_grace(spec, status, asked, expected):
+    assert PODS.grace(pod(**spec) | {"status": status}, asked) == expected
+
+
+def test_a_status_keeps_what_its_writer_does_not_know():
+    condition = {"type": "Ready", "status": "False", "observedGeneration": 4}
+    old = pod() | {"status": {"qosClass": "Burstable", "observedGeneration": 4, "conditions": [condition]}}
+    new = pod() | {
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}, {"type": "New"}]}
+    }
+    PODS.prepare_update["status"](new, old, request())
+    assert new["status"] == {
+        "phase": "Running",
+        "qosClass": "Burstable",
+        "observedGeneration": 4,
+        "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 4}, {"type": "New"}],
+    }
+    assert old["status"]["conditions"] == [condition]
+
+
+def test_only_the_status_is_reset_by_an_update_of_the_pod():
+    assert PODS.resets[MAIN] == (("status",),)
+
+
+AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def test_match_label_keys_complete_selectors_with_the_pods_own_labels():
+    term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["app"], "mismatchLabelKeys": ["x"]}
+    without = {"topologyKey": "zone", "matchLabelKeys": ["app"]}
+    tree = pod(
+        affinity={"podAffinity": {AFFINITY: [term, without]}},
+        topologySpreadConstraints=[term | {"mismatchLabelKeys": ["none"]}],
+    )
+    tree["metadata"]["labels"] = {"app": "web", "x": "1"}
+    spec = created(tree)["spec"]
+    own = {"key": "app", "operator": "In", "values": ["web"]}
+    other = {"key": "x", "operator": "NotIn", "values": ["1"]}
+    first, second = spec["affinity"]["podAffinity"][AFFINITY]
+    assert first["labelSelector"] == {"matchExpressions": [own, other]}
+    assert second == without
+    assert spec["topologySpreadConstraints"][0]["labelSelector"] == {"matchExpressions": [own]}
+    assert term["labelSelector"] == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "of_pod", "profile", "warned"),
+    [
+        pytest.param("runtime/default", None, {"type": "RuntimeDefault"}, True, id="the runtime's"),
+        pytest.param("unconfined", None, {"type": "Unconfined"}, True, id="none"),
+        pytest.param("localhost/p", None, {"type": "Localhost", "localhostProfile": "p"}, True, id="a file"),
+        pytest.param("rubbish", None, None, True, id="not a profile"),
+        pytest.param("runtime/default", {"type": "RuntimeDefault"}, None, False, id="as the pod says"),
+    ],
+)
+def test_apparmor_annotations_become_fields(value, of_pod, profile, warned):
+    tree = pod(securityContext={"appArmorProfile": of_pod} if of_pod else {})
+    tree["metadata"]["annotations"] = {f"{APPARMOR_ANNOTATION_PREFIX}c": value}
+    warnings = []
+    context = created(tree, warnings)["spec"]["containers"][0].get("securityContext", {})
+    assert context.get("appArmorProfile") == profile
+    assert bool(warnings) == warned
+
+
+def test_an_apparmor_field_wins_over_its_annotation():
+    context = {"appArmorProfile": {"type": "Unconfined"}}
+    tree = pod(containers=[{"name": "c", "securityContext": context}])
+    tree["metadata"]["annotations"] = {f"{APPARMOR_ANNOTATION_PREFIX}c": "runtime/default"}
+    assert created(tree)["spec"]["containers"][0]["securityContext"] == context

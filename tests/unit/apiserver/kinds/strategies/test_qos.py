@@ -1,0 +1,51 @@
+"""The quality of service follows from what containers ask for."""
+
+import pytest
+
+from mockube.apiserver.kinds.core.pod.strategy import qos_class
+
+
+def container(requests=None, limits=None):
+    given = {"requests": requests, "limits": limits}
+    return {"name": "c", "resources": {field: value for field, value in given.items() if value}}
+
+
+BOTH = {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({"containers": [container()]}, "BestEffort", id="asks for nothing"),
+        pytest.param({"containers": None}, "BestEffort", id="has no containers"),
+        pytest.param({"containers": [container({"cpu": "0"})]}, "BestEffort", id="asks for none"),
+        pytest.param(
+            {"containers": [container({"example.com/gpu": "1"})]}, "BestEffort", id="only other resources"
+        ),
+        pytest.param({"containers": [container({"cpu": "1"})]}, "Burstable", id="requests only"),
+        pytest.param({"containers": [container(BOTH, BOTH)]}, "Guaranteed", id="requests are limits"),
+        pytest.param(
+            {"containers": [container({"cpu": "1000m", "memory": "1Gi"}, BOTH)]},
+            "Guaranteed",
+            id="the same in other words",
+        ),
+        pytest.param(
+            {"containers": [container({"cpu": "1"}, {"cpu": "1"})]}, "Burstable", id="no limit of memory"
+        ),
+        pytest.param(
+            {"containers": [container(BOTH, BOTH), container()]}, "Burstable", id="one container without"
+        ),
+        pytest.param(
+            {"containers": [container(BOTH, BOTH)], "initContainers": [container({"cpu": "1"})]},
+            "Burstable",
+            id="init containers count",
+        ),
+        pytest.param(
+            {"containers": [container()], "resources": {"requests": BOTH, "limits": BOTH}},
+            "Guaranteed",
+            id="the pod itself asks",
+        ),
+    ],
+)
+def test_qos_class(spec, expected):
+    assert qos_class({"spec": spec}) == expected

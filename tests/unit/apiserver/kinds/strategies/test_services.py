@@ -1,0 +1,130 @@
+"""Fields of Services that belong together, across creations and updates."""
+
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.strategy import MAIN
+from tests.support.requests import request
+
+SERVICES = STRATEGIES[GroupResource("", "services")]
+
+PORT = {"name": "a", "port": 80}
+CLUSTER = {
+    "type": "ClusterIP",
+    "clusterIP": "10.0.0.1",
+    "clusterIPs": ["10.0.0.1"],
+    "ipFamilies": ["IPv4"],
+    "ipFamilyPolicy": "SingleStack",
+    "ports": [PORT],
+}
+NODE = CLUSTER | {
+    "type": "NodePort",
+    "externalTrafficPolicy": "Cluster",
+    "ports": [PORT | {"nodePort": 30001}],
+}
+BALANCED = NODE | {
+    "type": "LoadBalancer",
+    "externalTrafficPolicy": "Local",
+    "healthCheckNodePort": 30002,
+    "allocateLoadBalancerNodePorts": True,
+    "loadBalancerClass": "example.com/a",
+}
+
+
+def updated(new, old):
+    tree = {"metadata": {}, "spec": new, "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}
+    SERVICES.prepare_update[MAIN](tree, {"metadata": {}, "spec": old, "status": {}}, request())
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        pytest.param(
+            {"type": "ClusterIP", "ports": [PORT]}, CLUSTER, {"clusterIP", "clusterIPs"}, id="addresses"
+        ),
+        pytest.param(
+            {"type": "NodePort", "ports": [PORT]}, NODE, {"clusterIP", "clusterIPs", "ports"}, id="ports"
+        ),
+        pytest.param(
+            {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [PORT]},
+            BALANCED,
+            {"clusterIP", "clusterIPs", "ports", "healthCheckNodePort"},
+            id="the port for health checks",
+        ),
+    ],
+)
+def test_who_sends_what_was_first_sent_keeps_what_was_allocated(new, old, expected):
+    made = updated(new, old)["spec"]
+    assert {field: made[field] for field in expected} == {field: old[field] for field in expected}
+
+
+def test_a_node_port_that_moved_to_another_port_is_not_given_back():
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81, "nodePort": 30001}]
+    assert updated(NODE | {"ports": ports}, NODE)["spec"]["ports"] == ports
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "gone"),
+    [
+        pytest.param(
+            CLUSTER | {"type": "ExternalName"},
+            CLUSTER,
+            {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"},
+            id="an external name needs no address",
+        ),
+        pytest.param(
+            NODE | {"type": "ClusterIP"}, NODE, {"externalTrafficPolicy"}, id="nothing from outside"
+        ),
+        pytest.param(
+            BALANCED | {"type": "NodePort"},
+            BALANCED,
+            {"healthCheckNodePort", "allocateLoadBalancerNodePorts", "loadBalancerClass"},
+            id="no load balancer",
+        ),
+    ],
+)
+def test_what_a_new_type_does_not_need_goes_if_it_is_unchanged(new, old, gone):
+    assert updated(new, old)["spec"].keys() == new.keys() - gone
+
+
+def test_node_ports_go_with_their_type():
+    assert updated(NODE | {"type": "ClusterIP"}, NODE)["spec"]["ports"] == [PORT]
+
+
+def test_what_the_client_changed_stays_for_validation_to_refuse():
+    new = CLUSTER | {"type": "ExternalName", "clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"]}
+    assert updated(new, CLUSTER)["spec"]["clusterIP"] == "10.0.0.9"
+    ports = [PORT | {"nodePort": 30009}]
+    assert updated(NODE | {"type": "ClusterIP", "ports": ports}, NODE)["spec"]["ports"] == ports
+
+
+@pytest.mark.parametrize(
+    ("one", "several", "expected"),
+    [
+        pytest.param("10.0.0.1", [], ["10.0.0.1"], id="several left out"),
+        pytest.param("10.0.0.9", ["10.0.0.1"], ["10.0.0.9"], id="one changed"),
+        pytest.param("10.0.0.9", ["10.0.0.9"], ["10.0.0.9"], id="both changed"),
+    ],
+)
+def test_cluster_ips_follow_the_cluster_ip(one, several, expected):
+    new = CLUSTER | {"clusterIP": one, "clusterIPs": several}
+    assert updated(new, CLUSTER)["spec"]["clusterIPs"] == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        pytest.param("LoadBalancer", {"ingress": [{"ip": "1.2.3.4"}]}, id="a load balancer keeps its state"),
+        pytest.param("ClusterIP", {}, id="others have none"),
+    ],
+)
+def test_the_state_of_the_load_balancer(type_, expected):
+    assert updated(CLUSTER | {"type": type_}, CLUSTER)["status"] == {"loadBalancer": expected}
+
+
+def test_a_client_of_one_address_need_not_know_of_several():
+    tree = {"metadata": {}, "spec": {"clusterIP": "10.0.0.1"}}
+    SERVICES.prepare_create(tree, request())
+    assert tree["spec"]["clusterIPs"] == ["10.0.0.1"]

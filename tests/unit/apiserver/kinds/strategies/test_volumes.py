@@ -1,0 +1,60 @@
+"""Volumes say since when they are in their phase; claims name their source in both fields."""
+
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.kinds.registry import STRATEGIES
+from tests.support.requests import NOW_TEXT, request
+
+VOLUMES = STRATEGIES[GroupResource("", "persistentvolumes")]
+CLAIMS = STRATEGIES[GroupResource("", "persistentvolumeclaims")]
+EARLIER = "2029-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"phase": "Bound"}, NOW_TEXT, id="a new phase"),
+        pytest.param(
+            {"phase": "Bound", "lastPhaseTransitionTime": EARLIER}, NOW_TEXT, id="with the old time"
+        ),
+        pytest.param(
+            {"phase": "Bound", "lastPhaseTransitionTime": "2031-01-01T00:00:00Z"},
+            "2031-01-01T00:00:00Z",
+            id="with a time of the client's",
+        ),
+        pytest.param({"phase": "Pending", "lastPhaseTransitionTime": EARLIER}, EARLIER, id="the same phase"),
+    ],
+)
+def test_since_when_a_volume_is_in_its_phase(status, expected):
+    new, old = {"status": status}, {"status": {"phase": "Pending", "lastPhaseTransitionTime": EARLIER}}
+    VOLUMES.prepare_update["status"](new, old, request())
+    assert new["status"]["lastPhaseTransitionTime"] == expected
+
+
+SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
+OTHER = {"apiGroup": "example.com", "kind": "Thing", "name": "t"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({}, {}, id="no source"),
+        pytest.param(
+            {"dataSource": SNAPSHOT}, {"dataSource": SNAPSHOT, "dataSourceRef": SNAPSHOT}, id="the old field"
+        ),
+        pytest.param(
+            {"dataSourceRef": OTHER}, {"dataSource": OTHER, "dataSourceRef": OTHER}, id="the new field"
+        ),
+        pytest.param({"dataSource": OTHER}, {}, id="the old field cannot name anything"),
+        pytest.param(
+            {"dataSourceRef": OTHER | {"namespace": "n"}},
+            {"dataSourceRef": OTHER | {"namespace": "n"}},
+            id="of another namespace",
+        ),
+    ],
+)
+def test_the_source_of_a_new_claim(spec, expected):
+    claim = {"spec": spec}
+    CLAIMS.prepare_create(claim, request())
+    assert claim == {"spec": expected, "status": {"phase": "Pending"}}

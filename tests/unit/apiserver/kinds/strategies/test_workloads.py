@@ -1,0 +1,113 @@
+"""Jobs select their own pods; DaemonSets count their templates."""
+
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.kinds.registry import STRATEGIES
+from mockube.apiserver.kinds.strategy import MAIN
+from tests.support.requests import request
+
+JOBS = STRATEGIES[GroupResource("batch", "jobs")]
+DAEMON_SETS = STRATEGIES[GroupResource("apps", "daemonsets")]
+
+OWN = {
+    "batch.kubernetes.io/controller-uid": "u",
+    "batch.kubernetes.io/job-name": "j",
+    "controller-uid": "u",
+    "job-name": "j",
+}
+
+
+def job(labels=None, template=None, **spec):
+    metadata = {"name": "j", "uid": "u"} | ({"labels": labels} if labels else {})
+    of_template = {"metadata": {"labels": template} if template else {}, "spec": {}}
+    tree = {"metadata": metadata, "spec": {"template": of_template, **spec}}
+    JOBS.prepare_create(tree, request())
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("labels", "template", "expected", "expected_template"),
+    [
+        pytest.param(None, None, OWN, OWN, id="nothing is labelled"),
+        pytest.param({"mine": "1"}, None, {"mine": "1"}, OWN, id="the job has labels of its own"),
+        pytest.param({"a": "1"}, {"a": "1"}, OWN | {"a": "1"}, OWN | {"a": "1"}, id="it had its template's"),
+        pytest.param(
+            None,
+            {"job-name": "x"},
+            OWN | {"job-name": "x"},
+            OWN | {"job-name": "x"},
+            id="what is there stays",
+        ),
+    ],
+)
+def test_a_job_selects_its_pods_by_its_uid(labels, template, expected, expected_template):
+    made = job(labels, template)
+    assert made["metadata"]["labels"] == expected
+    assert made["spec"]["template"]["metadata"]["labels"] == expected_template
+    assert made["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
+
+
+def test_a_job_that_selects_by_hand_is_left_alone():
+    made = job(manualSelector=True, selector={"matchLabels": {"a": "1"}})
+    assert made["spec"]["selector"] == {"matchLabels": {"a": "1"}}
+    assert "labels" not in made["metadata"]
+
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+
+def daemon_set(generation=None, template=1):
+    metadata = {"annotations": {TEMPLATE_GENERATION: generation}} if generation else {}
+    return {"metadata": {"name": "d"} | metadata, "spec": {"template": template}}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(None, "1", id="begins at one"),
+        pytest.param("7", "7", id="or as it is said"),
+        pytest.param("rubbish", "1", id="unless that is no number"),
+    ],
+)
+def test_a_new_daemon_set_counts_from(given, expected):
+    tree = daemon_set(given)
+    DAEMON_SETS.prepare_create(tree, request())
+    assert tree["metadata"]["annotations"] == {TEMPLATE_GENERATION: expected}
+
+
+@pytest.mark.parametrize(
+    ("subresource", "template", "expected"),
+    [
+        pytest.param(MAIN, 2, "6", id="a new template"),
+        pytest.param(MAIN, 1, "5", id="the same template, whatever the client says"),
+        pytest.param("status", 1, "5", id="through the status"),
+    ],
+)
+def test_only_a_new_template_counts(subresource, template, expected):
+    new = daemon_set("99", template)
+    DAEMON_SETS.prepare_update[subresource](new, daemon_set("5"), request())
+    assert new["metadata"]["annotations"] == {TEMPLATE_GENERATION: expected}
+
+
+def test_a_stateful_set_cannot_yet_say_how_many_may_be_missing():
+    stateful_sets = STRATEGIES[GroupResource("apps", "statefulsets")]
+    sent = {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1, "maxUnavailable": 2}}}}
+    heard = {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 1}}}}
+    new, changed = dict(sent), dict(sent)
+    stateful_sets.prepare_create(new, request())
+    stateful_sets.prepare_update[MAIN](changed, heard, request())
+    assert new == changed == heard
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "policy"),
+    [
+        pytest.param("batch", "jobs", "Orphan", id="jobs leave their pods"),
+        pytest.param("", "replicationcontrollers", "Orphan", id="so do replication controllers"),
+        pytest.param("apps", "deployments", "Background", id="deployments do not"),
+        pytest.param("", "events", "Unsupported", id="events have none"),
+    ],
+)
+def test_what_becomes_of_dependents(group, resource, policy):
+    assert STRATEGIES[GroupResource(group, resource)].dependents == policy

@@ -1,0 +1,189 @@
+"""What may become of objects: a table of changes, and what is said of each."""
+
+import pytest
+
+from mockube.apiserver.kinds import kind_rules as validations
+from mockube.apiserver.kinds.api_resource import Resource
+
+NAMESPACED = {
+    "ConfigMap", "Secret", "LimitRange", "ResourceQuota", "PersistentVolumeClaim", "Ingress", "NetworkPolicy",
+    "EndpointSlice", "RoleBinding", "HorizontalPodAutoscaler", "PodDisruptionBudget", "ResourceClaim", "Event",
+    "CSIStorageCapacity",
+}  # fmt: skip
+
+
+def resource(group, kind):
+    return Resource(
+        group=group, version="v1", name=f"{kind.lower()}s", kind=kind, namespaced=kind in NAMESPACED
+    )
+
+
+def named(kind, rest, name="a"):
+    where = {"namespace": "ns"} if kind in NAMESPACED else {}
+    return {"kind": kind, "metadata": {"name": name, "uid": "1", **where}} | rest
+
+
+def said(group, kind, old, new, subresource="", name="a"):
+    row = resource(group, kind)
+    found = validations.check_update(row, subresource, named(kind, new, name), named(kind, old, name))
+    return list(dict.fromkeys(map(str, found)))
+
+
+CSI = {
+    "capacity": {"storage": "1Gi"},
+    "accessModes": ["ReadWriteOnce"],
+    "csi": {"driver": "d", "volumeHandle": "h"},
+}
+SECRET = {"controllerExpandSecretRef": {"name": "s", "namespace": "ns"}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}, "volumeName": "v"}
+SMALLER = {**CLAIM, "resources": {"requests": {"storage": "1Gi"}}}
+BOUND = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+TAKEN = "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"
+ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+SHOWN_ROLE = '{"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"s"}'
+SEALED = "field is immutable when `immutable` is set"
+FIXED = "field is immutable"
+TAINT = {"key": "k", "effect": "NoSchedule"}
+SHOWN_TAINT = '{"Key":"k","Value":"","Effect":"NoSchedule","TimeAdded":null}'
+APPROVED = {"type": "Approved", "status": "True"}
+REQUEST = {"signerName": "example.com/s", "usages": ["any"]}
+NOT_SIGNED = "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST"
+EVENT = {
+    "eventTime": "2030-01-01T00:00:00.000000Z", "regarding": {"namespace": "ns"}, "reportingController": "c",
+    "reportingInstance": "i", "action": "a", "reason": "r", "note": "a", "type": "Normal",
+}  # fmt: skip
+MOVED = "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n"
+REPLACED = """\
+spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims
+@@ -9,7 +9,7 @@
+    "storage": "2Gi"
+   }
+  },
+- "VolumeName": "v",
++ "VolumeName": "w",
+  "StorageClassName": null,
+  "VolumeMode": null,
+  "DataSource": null,
+"""
+ONE_FAMILY = (
+    'spec.cidrs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one IP for each IP family, '
+    "i.e 192.168.0.0/24 and 2001:db8::/64"
+)
+
+CHANGES = [
+    pytest.param("", "ConfigMap", {"immutable": True, "data": {"a": "1"}}, {"data": {"a": "2"}},
+                 [f"immutable: Forbidden: {SEALED}", f"data: Forbidden: {SEALED}"], id="a sealed ConfigMap stays"),
+    pytest.param("", "ConfigMap", {"data": {"a": "1"}}, {"immutable": True, "data": {"a": "2"}}, [],
+                 id="a ConfigMap changes and is sealed at once"),
+    pytest.param("", "Secret", {"type": "a"}, {"type": "b"}, [f'type: Invalid value: "b": {FIXED}'],
+                 id="a Secret keeps its type"),
+    pytest.param("", "Node", {"spec": {"podCIDRs": ["10.0.0.0/24"]}}, {"spec": {"podCIDRs": ["10.0.1.0/24"]}},
+                 ['spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid'],
+                 id="a Node keeps its network"),
+    pytest.param("", "Node", {}, {"spec": {"podCIDRs": ["10.0.1.0/24"], "providerID": "p"}}, [],
+                 id="a Node gets its network"),
+    pytest.param("", "Node", {}, {"spec": {"taints": [TAINT, TAINT]}},
+                 [f"metadata.taints[1]: Duplicate value: {SHOWN_TAINT}: taints must be unique by key and effect pair"],
+                 id="a Node has a taint once"),
+    pytest.param("", "ResourceQuota", {"spec": {"scopes": ["BestEffort"]}}, {"spec": {}},
+                 [f"spec.scopes: Invalid value: []: {FIXED}"], id="a quota keeps its scopes"),
+    pytest.param("", "PersistentVolume", {"spec": CSI}, {"spec": {**CSI, "csi": {**CSI["csi"], **SECRET}}}, [],
+                 id="a volume learns how it grows"),
+    pytest.param("", "PersistentVolume", {"spec": CSI}, {"spec": {**CSI, "csi": {**CSI["csi"], "volumeHandle": "i"}}},
+                 [MOVED],
+                 id="a volume stays where it is"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": CLAIM, "status": BOUND}, {"spec": SMALLER, "status": BOUND},
+                 [TAKEN], id="a claim does not shrink below what it has"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": SMALLER, "status": BOUND}, {"spec": CLAIM, "status": BOUND},
+                 [], id="a claim grows"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": {**CLAIM, "volumeName": ""}}, {"spec": CLAIM}, [],
+                 id="a claim is bound"),
+    pytest.param("", "PersistentVolumeClaim", {"spec": CLAIM}, {"spec": {**CLAIM, "volumeName": "w"}}, [REPLACED],
+                 id="a claim is bound once"),
+    pytest.param("events.k8s.io", "Event", EVENT, {**EVENT, "note": "b", "series": {"count": 1}},
+                 ['series.count: Invalid value: "": should be at least 2',
+                  "series.lastObservedTime: Required value", f'message: Invalid value: "b": {FIXED}'],
+                 id="an event goes on with another text"),
+    pytest.param("storage.k8s.io", "StorageClass", {"provisioner": "p", "volumeBindingMode": "Immediate"},
+                 {"provisioner": "q", "volumeBindingMode": "Immediate"},
+                 [f'provisioner: Invalid value: "q": {FIXED}'], id="a class keeps its provisioner"),
+    pytest.param("rbac.authorization.k8s.io", "RoleBinding", {"roleRef": ROLE}, {"roleRef": {**ROLE, "name": "s"}},
+                 [f"roleRef: Invalid value: {SHOWN_ROLE}: cannot change roleRef"], id="a binding keeps its role"),
+    pytest.param("scheduling.k8s.io", "PriorityClass", {"value": 1}, {"value": 2},
+                 ["value: Forbidden: may not be changed in an update."], id="a priority stays"),
+    pytest.param("networking.k8s.io", "NetworkPolicy",
+                 {"spec": {"ingress": [{"from": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]}},
+                 {"spec": {"egress": [{"to": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]}}, [],
+                 id="a network that was sloppy stays so"),
+    pytest.param("discovery.k8s.io", "EndpointSlice", {"addressType": "IPv4"}, {"addressType": "IPv6"},
+                 [f'addressType: Invalid value: "IPv6": {FIXED}'], id="a slice keeps its family"),
+    pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["10.0.0.0/24"]}},
+                 {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}, [], id="a second family joins the first"),
+    pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["10.0.0.0/24"]}},
+                 {"spec": {"cidrs": ["10.0.0.0/24", "10.0.1.0/24"]}},
+                 [ONE_FAMILY], id="no family joins itself"),
+    pytest.param("node.k8s.io", "RuntimeClass", {"handler": "a"}, {"handler": "b"},
+                 [f'handler: Invalid value: "b": {FIXED}'], id="a runtime keeps its handler"),
+    pytest.param("certificates.k8s.io", "CertificateSigningRequest", {"spec": REQUEST},
+                 {"spec": REQUEST, "status": {"conditions": [APPROVED]}},
+                 [NOT_SIGNED, 'status.conditions: Forbidden: updates may not add a condition of type "Approved"'],
+                 id="nobody approves in passing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("group", "kind", "old", "new", "expected"), CHANGES)
+def test_update(group, kind, old, new, expected):
+    assert said(group, kind, old, new) == expected
+
+
+def test_an_approval_is_given_through_its_own_door():
+    old, new = {"spec": REQUEST}, {"spec": REQUEST, "status": {"conditions": [APPROVED]}}
+    assert said("certificates.k8s.io", "CertificateSigningRequest", old, new, "approval") == [NOT_SIGNED]
+
+
+GIVEN = {"driver": "d.example.com", "pool": "p", "device": "a"}
+ASKED = {
+    "devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "allocationMode": "All"}}]}
+}
+USER = {"resource": "pods", "name": "p", "uid": "1"}
+NO_REQUEST = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"allocation": {"devices": {"results": [{"request": "r", **GIVEN}]}}}, [], id="a device is given"),
+        pytest.param({"allocation": {"devices": {"results": [{"request": "s", **GIVEN}]}}},
+                     [f'status.allocation.devices.results[0].request: Invalid value: "s": {NO_REQUEST}'],
+                     id="a device is given that nobody asked for"),
+        pytest.param({"reservedFor": [USER]},
+                     ["status.reservedFor: Forbidden: may not be specified when `allocated` is not set"],
+                     id="nothing is there to be used"),
+        pytest.param({"devices": [GIVEN]},
+                     ['status.devices[0]: Invalid value: "d.example.com/p/a": must be an allocated device in the claim'],
+                     id="a device tells of itself that was not given"),
+    ],
+)  # fmt: skip
+def test_status_of_a_claim_to_devices(status, expected):
+    old, new = {"spec": ASKED}, {"spec": ASKED, "status": status}
+    assert said("resource.k8s.io", "ResourceClaim", old, new, "status") == expected
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleted", "expected"),
+    [
+        ("Active", False, []),
+        ("Terminating", True, []),
+        ("Terminating", False, ["may only be 'Active' if `deletionTimestamp` is empty"]),
+        ("Active", True, ["may only be 'Terminating' if `deletionTimestamp` is not empty"]),
+    ],
+)
+def test_a_namespace_terminates_when_it_is_deleted(phase, deleted, expected):
+    tree = {"metadata": {"name": "a"}, "status": {"phase": phase}}
+    if deleted:
+        tree["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    row = resource("", "Namespace")
+    found = validations.check_update(row, "status", tree, tree)
+    assert [error.detail for error in found] == expected

@@ -1,0 +1,61 @@
+"""What rules are made of: which of the ways into a field looks at what, and in which order it is told of."""
+
+import pytest
+
+from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.kinds.common.checks import each, every, field, must, optional, pointer, required
+
+REFUSE = must(lambda _value: False, "no")
+NOT_ONE = must(lambda value: value != 1, "one")
+
+GONE = object()
+"""The field is not there."""
+
+
+def found(check, value):
+    return [str(error) for error in check(value, ROOT)]
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "told"),
+    [
+        (optional("x", REFUSE), GONE, []),
+        (optional("x", REFUSE), None, []),
+        (optional("x", REFUSE), "", []),
+        (optional("x", REFUSE), "a", ['x: Invalid value: "a": no']),
+        (pointer("x", REFUSE), GONE, []),
+        (pointer("x", REFUSE), None, []),
+        (pointer("x", REFUSE), "", ['x: Invalid value: "": no']),
+        (required("x", REFUSE), GONE, ["x: Required value"]),
+        (required("x", REFUSE), "", ["x: Required value"]),
+        (required("x", REFUSE, detail="it is"), None, ["x: Required value: it is"]),
+        (required("x", REFUSE), "a", ['x: Invalid value: "a": no']),
+        (field("x", NOT_ONE), GONE, []),
+        (field("x", NOT_ONE), 0, []),
+        (field("x", NOT_ONE), 1, ["x: Invalid value: 1: one"]),
+        (field("x", REFUSE, absent=0), GONE, ["x: Invalid value: 0: no"]),
+        (field("x", REFUSE, absent=0), "", ['x: Invalid value: "": no']),
+    ],
+)
+def test_each_way_into_a_field(way, value, told):
+    assert found(way, {} if value is GONE else {"x": value}) == told
+
+
+def test_checks_of_a_value_and_of_its_fields_keep_their_order():
+    check = every(
+        required("a"), must(lambda tree: len(tree) > 1, "small"), every(pointer("b", REFUSE), required("c"))
+    )
+    assert found(check, {"b": 0}) == [
+        "a: Required value",
+        '<nil>: Invalid value: {"b":0}: small',
+        "b: Invalid value: 0: no",
+        "c: Required value",
+    ]
+
+
+def test_paths_lead_through_lists():
+    check = required("list", each(every(required("name"), optional("port", REFUSE))))
+    assert found(check, {"list": [{"name": "a"}, {"port": 1}]}) == [
+        "list[1].name: Required value",
+        "list[1].port: Invalid value: 1: no",
+    ]

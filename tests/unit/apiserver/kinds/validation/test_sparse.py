@@ -1,0 +1,51 @@
+"""Rules can be asked of whatever a schema lets through: what is there may hold nothing, and what was may be gone."""
+
+from itertools import product
+
+import pytest
+
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.schema import builtin
+from mockube.apiserver.app import catalog
+from mockube.apiserver.kinds import kind_rules as validations
+from tests.support.shapes import ODD, everything
+
+SCHEMAS = builtin.load()
+
+KINDS = [
+    pytest.param(row, SCHEMAS.kind(row.api_version, row.kind), id=f"{row.api_version} {row.kind}")
+    for row in catalog().values()
+    if row.group_kind in validations.VALIDATIONS
+]
+
+
+def ways(row):
+    return ("", *validations.VALIDATIONS[row.group_kind].subresources)
+
+
+@pytest.mark.parametrize(("row", "type_"), KINDS)
+def test_nothing_that_may_be_missing_is_missed(row, type_):
+    objects = [
+        {"metadata": {}},
+        everything(type_, {}),
+        everything(type_, {}, nulls=True),
+        everything(type_, ODD),
+    ]
+    told = [validations.check_create(row, new) for new in objects]
+    told += [
+        validations.check_update(row, way, new, old) for way, new, old in product(ways(row), objects, objects)
+    ]
+    assert all(isinstance(error, FieldError) and str(error) for found in told for error in found)
+    assert all(told[: len(objects)]), "a name is always missing, or odd"
+
+
+STORED = [
+    pytest.param(row.group_kind, id=f"{row.api_version} {row.kind}")
+    for row in catalog().values()
+    if {"create", "get"} <= set(row.verbs)
+]
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_every_kind_that_is_stored_has_rules(kind):
+    assert kind in validations.VALIDATIONS

@@ -1,0 +1,64 @@
+"""What is said of objects that are not refused: as Kubernetes says it of the same ones."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.decode import Decoder
+from mockube.apiserver.app import catalog
+from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import KindRules
+
+SCHEMAS, DECODER = builtin.load(), Decoder()
+RULES = KindRules(Defaulter(SCHEMAS, clock=SteppedClock()))
+RESOURCES = {(row.api_version, row.kind): row for row in catalog().values()}
+
+
+def cases():
+    files = sorted(Path(__file__).parent.glob("*.yaml"))
+    return [
+        pytest.param(case, id=case["name"]) for file in files for case in yaml.safe_load(file.read_text())
+    ]
+
+
+def whole(sent):
+    """An object as it is when it is judged: with its defaults."""
+    version, kind = sent["apiVersion"], sent["kind"]
+    tree = {"apiVersion": version, "kind": kind} | DECODER.decode(SCHEMAS.kind(version, kind), sent).tree
+    RULES.default(version, kind, tree)
+    return tree
+
+
+def told(new, old=None, subresource=""):
+    resource = RESOURCES[new["apiVersion"], new["kind"]]
+    if old is None:
+        return [*RULES.warn_create(resource, whole(new))]
+    return [*RULES.warn_update(resource, subresource, whole(new), whole(old))]
+
+
+@pytest.mark.parametrize("case", cases())
+def test_what_is_said_is_what_kubernetes_says(case):
+    assert told(case["new"], case.get("old"), case.get("subresource", "")) == case.get("warnings", [])
+
+
+def daemon_set(seconds):
+    template = {
+        "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": seconds}
+    }
+    return {
+        "kind": "DaemonSet",
+        "apiVersion": "apps/v1",
+        "metadata": {"name": "a"},
+        "spec": {"template": template},
+    }
+
+
+@pytest.mark.parametrize(
+    ("was", "count"),
+    [pytest.param(1, 1, id="its template changes"), pytest.param(-1, 0, id="its template stays")],
+)
+def test_a_daemon_set_is_warned_of_its_template_only_if_that_changes(was, count):
+    assert len(told(daemon_set(-1), daemon_set(was))) == count

@@ -1,0 +1,47 @@
+"""Warnings can be asked for of whatever a schema lets through: what is there may hold nothing, and what was may be gone."""
+
+from itertools import product
+
+import pytest
+
+from mockube.apimachinery.schema import builtin
+from mockube.apiserver.app import catalog
+from mockube.apiserver.kinds import kind_rules as registry
+from tests.support.shapes import ODD, everything
+
+SCHEMAS = builtin.load()
+KINDS = [
+    pytest.param(row, SCHEMAS.kind(row.api_version, row.kind), id=f"{row.api_version} {row.kind}")
+    for row in catalog().values()
+    if row.group_kind in registry.WARNINGS
+]
+
+
+PODS = catalog()["", "v1", "pods"]
+
+
+@pytest.mark.parametrize(("row", "type_"), KINDS)
+def test_nothing_that_may_be_missing_is_missed(row, type_):
+    objects = [
+        {"metadata": {}},
+        everything(type_, {}),
+        everything(type_, {}, nulls=True),
+        everything(type_, ODD),
+    ]
+    ways = ("", *registry.WARNINGS[row.group_kind].subresources)
+    told = [[*registry.warn_create(row, new)] for new in objects]
+    told += [[*registry.warn_update(row, way, new, old)] for way, new, old in product(ways, objects, objects)]
+    assert all(isinstance(warning, str) and warning for found in told for warning in found)
+
+
+def hostile(count):
+    """A pod in which everything collides with everything."""
+    items = [{"key": "k", "path": "p"}] * count
+    ports = [{"containerPort": 80, "protocol": "TCP"}] * count
+    spec = {"volumes": [{"configMap": {"items": items}}] * 2, "containers": [{"name": "c", "ports": ports}]}
+    return {"metadata": {"name": "a"}, "spec": spec}
+
+
+def test_what_grows_with_the_square_is_bounded():
+    few, many = (len([*registry.warn_create(PODS, hostile(count))]) for count in (500, 1000))
+    assert few == many

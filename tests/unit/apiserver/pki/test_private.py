@@ -1,0 +1,47 @@
+"""Private files: for their owner alone, whole, and never by way of a file that somebody else has put there."""
+
+import os
+import stat
+
+import pytest
+
+from mockube.apiserver.pki.private import write_private
+
+
+@pytest.fixture(autouse=True)
+def _open_mask():
+    mask = os.umask(0)
+    yield
+    os.umask(mask)
+
+
+def test_a_file_is_its_owners_alone_also_if_it_was_not(tmp_path):
+    path = tmp_path / "key"
+    path.write_bytes(b"old")
+    path.chmod(0o666)
+    write_private(path, b"new")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o600)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path):
+    path, target = tmp_path / "key", tmp_path / "target"
+    target.write_bytes(b"of another")
+    path.symlink_to(target)
+    write_private(path, b"secret")
+    assert (path.read_bytes(), target.read_bytes(), path.is_symlink()) == (b"secret", b"of another", False)
+
+
+def test_a_file_that_waits_under_a_name_that_could_be_guessed_gets_nothing(tmp_path):
+    waiting = tmp_path / f".key.{os.getpid()}"
+    waiting.write_bytes(b"")
+    waiting.chmod(0o666)
+    write_private(tmp_path / "key", b"secret")
+    assert waiting.read_bytes() == b""
+
+
+def test_nothing_is_left_of_what_could_not_be_written(tmp_path):
+    (tmp_path / "key").mkdir()
+    with pytest.raises(OSError, match="key"):
+        write_private(tmp_path / "key", b"secret")
+    assert list(tmp_path.iterdir()) == [tmp_path / "key"]

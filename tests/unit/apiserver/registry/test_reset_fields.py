@@ -1,0 +1,79 @@
+"""What a write may not touch stays, and neither tree is changed."""
+
+import orjson
+import pytest
+
+from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
+
+OLD = {"spec": {"a": 1, "b": {"c": 2}}, "status": {"ready": True}}
+NEW = {"spec": {"a": 9, "d": 3}, "status": {"ready": False}, "data": 5}
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        pytest.param((), NEW, id="nothing"),
+        pytest.param((("status",),), NEW | {"status": OLD["status"]}, id="a field"),
+        pytest.param((("spec", "a"),), NEW | {"spec": {"a": 1, "d": 3}}, id="below a field"),
+        pytest.param(
+            (("spec", "b", "c"),), NEW | {"spec": {"a": 9, "d": 3, "b": {"c": 2}}}, id="what was dropped"
+        ),
+        pytest.param((("spec", "d"),), NEW | {"spec": {"a": 9}}, id="what was not there"),
+        pytest.param((("data",),), {k: v for k, v in NEW.items() if k != "data"}, id="a new field"),
+    ],
+)
+def test_paths_stay_as_they_were(paths, expected):
+    before = orjson.dumps([OLD, NEW])
+    assert preserve_fields(NEW, OLD, paths) == expected
+    assert orjson.dumps([OLD, NEW]) == before
+
+
+def test_what_is_left_empty_is_left_out():
+    assert preserve_fields({"spec": {"a": 1}}, {}, [("spec", "a")]) == {}
+
+
+POD = {
+    "metadata": {"name": "p", "labels": {"a": "1"}, "managedFields": [1]},
+    "spec": {"containers": [{"name": "a", "image": "x", "resources": {}}, {"name": "b", "image": "y"}]},
+}
+
+
+def changed(*containers):
+    metadata = {"name": "p", "labels": {"b": "2"}, "managedFields": [2]}
+    return {"metadata": metadata, "spec": {"containers": [*containers], "nodeName": "n"}}
+
+
+@pytest.mark.parametrize(
+    ("containers", "path", "expected"),
+    [
+        pytest.param(
+            [{"name": "a", "image": "z", "resources": {"limits": {}}}, {"name": "b", "resources": {}}],
+            ("spec", "containers", "*", "resources"),
+            [
+                {"name": "a", "image": "x", "resources": {"limits": {}}},
+                {"name": "b", "image": "y", "resources": {}},
+            ],
+            id="a field of each element",
+        ),
+        pytest.param(
+            [{"name": "b", "image": "z"}, {"name": "a"}],
+            ("spec", "containers", "*", "resources"),
+            [{"name": "b", "image": "z"}, {"name": "a"}],
+            id="other elements are for validation to refuse",
+        ),
+        pytest.param([{"name": "c"}], ("spec", "containers"), [{"name": "c"}], id="a whole list"),
+        pytest.param([{"name": "c"}], ("spec", "none"), POD["spec"]["containers"], id="nothing"),
+    ],
+)
+def test_only_some_paths_change(containers, path, expected):
+    before = orjson.dumps([POD, new := changed(*containers)])
+    assert apply_fields(new, POD, [path]) == {
+        "metadata": POD["metadata"] | {"managedFields": [2]},
+        "spec": {"containers": expected},
+    }
+    assert orjson.dumps([POD, new]) == before
+
+
+def test_a_change_is_seen_at_its_path_alone():
+    assert is_changed(NEW, OLD, [("spec",)])
+    assert not is_changed(NEW, OLD, [("other",), ("spec", "none")])

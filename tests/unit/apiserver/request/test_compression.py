@@ -1,0 +1,104 @@
+"""Which answers are compressed, for whom, where, and that nothing else about them changes."""
+
+import asyncio
+import gzip
+
+import pytest
+from aiohttp.test_utils import RawTestServer
+
+from mockube.apiserver.http.errors import response
+from mockube.apiserver.http.response import PIECE
+from mockube.apiserver.request import compression
+
+LARGE = b"0123456789" * PIECE
+LEAST = b"x" * (compression.FROM + 1)
+
+
+class Connection:
+    """A connection to a server whose answers have the body that the path names."""
+
+    def __init__(self, reader, writer):
+        self._reader = reader
+        self._writer = writer
+
+    def ask(self, path, encodings, *, version="1.1"):
+        self._writer.write(
+            f"GET {path} HTTP/{version}\r\nHost: x\r\nAccept-Encoding: {encodings}\r\n\r\n".encode()
+        )
+
+    async def answer(self):
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode()
+        headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:-2])
+        if headers.get("Transfer-Encoding") != "chunked":
+            return headers, await self._reader.readexactly(int(headers["Content-Length"]))
+        chunks = []
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            chunks.append(await self._reader.readexactly(size))
+            await self._reader.readexactly(2)
+        await self._reader.readexactly(2)
+        return headers, b"".join(chunks)
+
+
+@pytest.fixture
+async def connection():
+    bodies = {
+        "/large": [LARGE],
+        "/parts": [b"a", LARGE, b"b"],
+        "/least": [LEAST],
+        "/small": [LEAST[1:]],
+    }
+
+    async def handle(request):
+        return response(request, bodies[request.path], warnings=["look"])
+
+    async with RawTestServer(handle) as server:
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        yield Connection(reader, writer)
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.parametrize("encodings", ["gzip", "deflate, gzip", "br,gzip"])
+async def test_a_large_answer_is_compressed_for_who_takes_it(connection, encodings):
+    connection.ask("/least", encodings)
+    headers, body = await connection.answer()
+    assert (headers["Content-Encoding"], headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert headers["Warning"] == '299 - "look"'
+    assert gzip.decompress(body) == LEAST
+
+
+@pytest.mark.parametrize("encodings", ["", "identity", "gzip;q=0", "gzip;q=1", "gzipped"])
+async def test_who_does_not_say_that_he_takes_it_gets_it_plain(connection, encodings):
+    connection.ask("/least", encodings)
+    headers, body = await connection.answer()
+    assert "Content-Encoding" not in headers
+    assert body == LEAST
+
+
+async def test_a_small_answer_is_not_worth_it(connection):
+    connection.ask("/small", "gzip")
+    headers, body = await connection.answer()
+    assert "Content-Encoding" not in headers
+    assert body == LEAST[1:]
+
+
+async def test_answers_come_in_the_order_of_the_questions_on_a_connection_that_stays(connection):
+    paths = ["/parts", "/small", "/large", "/least", "/small"]
+    for path in paths:
+        connection.ask(path, "gzip")
+    answers = [await connection.answer() for _ in paths]
+    texts = [gzip.decompress(body) if "Content-Encoding" in headers else body for headers, body in answers]
+    assert texts == [b"a" + LARGE + b"b", LEAST[1:], LARGE, LEAST, LEAST[1:]]
+
+
+async def test_all_of_it_is_compressed_in_pieces():
+    compressed = [piece async for piece in compression.compressed([LARGE[:PIECE], LARGE[PIECE:]])]
+    assert gzip.decompress(b"".join(compressed)) == LARGE
+    assert len(compressed) > 1
+
+
+async def test_an_old_client_which_knows_no_chunks_gets_it_plain(connection):
+    connection.ask("/least", "gzip", version="1.0")
+    headers, body = await connection.answer()
+    assert "Content-Encoding" not in headers
+    assert body == LEAST

@@ -1,0 +1,88 @@
+"""Lists in each form that a client may want, of more objects than are made at once."""
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
+from mockube.apiserver.registry.call import Call, ListAnswer
+from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.turns import SLICE
+from mockube.apiserver.user import User
+from mockube.apiserver.wire.negotiation import Format, View, Wanted
+from mockube.apiserver.wire.protobuf import envelope
+
+ROWS = {row.kind: row for group in GROUPS for row in group.resources}
+NAMES = [f"n{number:03}" for number in range(2 * SLICE + 1)]
+
+
+def stored(kind, name, revision, **fields):
+    metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": "2030-01-01T00:00:00Z"}
+    tree = {"kind": kind, "apiVersion": ROWS[kind].api_version, "metadata": metadata, **fields}
+    return Stored(name.encode(), canonical(tree), revision)
+
+
+def printer_of(api_version, kind):
+    return printer_of_kind(GroupKind(GroupVersion.parse(api_version).group, kind))
+
+
+async def shown(kind, items, format_, view, **query):
+    row = ROWS[kind]
+    call = Call(verb="list", resource=row, user=User(name="u"), query=query)
+    answer = ListAnswer(
+        api_version=row.api_version, kind=row.list_kind, items=items, metadata={"resourceVersion": "9"}
+    )
+    renderer = Renderer(printer_of, SteppedClock())
+    return b"".join(await renderer.collection(call, answer, Wanted(format=format_, view=view, version="v1")))
+
+
+@pytest.fixture
+def maps():
+    return [stored("ConfigMap", name, revision, data={"a": "b"}) for revision, name in enumerate(NAMES, 1)]
+
+
+async def test_a_list_says_its_kind_once(maps):
+    listed = orjson.loads(await shown("ConfigMap", maps, Format.JSON, View.OBJECT))
+    assert (listed["kind"], listed["apiVersion"], listed["metadata"]) == (
+        "ConfigMapList",
+        "v1",
+        {"resourceVersion": "9"},
+    )
+    assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
+    assert listed["items"][0].keys() == {"metadata", "data"}
+
+
+async def test_a_list_in_protobuf_says_the_same(maps):
+    listed = envelope.decode(await shown("ConfigMap", maps, Format.PROTOBUF, View.OBJECT))
+    assert (listed["kind"], listed["metadata"]["resourceVersion"]) == ("ConfigMapList", "9")
+    assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
+    assert listed["items"][-1]["metadata"]["resourceVersion"] == str(len(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("format_", "read"), [(Format.JSON, orjson.loads), (Format.PROTOBUF, envelope.decode)]
+)
+async def test_a_list_of_metadata_alone(maps, format_, read):
+    listed = read(await shown("ConfigMap", maps, format_, View.PARTIAL))
+    assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
+    assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
+    assert "data" not in listed["items"][0]
+
+
+async def test_a_table_has_a_row_for_each(maps):
+    made = orjson.loads(await shown("ConfigMap", maps, Format.JSON, View.TABLE, includeObject=["None"]))
+    assert [column["name"] for column in made["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert [row["cells"] for row in made["rows"]] == [[name, 1, "0s"] for name in NAMES]
+    assert made["rows"][0]["object"] is None
+
+
+async def test_rows_of_a_table_may_have_an_order_of_their_own():
+    precedences = {"a": 900, "z": 1, "c": 5, "b": 5}
+    items = [
+        stored("FlowSchema", name, 1, spec={"matchingPrecedence": precedence})
+        for name, precedence in precedences.items()
+    ]
+    made = orjson.loads(await shown("FlowSchema", items, Format.JSON, View.TABLE))
+    assert [row["cells"][0] for row in made["rows"]] == ["z", "b", "c", "a"]

@@ -1,0 +1,71 @@
+"""What URLs ask for: a table of every shape."""
+
+import pytest
+
+from mockube.apiserver.request.request_info import RequestInfo, parse
+
+
+def resource(verb, group="", version="v1", **rest):
+    return {"verb": verb, "group": group, "version": version, **rest}
+
+
+NS_A = {"namespace": "a"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", "/api/v1/nodes", resource("list", resource="nodes")),
+        ("POST", "/api/v1/nodes", resource("create", resource="nodes")),
+        ("DELETE", "/api/v1/nodes", resource("deletecollection", resource="nodes")),
+        ("GET", "/api/v1/nodes/n", resource("get", resource="nodes", name="n")),
+        ("HEAD", "/api/v1/nodes/n", resource("get", resource="nodes", name="n")),
+        (
+            "PUT",
+            "/api/v1/nodes/n/status",
+            resource("update", resource="nodes", name="n", subresource="status"),
+        ),
+        ("GET", "/api/v1/namespaces", resource("list", resource="namespaces")),
+        ("GET", "/api/v1/namespaces/a", resource("get", resource="namespaces", name="a", **NS_A)),
+        (
+            "PUT",
+            "/api/v1/namespaces/a/finalize",
+            resource("update", resource="namespaces", name="a", subresource="finalize", **NS_A),
+        ),
+        ("GET", "/api/v1/namespaces/a/pods", resource("list", resource="pods", **NS_A)),
+        ("PATCH", "/api/v1/namespaces/a/pods/p", resource("patch", resource="pods", name="p", **NS_A)),
+        (
+            "POST",
+            "/api/v1/namespaces/a/pods/p/eviction",
+            resource("create", resource="pods", name="p", subresource="eviction", **NS_A),
+        ),
+        (
+            "GET",
+            "/api/v1/namespaces/a/services/s/proxy/x/y",
+            resource("get", resource="services", name="s", subresource="proxy", rest=("x", "y"), **NS_A),
+        ),
+        ("GET", "/apis/apps/v1/deployments", resource("list", "apps", resource="deployments")),
+        (
+            "GET",
+            "/apis/apps/v1/namespaces/a/deployments/d/scale",
+            resource("get", "apps", resource="deployments", name="d", subresource="scale", **NS_A),
+        ),
+        ("GET", "/api/v1/watch/pods", resource("watch", resource="pods")),
+        ("GET", "/api/v1/watch/namespaces/a/pods/p", resource("watch", resource="pods", name="p", **NS_A)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_resources(method, path, expected):
+    assert parse(method, path, watch=False) == RequestInfo(path=path, is_resource=True, **expected)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/healthz", "/version", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1"]
+)
+def test_what_is_no_resource(path):
+    assert parse("GET", path, watch=False) == RequestInfo(path=path, verb="get")
+
+
+def test_a_list_that_watches_is_a_watch():
+    assert parse("GET", "/api/v1/pods", watch=True).verb == "watch"
+    assert parse("GET", "/api/v1/namespaces/a/pods/p", watch=True).verb == "get"

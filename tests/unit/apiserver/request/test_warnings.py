@@ -1,0 +1,35 @@
+"""How much of many warnings is told."""
+
+import pytest
+
+from mockube.apiserver.request.warnings import EACH, TOTAL, told, warning_headers
+
+
+def texts(count, length):
+    return [str(number).ljust(length, "x") for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param(["a", "b", "a"], ["a", "b"], id="each once"),
+        pytest.param(["", "a\x00", "a\u0085", "é"], ["é"], id="only what a header takes"),
+        pytest.param(texts(4, 1024), texts(4, 1024), id="as much as fits"),
+        pytest.param(
+            texts(5, 1024), [text[:EACH] for text in texts(5, 1024)], id="too much is cut, and all of it told"
+        ),
+        pytest.param(texts(20_000, 100), texts(41, 100), id="many are told until it is enough"),
+        pytest.param(["x" * 5000], ["x" * EACH], id="one that is too long"),
+    ],
+)
+def test_what_is_told(given, expected):
+    assert list(told(given)) == expected
+
+
+def test_enough_is_enough_for_texts_that_are_cut():
+    assert len(told(texts(100, 1000))) == TOTAL // EACH
+
+
+def test_a_warning_is_quoted():
+    assert warning_headers(['a "b" \\']) == [b'Warning: 299 - "a \\"b\\" \\\\"\r\n']

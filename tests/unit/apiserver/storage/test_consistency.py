@@ -1,0 +1,211 @@
+"""What the watch cache shows is compared with the store: a difference is told of, counted and mended."""
+
+import asyncio
+import contextlib
+from collections import Counter
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.storage import consistency
+from mockube.apiserver.storage.consistency import INTERVAL_SECONDS, PAUSE_SECONDS, SelfCheck
+from mockube.apiserver.storage.values import read_value
+from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.errors import Unavailable
+from mockube.etcd.kv import Delete, Put, Range
+from tests.support.turns import turns, until
+from tests.support.wrapped import Deaf
+
+MAPS = b"/registry/configmaps/ns/"
+PREFIX = b"/registry/configmaps/"
+
+
+def value(name):
+    return b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"%b","uid":"u"}}' % name.encode()
+
+
+class Failing(Deaf):
+    fails = False
+
+    async def range(self, request: Range):
+        if self.fails:
+            raise Unavailable("nobody there")
+        return await self.store.range(request)
+
+
+class Checked:
+    def __init__(self):
+        self.clock = SteppedClock()
+        self.store = Failing(MemoryStore(clock=self.clock))
+        self.watch_cache = WatchCache(self.store, b"/registry/", clock=self.clock, read=read_value)
+        self.resource_cache = self.watch_cache.resource_cache(PREFIX)
+        self.resets = []
+        self.watch_cache.on_reset.append(lambda: self.resets.append(self.watch_cache.revision))
+        self.counts = Counter()
+        self.check = SelfCheck(
+            self.store, self.watch_cache, clock=self.clock, count=self._count, keys_at_a_time=2
+        )
+
+    def _count(self, prefix, status):
+        self.counts[prefix, status] += 1
+
+    async def put(self, name, text=None):
+        return await self.store.put(Put(key=MAPS + name.encode(), value=text or value(name)))
+
+    async def delete(self, name):
+        return await self.store.delete(Delete(key=MAPS + name.encode()))
+
+    async def turn(self):
+        """A turn of the check, however many slices it takes."""
+        turn = asyncio.create_task(self.check.turn())
+        while not turn.done():
+            await turns(4)
+            self.clock.advance(PAUSE_SECONDS)
+        await turn
+
+    def shown(self):
+        return {stored.key.removeprefix(MAPS).decode(): stored.revision for stored in self.resource_cache}
+
+
+@pytest.fixture
+async def checked():
+    made = Checked()
+    async with running(made.watch_cache.run()):
+        await made.watch_cache.wait_listed()
+        yield made
+    await made.store.close()
+
+
+@contextlib.asynccontextmanager
+async def running(work):
+    task = asyncio.create_task(work)
+    yield
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_what_is_the_same_is_a_success_and_nothing_happens(checked, caplog):
+    for name in ("a", "b"):
+        await checked.put(name)
+    await checked.delete("a")
+    await checked.turn()
+    assert checked.counts == {(PREFIX, "success"): 1}
+    assert (checked.resets, caplog.records) == ([], [])
+
+
+async def lose_creation(checked):
+    await checked.put("lost")
+
+
+async def lose_change(checked):
+    checked.store.lost = frozenset()
+    await checked.put("lost")
+    await checked.watch_cache.fresh()
+    checked.store.lost = {MAPS + b"lost"}
+    await checked.put("lost")
+
+
+async def lose_deletion(checked):
+    checked.store.lost = frozenset()
+    await checked.put("lost")
+    await checked.watch_cache.fresh()
+    checked.store.lost = {MAPS + b"lost"}
+    await checked.delete("lost")
+
+
+@pytest.mark.parametrize("lose", [lose_creation, lose_change, lose_deletion])
+async def test_what_differs_is_named_counted_and_mended(checked, caplog, lose):
+    await checked.put("a")
+    checked.store.lost = {MAPS + b"lost"}
+    await lose(checked)
+    await checked.watch_cache.fresh()
+    before = checked.shown()
+    await checked.turn()
+    await until(lambda: checked.resets)
+    held = (await checked.store.range(Range(key=PREFIX, range_end=PREFIX + b"\xff"))).kvs
+    assert checked.shown() == {kv.key.removeprefix(MAPS).decode(): kv.mod_revision for kv in held} != before
+    assert checked.counts == {(PREFIX, "failure"): 1}
+    assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == [
+        "The watch cache is not what the store holds and is made anew: 1 keys differ: /registry/configmaps/ns/lost"
+    ]
+
+
+async def test_after_it_was_mended_changes_are_followed_again(checked):
+    checked.store.lost = {MAPS + b"lost"}
+    await checked.put("lost")
+    await checked.turn()
+    await until(lambda: checked.resets)
+    checked.store.lost = frozenset()
+    await checked.put("a")
+    await checked.watch_cache.fresh()
+    await checked.turn()
+    assert set(checked.shown()) == {"a", "lost"}
+    assert checked.counts[PREFIX, "success"] == 1
+
+
+async def test_it_looks_at_many_keys_in_slices(checked):
+    for name in "abcdefg":
+        await checked.put(name)
+    await checked.watch_cache.fresh()
+    checked.store.lost = {MAPS + b"c", MAPS + b"g"}
+    for name in "cg":
+        await checked.delete(name)
+    await checked.watch_cache.fresh()
+    turn = asyncio.create_task(checked.turn())
+    await turns(4)
+    await checked.put("d")  # of a slice that is still to come
+    await checked.put("a")  # of one that is done
+    await turn
+    await until(lambda: checked.resets)
+    assert set(checked.shown()) == set("abdef")
+    assert checked.counts == {(PREFIX, "failure"): 1}
+
+
+async def test_what_changes_after_a_slice_was_read_is_no_difference(checked):
+    """The watch cache has gone on while the slice was on its way."""
+    for name in "abc":
+        await checked.put(name)
+    await checked.watch_cache.fresh()
+    page = await checked.store.range(Range(key=PREFIX, range_end=PREFIX + b"\xff", keys_only=True))
+    await checked.put("a")
+    await checked.delete("b")
+    await checked.put("d")
+    await checked.watch_cache.fresh()
+    compare = consistency._differences
+    assert not compare(
+        checked.resource_cache, (PREFIX, PREFIX + b"\xff"), page.kvs, page.revision, passed_over={}
+    )
+
+
+async def test_what_is_no_object_is_no_difference(checked):
+    await checked.put("a")
+    await checked.watch_cache.fresh()
+    for name in ("a", "never"):
+        await checked.put(name, b"no object")
+    await checked.watch_cache.fresh()
+    await checked.turn()
+    assert checked.counts == {(PREFIX, "success"): 1}
+
+
+async def test_a_store_that_fails_is_asked_again_next_time(checked, caplog):
+    checked.store.fails = True
+    await checked.turn()
+    checked.store.fails = False
+    await checked.turn()
+    assert checked.counts == {(PREFIX, "error"): 1, (PREFIX, "success"): 1}
+    assert "/registry/configmaps/ could not be checked: nobody there" in caplog.text
+
+
+async def test_it_goes_by_the_clock(checked):
+    async with running(checked.check.run()):
+        await turns(4)
+        for seconds in (INTERVAL_SECONDS - 1, PAUSE_SECONDS):
+            checked.clock.advance(seconds)
+            await turns(4)
+        assert not checked.counts
+        for seconds in (1, PAUSE_SECONDS):
+            checked.clock.advance(seconds)
+            await turns(4)
+        assert checked.counts

@@ -1,0 +1,37 @@
+"""What a resource cache shows of its objects."""
+
+import pytest
+
+from mockube.apiserver.storage.resource_cache import ResourceCache
+from mockube.apiserver.storage.stored import Stored
+
+
+@pytest.fixture
+def resource_cache():
+    resource_cache = ResourceCache(b"/r/pods/")
+    keys = (b"/r/pods/a/1", b"/r/pods/a/2", b"/r/pods/a/3", b"/r/pods/b/1")
+    resource_cache.reset([Stored(key, b"{}", 1) for key in keys], 1)
+    return resource_cache
+
+
+@pytest.mark.parametrize(
+    ("prefix", "limit", "names"),
+    [
+        (b"/r/pods/", 0, [b"a/1", b"a/2", b"a/3", b"b/1"]),
+        (b"/r/pods/a/", 0, [b"a/1", b"a/2", b"a/3"]),
+        (b"/r/pods/a/", 2, [b"a/1", b"a/2"]),
+        (b"/r/pods/a/", 9, [b"a/1", b"a/2", b"a/3"]),
+        (b"/r/pods/c/", 2, []),
+    ],
+)
+def test_a_folder_is_shown_up_to_a_limit(resource_cache, prefix, limit, names):
+    shown = resource_cache.select(prefix, limit=limit)
+    assert [stored.key.removeprefix(resource_cache.prefix) for stored in shown] == names
+
+
+def test_a_folder_is_counted_without_a_limit(resource_cache):
+    assert [resource_cache.count(prefix) for prefix in (b"/r/pods/", b"/r/pods/a/", b"/r/pods/c/")] == [
+        4,
+        3,
+        0,
+    ]

@@ -1,0 +1,34 @@
+"""A watch's frame is made once for all who follow closely, and not kept for as long as the change can be replayed."""
+
+from mockube.apiserver.storage.resource_cache import FRAMED, Change, ChangeKind, ResourceCache
+from mockube.apiserver.storage.stored import Stored
+
+
+class Encoder:
+    def __init__(self):
+        self.made = 0
+
+    def __call__(self, kind, stored):
+        self.made += 1
+        return kind.encode() + stored.value
+
+
+def shown(encode, change):
+    return change.frame(encode, change.kind.value, change.after)
+
+
+def test_frames_of_changes_long_ago_are_let_go_and_made_again_when_asked_for():
+    resource_cache, encode = ResourceCache(b"/registry/pods/"), Encoder()
+    changes = []
+    for revision in range(1, FRAMED + 2):
+        key = b"/registry/pods/default/%d" % revision
+        change = Change(ChangeKind.ADDED, Stored(key, b"{}", revision), None, 0.0)
+        changes.append(change)
+        resource_cache.apply(change)
+        assert shown(encode, change) is shown(encode, change)
+    assert encode.made == len(changes)
+    assert shown(encode, changes[1]) == b"ADDED{}"
+    assert encode.made == len(changes), "one of the last is still there"
+    assert shown(encode, changes[0]) == b"ADDED{}"
+    assert encode.made == len(changes) + 1
+    assert resource_cache.since(0, resource_cache.prefix) == changes

@@ -1,0 +1,46 @@
+"""The revision at which a new store begins: after that of every earlier store, and exact for every client."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mockube.apiserver.storage.revisions import BUMP, initial_revision
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+WRITES_PER_SECOND = 200_000
+"""More than any store of ours makes."""
+EXACT_AS_DOUBLE = 2**53
+
+
+def test_it_is_the_time_in_microseconds():
+    assert initial_revision(NOW) == int(NOW.timestamp()) * 1_000_000
+
+
+@pytest.mark.parametrize("ran", [timedelta(milliseconds=1), timedelta(seconds=1), timedelta(days=365)])
+def test_a_store_that_wrote_all_the_time_ends_below_its_successor(ran):
+    last = initial_revision(NOW) + int(ran.total_seconds() * WRITES_PER_SECOND)
+    assert initial_revision(NOW + ran) > last
+
+
+def test_two_starts_within_one_second_differ():
+    assert initial_revision(NOW + timedelta(microseconds=1)) > initial_revision(NOW)
+
+
+def test_a_clock_that_was_set_back_by_less_than_the_store_ran_does_no_harm():
+    ran, back = timedelta(seconds=10), timedelta(seconds=5)
+    last = initial_revision(NOW) + WRITES_PER_SECOND * 5
+    assert initial_revision(NOW + ran - back) >= last
+
+
+def test_it_is_exact_where_numbers_are_doubles():
+    assert initial_revision(datetime(2255, 1, 1, tzinfo=UTC)) < EXACT_AS_DOUBLE
+
+
+def test_before_1970_it_is_that_of_an_empty_etcd():
+    assert initial_revision(datetime(1960, 1, 1, tzinfo=UTC)) == 1
+
+
+def test_a_snapshot_lies_before_it():
+    assert initial_revision(NOW, restored=5_000) == initial_revision(NOW)
+    ahead = initial_revision(NOW) + 3
+    assert initial_revision(NOW, restored=ahead) == ahead + BUMP

@@ -1,0 +1,237 @@
+"""Many changes are taken into the watch cache in slices, and no reader sees a part of them."""
+
+import asyncio
+import contextlib
+import itertools
+
+import msgspec
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.registry.selection import EVERYTHING
+from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
+from mockube.apiserver.storage.values import read_value
+from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.kv import Event, Put, WatchBatch
+from tests.support.turns import turn, until
+
+FOLDER = b"/registry/configmaps/"
+MANY = 3 * SLICE
+
+
+def put(number, size=0):
+    text = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"%d","uid":"u"},"data":{"a":"%b"}}'
+    return Put(key=FOLDER + b"ns/%06d" % number, value=text % (number, b"x" * size))
+
+
+@contextlib.asynccontextmanager
+async def mirroring(store, clock, read=read_value):
+    watch_cache = WatchCache(store, b"/registry/", clock=clock, read=read)
+    watch_cache.resource_cache(FOLDER)
+    running = asyncio.create_task(watch_cache.run())
+    await watch_cache.wait_listed()
+    try:
+        yield watch_cache
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+@pytest.fixture
+async def store():
+    store = MemoryStore(clock=SteppedClock())
+    yield store
+    await store.close()
+
+
+def rewrite(store, count):
+    return asyncio.create_task(
+        store.rewrite(b"/registry/", [put(number) for number in range(count)], spared=lambda _: False)
+    )
+
+
+async def test_readers_see_no_part_of_a_large_batch(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache, was, seen, parts = watch_cache.resource_cache(FOLDER), watch_cache.revision, [], set()
+        rewriting = rewrite(store, MANY)
+        while watch_cache.revision == was:
+            parts.add(len(resource_cache))
+            await watch_cache.wait_consistent()
+            seen.append((watch_cache.revision, len(resource_cache)))
+            await turn()
+        assert set(seen) == {(was, 0), (await rewriting, MANY)}
+        rewriting = rewrite(store, 0)
+        while len(resource_cache):
+            parts.add(len(resource_cache))
+            await turn()
+        await rewriting
+    assert parts - {0, MANY}
+
+
+async def test_a_slice_ends_after_so_many_bytes_too(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache, sizes = watch_cache.resource_cache(FOLDER), set()
+        large = [put(number, size=100_000) for number in range(SLICE + 1)]
+        task = asyncio.create_task(store.rewrite(b"/registry/", large, spared=lambda _: False))
+        while len(resource_cache) <= SLICE:
+            sizes.add(len(resource_cache))
+            await turn()
+        await task
+    ordered = sorted(sizes)
+    assert max(after - before for before, after in itertools.pairwise(ordered)) <= 6
+
+
+async def test_a_list_is_made_in_slices(store):
+    for number in range(MANY):
+        await store.put(put(number))
+    watch_cache = WatchCache(store, b"/registry/", clock=SteppedClock(), read=read_value)
+    listing, others = asyncio.create_task(watch_cache.run()), 0
+    while not watch_cache.revision:
+        others += 1
+        await turn()
+    assert others > MANY // SLICE
+    listing.cancel()
+    await asyncio.wait([listing])
+
+
+async def test_readers_wait_for_a_new_list_if_a_batch_is_cut_short(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        rewriting = rewrite(store, MANY)
+        await until(lambda: not watch_cache.is_consistent)
+    await rewriting
+    assert 0 < len(watch_cache.resource_cache(FOLDER)) < MANY
+    reader = asyncio.create_task(watch_cache.wait_consistent())
+    await turn()
+    assert not reader.done()
+    running = asyncio.create_task(watch_cache.run())
+    await reader
+    assert len(watch_cache.resource_cache(FOLDER)) == MANY
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_readers_come_between_two_large_batches(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        first = rewrite(store, MANY)
+        await until(lambda: not watch_cache.is_consistent)
+        reader, second = asyncio.create_task(watch_cache.wait_consistent()), rewrite(store, 0)
+        revision = await first
+        await reader
+        assert watch_cache.revision == revision
+        await second
+
+
+@pytest.mark.parametrize("has_some", [False, True], ids=["none", "some"])
+async def test_a_slow_reader_that_has_some_changes_of_a_version_lists_again(store, has_some):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        stream = Stream(FOLDER, resource_cache, EVERYTHING)
+        resource_cache.follow(stream)
+        stream.resume(watch_cache.revision)
+        rewriting = rewrite(store, 2 * BACKLOG)
+        if has_some:
+            revision = (await stream.take())[-1].change.revision
+            stream.bookmark(revision - 1)  # this would be a step back
+        revision = await rewriting
+        await watch_cache.reached(revision)
+        assert (stream.overflowed, not await stream.take()) == (True, True)
+        assert (stream.error is not None) is has_some
+
+
+async def test_a_bookmark_is_of_no_version_before_a_change_that_was_shown(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        stream = Stream(FOLDER, resource_cache, EVERYTHING)
+        resource_cache.follow(stream)
+        stream.resume(watch_cache.revision)
+        rewriting = rewrite(store, MANY)
+        await until(lambda: not watch_cache.is_consistent)
+        stream.bookmark(watch_cache.revision)
+        revision = await rewriting
+        await watch_cache.reached(revision)
+        stream.bookmark(watch_cache.revision)
+        events = await stream.take()
+    assert [event.version for event in events if event.change is None] == [revision]
+    assert events[-1].change is None
+
+
+class Reads:
+    """`read_value`, and how many values it was asked for."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, value):
+        self.count += 1
+        return read_value(value)
+
+
+class Foreign:
+    """A store that gives back other objects than it was given, as an etcd does."""
+
+    def __init__(self, store):
+        self._store = store
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def watch(self, request):
+        return Copied(await self._store.watch(request))
+
+
+class Copied:
+    def __init__(self, watch):
+        self._watch = watch
+
+    async def __aenter__(self):
+        await self._watch.__aenter__()
+        return self
+
+    async def __aexit__(self, *error):
+        await self._watch.__aexit__(*error)
+
+    def __getattr__(self, name):
+        return getattr(self._watch, name)
+
+    async def __aiter__(self):
+        async for batch in self._watch:
+            events = [
+                msgspec.msgpack.decode(msgspec.msgpack.encode(event), type=Event) for event in batch.events
+            ]
+            yield WatchBatch(revision=batch.revision, events=events)
+
+
+@pytest.mark.parametrize("wrap", [lambda store: store, Foreign], ids=["embedded", "foreign"])
+async def test_only_values_of_others_are_read_when_the_watch_brings_them(store, wrap):
+    reads = Reads()
+    async with mirroring(wrap(store), SteppedClock(), reads) as watch_cache:
+        own = put(1)
+        watch_cache.trust(own.key, own.value)
+        result = await store.put(own)
+        await until(lambda: watch_cache.revision == result.revision)
+        assert reads.count == 0
+        other = put(1, size=1)
+        watch_cache.trust(own.key, own.value)  # of a write that did not happen
+        for expected in (1, 2):
+            result = await store.put(other)
+            await until(lambda result=result: watch_cache.revision == result.revision)
+            assert reads.count == expected
+        assert watch_cache.resource_cache(FOLDER).get(own.key).value == other.value
+
+
+async def test_a_list_anew_reads_what_has_changed_alone(store):
+    for number in range(MANY):
+        await store.put(put(number))
+    reads = Reads()
+    async with mirroring(store, SteppedClock(), reads) as watch_cache:
+        assert reads.count == MANY
+        before, last = watch_cache.resource_cache(FOLDER).get(put(0).key), watch_cache.revision
+        resets = []
+        watch_cache.on_reset.append(lambda: resets.append(watch_cache.revision))
+        await watch_cache.rebuild()
+        await store.put(put(1, size=1))
+        await until(lambda: resets)
+        assert watch_cache.revision == last + 1
+        assert reads.count == MANY + 1
+        assert watch_cache.resource_cache(FOLDER).get(put(0).key) is before

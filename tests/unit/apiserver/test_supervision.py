@@ -1,0 +1,128 @@
+"""A background task that fails is started again, or ends the server: in no case does it end unnoticed."""
+
+import asyncio
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.supervision import FIRST_DELAY, HEALTHY_AFTER, MAX_DELAY, Supervisor, TaskFailed
+from tests.support.turns import turns, until
+
+TASK = "compaction"
+
+
+class Work:
+    """Fails at each start when it is told to."""
+
+    def __init__(self):
+        self.starts = 0
+        self.failing = asyncio.Event()
+
+    async def run(self):
+        self.starts += 1
+        await self.failing.wait()
+        self.failing.clear()
+        raise RuntimeError("broken")
+
+
+class Supervised:
+    def __init__(self):
+        self.clock = SteppedClock()
+        self.supervisor = Supervisor(self.clock)
+        self.registry = CollectorRegistry()
+        self.registry.register(self.supervisor)
+        self.work = Work()
+
+    def restarts(self):
+        return self.registry.get_sample_value("mockube_task_restarts_total", {"task": TASK})
+
+    async def fail(self):
+        self.work.failing.set()
+        await until(lambda: self.supervisor.problem(TASK))
+
+
+@pytest.fixture
+def supervised():
+    return Supervised()
+
+
+async def test_a_failed_task_is_logged_counted_and_started_again(supervised, caplog):
+    async with supervised.supervisor.running():
+        supervised.supervisor.start(TASK, supervised.work.run)
+        await until(lambda: supervised.work.starts == 1)
+        assert (supervised.supervisor.problem(TASK), supervised.restarts()) == ("", 0.0)
+        await supervised.fail()
+        assert supervised.supervisor.problem(TASK) == "RuntimeError: broken"
+        (record,) = caplog.records
+        assert record.exc_info[1].args == ("broken",)
+        supervised.clock.advance(FIRST_DELAY)
+        await until(lambda: supervised.work.starts == 2)
+        assert (supervised.supervisor.problem(TASK), supervised.restarts()) == ("", 1.0)
+
+
+async def test_delays_double_up_to_a_bound_and_begin_anew_after_a_healthy_time(supervised):
+    delays = []
+    async with supervised.supervisor.running():
+        supervised.supervisor.start(TASK, supervised.work.run)
+        for start in range(12):
+            await until(lambda start=start: supervised.work.starts == start + 1)
+            await supervised.fail()
+            delays.append(supervised.clock.next_due())
+            supervised.clock.advance(delays[-1])
+        await until(lambda: supervised.work.starts == 13)
+        supervised.clock.advance(HEALTHY_AFTER)
+        await supervised.fail()
+        delays.append(supervised.clock.next_due())
+    assert delays[:3] == pytest.approx([FIRST_DELAY, 2 * FIRST_DELAY, 4 * FIRST_DELAY])
+    assert delays[-2:] == pytest.approx([MAX_DELAY, FIRST_DELAY])
+
+
+async def returns():
+    """At once."""
+
+
+async def is_cancelled_from_within():
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    await future
+
+
+@pytest.mark.parametrize("work", [returns, is_cancelled_from_within])
+async def test_a_task_that_ends_without_an_error_has_failed_as_well(supervised, work):
+    async with supervised.supervisor.running():
+        supervised.supervisor.start(TASK, work)
+        await until(lambda: supervised.supervisor.problem(TASK))
+
+
+async def test_a_task_that_nothing_goes_on_without_ends_the_block(supervised, caplog):
+    async def block():
+        async with supervised.supervisor.running():
+            supervised.supervisor.start("store", supervised.work.run)
+            supervised.work.failing.set()
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                assert supervised.supervisor.problem("store") == "RuntimeError: broken"
+
+    with pytest.raises(TaskFailed, match="the task 'store' failed, so the server ends: RuntimeError: broken"):
+        await block()
+    assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+
+
+async def test_what_the_block_raises_is_raised_as_it_is(supervised):
+    async def block():
+        async with supervised.supervisor.running():
+            supervised.supervisor.start(TASK, supervised.work.run)
+            await turns(2)
+            raise OSError("no port")
+
+    with pytest.raises(OSError, match="no port"):
+        await block()
+
+
+async def test_all_tasks_have_ended_at_the_end_of_the_block(supervised):
+    async with supervised.supervisor.running():
+        supervised.supervisor.start(TASK, supervised.work.run)
+        await until(lambda: supervised.work.starts)
+    assert len(asyncio.all_tasks()) == 1

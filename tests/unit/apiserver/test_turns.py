@@ -1,0 +1,168 @@
+"""Work in slices: all of it, in order, and others get their turn."""
+
+import asyncio
+import threading
+
+import pytest
+
+from mockube.apimachinery.cancellation import Abandoned, check_wanted, while_wanted
+from mockube.apimachinery.status import TooManyRequests
+from mockube.apiserver.turns import (
+    LARGE,
+    MOST_WAITING,
+    SLICE,
+    SLICE_BYTES,
+    Worker,
+    filtered,
+    yield_between_batches,
+)
+from tests.support.turns import turns
+
+
+@pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
+async def test_something_is_made_of_each_item_in_order(count):
+    assert await yield_between_batches(str, range(count)) == [str(number) for number in range(count)]
+
+
+async def test_others_get_their_turn_after_each_slice():
+    done = []
+
+    async def another():
+        done.append("another")
+
+    task = asyncio.create_task(another())
+    await yield_between_batches(done.append, range(2 * SLICE))
+    await task
+    assert done == [*range(SLICE), "another", *range(SLICE, 2 * SLICE)]
+
+
+async def test_a_slice_ends_after_so_many_bytes():
+    done = []
+
+    async def another():
+        done.append("another")
+
+    task = asyncio.create_task(another())
+    await yield_between_batches(done.append, [1, 2, 3, 4], size=lambda _: SLICE_BYTES // 3)
+    await task
+    assert done == [1, 2, 3, "another", 4]
+
+
+async def test_what_is_large_is_made_in_a_thread_and_in_order():
+    sizes = [1, LARGE, 2, LARGE + 1]
+    made = await yield_between_batches(
+        lambda size: (size, threading.current_thread()), sizes, size=lambda size: size
+    )
+    here = threading.main_thread()
+    assert [size for size, _ in made] == sizes
+    assert [thread is here for _, thread in made] == [True, False, True, False]
+
+
+@pytest.mark.parametrize("cost", [1, 10, 10_000])
+async def test_what_passes_a_test_is_found_in_order(cost):
+    assert await filtered(lambda number: number % 2, range(1500), cost=cost) == list(range(1, 1500, 2))
+
+
+# --- the worker
+
+
+async def test_small_work_is_done_at_once():
+    assert await Worker().run(LARGE - 1, threading.current_thread) is threading.current_thread()
+
+
+async def test_what_work_raises_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        await Worker().run(LARGE, lambda: 1 // 0)
+
+
+async def test_one_piece_of_work_is_done_at_a_time():
+    worker, running, most = Worker(), 0, 0
+    lock = threading.Lock()
+
+    def work():
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        with lock:
+            running -= 1
+
+    await asyncio.gather(*(worker.run(LARGE, work) for _ in range(20)))
+    assert most == 1
+
+
+async def test_work_goes_on_when_its_caller_is_gone_and_the_next_one_waits_for_it():
+    worker, begun, may_end, done = Worker(), threading.Event(), threading.Event(), []
+
+    def first():
+        begun.set()
+        may_end.wait()
+        done.append("first")
+
+    task = asyncio.create_task(worker.run(LARGE, first))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    following = asyncio.create_task(worker.run(LARGE, done.append, "second"))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    may_end.set()
+    await following
+    assert done == ["first", "second"]
+
+
+async def test_work_whose_caller_is_gone_ends_when_it_asks():
+    worker, begun, ended = Worker(), threading.Event(), threading.Event()
+
+    def endless():
+        try:
+            while True:
+                begun.set()
+                check_wanted()
+        finally:
+            ended.set()
+
+    task = asyncio.create_task(worker.run(LARGE, endless))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await worker.run(LARGE, lambda: None)
+    assert ended.is_set()
+
+
+async def test_work_that_waits_is_dropped_with_its_caller():
+    worker, may_end, done = Worker(), threading.Event(), []
+    first = asyncio.create_task(worker.run(LARGE, may_end.wait))
+    second = asyncio.create_task(worker.run(LARGE, done.append, "second"))
+    await turns(2)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    may_end.set()
+    await first
+    await worker.run(LARGE, done.append, "third")
+    assert done == ["third"]
+
+
+async def test_what_would_begin_is_refused_when_too_much_waits_and_what_goes_on_is_not():
+    worker, may_end = Worker(), threading.Event()
+    tasks = [asyncio.create_task(worker.begin(LARGE, may_end.wait)) for _ in range(1 + MOST_WAITING)]
+    await turns(2)
+    with pytest.raises(TooManyRequests):
+        await worker.begin(LARGE, lambda: None)
+    assert await worker.begin(LARGE - 1, lambda: "small") == "small"
+    going_on = asyncio.create_task(worker.run(LARGE, lambda: "done"))
+    may_end.set()
+    await asyncio.gather(*tasks)
+    assert await going_on == "done"
+
+
+def test_only_the_work_of_a_requester_who_has_gone_is_not_wanted():
+    gone = threading.Event()
+    check_wanted()
+    with while_wanted(gone):
+        check_wanted()
+        gone.set()
+        with pytest.raises(Abandoned):
+            check_wanted()
+    check_wanted()

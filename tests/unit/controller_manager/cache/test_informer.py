@@ -1,0 +1,218 @@
+"""The cache of one resource, told by a reflector that the test plays."""
+
+import pytest
+
+from mockube.controller_manager.cache.informer import Informer, Mutated, MutationDetector
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
+from mockube.controller_manager.metrics.informers import InformerCounts
+from tests.support.informed import Told
+
+
+@pytest.fixture
+def informer(clock):
+    return Informer(CONFIG_MAPS, clock=clock)
+
+
+def tree(name, version, *, uid="", **data):
+    metadata = {
+        "namespace": "default",
+        "name": name,
+        "uid": uid or f"uid-of-{name}",
+        "resourceVersion": str(version),
+    }
+    return {"metadata": metadata, "data": data}
+
+
+def names(informer):
+    return sorted(view["metadata"]["name"] for view in informer.lister.all())
+
+
+async def test_it_is_synced_once_it_was_told_all(informer):
+    assert not informer.is_synced
+    informer.replace([tree("a", 1)], 5)
+    await informer.wait_synced()
+    assert informer.is_synced
+    assert (names(informer), informer.revision) == (["a"], 5)
+
+
+async def test_changes_are_told_in_their_order(informer):
+    told = Told(informer)
+    informer.replace([], 1)
+    informer.put(tree("a", 2))
+    informer.put(tree("a", 3))
+    informer.remove(tree("a", 4))
+    assert told.words == ["+a", "~a", "-a"]
+    assert informer.revision == 4
+
+
+async def test_who_is_told_finds_it_in_the_cache(informer):
+    seen = []
+    informer.add_handler(lambda _: seen.append(names(informer)))
+    informer.put(tree("a", 1))
+    informer.remove(tree("a", 2))
+    assert seen == [["a"], []]
+
+
+async def test_what_goes_is_told_as_the_cache_had_it(informer):
+    changes = []
+    informer.put(tree("a", 1, x="1"))
+    informer.add_handler(changes.append)
+    informer.remove(tree("a", 2, x="2"))
+    assert changes[-1].new is None
+    assert changes[-1].old["data"] == {"x": "1"}
+
+
+async def test_what_was_never_there_does_not_go(informer):
+    told = Told(informer)
+    informer.remove(tree("a", 2))
+    assert told.words == []
+    assert informer.revision == 2
+
+
+async def test_a_handler_that_comes_later_is_told_of_what_is_there(informer):
+    informer.replace([tree("a", 1), tree("b", 2)], 2)
+    assert Told(informer).words == ["+a", "+b"]
+
+
+async def test_a_relist_is_told_as_what_it_changes(informer):
+    informer.replace([tree("same", 1), tree("changes", 2), tree("goes", 3)], 3)
+    told = Told(informer)
+    told.words.clear()
+    same = informer.lister.get("default", "same")
+    informer.replace([tree("same", 1), tree("changes", 5), tree("comes", 6)], 7)
+    assert sorted(told.words) == ["+comes", "-goes", "~changes"]
+    assert informer.lister.get("default", "same") is same
+    assert informer.revision == 7
+
+
+async def test_an_object_of_another_history_is_another_object(informer):
+    informer.replace([tree("a", 1, uid="first")], 1)
+    told = Told(informer)
+    informer.replace([tree("a", 1, uid="second")], 1)
+    assert told.words == ["+a", "~a"]
+
+
+async def test_a_resync_tells_everything_as_it_is(informer):
+    informer.replace([tree("a", 1)], 1)
+    changes = []
+    informer.add_handler(changes.append)
+    informer.resync()
+    assert changes[-1].old is changes[-1].new
+
+
+async def test_managed_fields_are_not_held(informer):
+    managed = tree("a", 1)
+    managed["metadata"]["managedFields"] = [{"manager": "me"}]
+    informer.put(managed)
+    assert "managedFields" not in informer.lister.get("default", "a")["metadata"]
+
+
+async def test_a_view_is_held_and_nothing_else(clock):
+    informer = Informer(PODS, clock=clock)
+    informer.put({**tree("a", 1), "spec": {"nodeName": "n"}})
+    view = informer.lister.get("default", "a")
+    assert (view.node, view.object["spec"]) == ("n", {"nodeName": "n"})
+
+
+async def test_who_waits_for_a_revision_is_woken_when_it_is_reached(informer):
+    informer.replace([], 5)
+    reached, later = informer.when_reached(7), informer.when_reached(9)
+    assert informer.when_reached(5).done()
+    informer.put(tree("a", 7))
+    assert (reached.done(), later.done()) == (True, False)
+    informer.reach(12)
+    assert later.done()
+
+
+async def test_who_gave_up_waiting_is_not_in_the_way(informer):
+    gave_up, waits = informer.when_reached(7), informer.when_reached(7)
+    gave_up.cancel()
+    informer.reach(7)
+    assert waits.done()
+
+
+async def test_nobody_waits_for_what_another_history_will_not_bring(informer):
+    informer.replace([], 100)
+    waits = informer.when_reached(200)
+    informer.replace([], 3)
+    assert waits.done()
+    assert informer.revision == 3
+
+
+async def test_who_changes_what_is_shared_is_found_out(clock):
+    detector = MutationDetector()
+    informer = Informer(CONFIG_MAPS, clock=clock, detector=detector)
+    informer.put(tree("a", 1, x="1"))
+    detector.check()
+    informer.lister.get("default", "a")["data"]["x"] = "2"
+    with pytest.raises(Mutated, match="default/a"):
+        detector.check()
+
+
+POISONED = ([], "x", 7, {"nodeName": [7]}, {"containers": [7]}, {"containers": [{"name": []}]})
+
+
+def pod(name, version, spec):
+    return {"metadata": tree(name, version)["metadata"], "spec": spec, "status": {}}
+
+
+@pytest.mark.parametrize("spec", POISONED)
+async def test_an_object_of_wrong_types_stops_no_other(clock, spec):
+    """Whether its view, its index or a handler cannot take it."""
+    informer = Informer(PODS, clock=clock)
+    informer.add_index("first", lambda view: [view.object["spec"]["containers"][0]["name"]])
+    seen = []
+    informer.add_handler(lambda change: seen.append((change.latest.key.name, change.new is not None)))
+    informer.add_handler(lambda change: change.latest.object["spec"]["containers"][0]["name"])
+    good = {"containers": [{"name": "c"}]}
+    informer.replace([pod("bad", 1, spec), pod("good", 2, good)], 3)
+    assert ("good", True) in seen
+    assert [view.key.name for view in informer.lister.by_index("first", "c")] == ["good"]
+    informer.put(pod("bad", 4, good))
+    assert len(informer.lister.by_index("first", "c")) == 2
+    informer.put(pod("bad", 5, spec))
+    informer.remove(pod("bad", 6, spec))
+    assert [view.key.name for view in informer.lister.all()] == ["good"]
+    assert informer.revision == 6
+
+
+async def test_each_version_that_cannot_be_handled_is_logged_and_counted_once(clock, caplog):
+    counts = InformerCounts()
+    informer = Informer(PODS, clock=clock, counts=counts)
+    informer.add_handler(lambda _: 1 / 0)
+    for version in (1, 1, 2):
+        informer.put(pod("bad", version, []))
+    informer.resync()
+    assert counts.unusable == 2
+    assert ["default/bad" in record.getMessage() for record in caplog.records] == [True, True]
+
+
+async def test_a_handler_that_could_not_take_a_change_sees_the_object_gone_and_come_back(clock):
+    informer, seen = Informer(CONFIG_MAPS, clock=clock), []
+
+    def handle(change):
+        if change.new is not None and change.new["data"].get("x") == "bad":
+            raise TypeError
+        seen.append((change.old is not None, change.new is not None))
+
+    informer.add_handler(handle)
+    for version, x in enumerate(("good", "bad", "bad", "good"), start=1):
+        informer.put(tree("a", version, x=x))
+    informer.put(tree("a", 5, x="bad"))
+    informer.remove(tree("a", 6))
+    assert seen == [(False, True), (True, False), (False, True), (True, False)]
+
+
+async def test_what_a_list_shows_without_metadata_is_passed_over(informer):
+    informer.replace([{"what": "no object"}, {"metadata": []}, [], tree("a", 1)], 2)
+    assert (names(informer), informer.revision) == (["a"], 2)
+
+
+async def test_an_object_whose_view_fails_is_gone_until_it_is_mended(clock):
+    informer = Informer(PODS, clock=clock)
+    informer.put(pod("a", 1, {}))
+    told = Told(informer)
+    informer.put(pod("a", 2, []) | {"metadata": tree("a", 2)["metadata"] | {"ownerReferences": 7}})
+    assert informer.lister.all() == []
+    informer.put(pod("a", 3, {}))
+    assert told.words == ["+a", "-a", "+a"]

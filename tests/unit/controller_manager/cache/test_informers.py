@@ -1,0 +1,151 @@
+"""All informers of a process: what is told again and again, and what is counted."""
+
+import asyncio
+import contextlib
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.controller_manager.cache.informers import Informers, Settings
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.service_accounts import SharedIdentity
+from mockube.controller_manager.metrics.informers import InformerMetrics
+from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.tasks import first_cause
+from tests.support.informed import Told
+from tests.support.scripted_transport import ScriptedStream, ScriptedTransport
+from tests.support.turns import turns, until
+
+
+def tree(name, version):
+    return {"metadata": {"namespace": "default", "name": name, "resourceVersion": str(version)}}
+
+
+def end(version):
+    annotations = {"k8s.io/initial-events-end": "true"}
+    return {"metadata": {"resourceVersion": str(version), "annotations": annotations}}
+
+
+@pytest.fixture
+def metrics():
+    return InformerMetrics()
+
+
+@pytest.fixture
+def transport():
+    return ScriptedTransport()
+
+
+@pytest.fixture
+def informers(transport, clock, metrics):
+    sender = Sender(
+        transport=transport,
+        credential=FixedToken(),
+        agent="manager",
+        limit=None,
+        clock=clock,
+        metrics=ClientMetrics(),
+    )
+    client = Client(sender, SharedIdentity(sender=sender, rate=None))
+    settings = Settings(clock=clock, chance=SeededChance(), metrics=metrics, min_resync_period=100.0)
+    return Informers(client, settings)
+
+
+@contextlib.asynccontextmanager
+async def at_work(informers):
+    running = asyncio.create_task(informers.run())
+    try:
+        await informers.wait_synced()
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def value(metrics, name, **labels):
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    return registry.get_sample_value(name, {"name": "configmaps", **labels})
+
+
+async def test_everybody_who_asks_for_a_resource_gets_the_same_informer(informers):
+    assert informers.of(CONFIG_MAPS) is informers.of(CONFIG_MAPS)
+    assert informers.caches.of(CONFIG_MAPS) is informers.of(CONFIG_MAPS).lister
+
+
+async def test_everything_is_told_again_after_a_while(informers, transport, clock):
+    transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 1)).tell("BOOKMARK", end(2)))
+    informer = informers.of(CONFIG_MAPS)
+    async with at_work(informers):
+        told = Told(informer)
+        assert 100.0 <= clock.next_due() < 200.0
+        for expected in (["+a", "~a"], ["+a", "~a", "~a"]):
+            clock.advance(clock.next_due())
+            await until(lambda expected=expected: told.words == expected)
+            await turns(3)
+
+
+async def test_one_that_fails_ends_them_all(informers, transport):
+    """A task that fails, whatever it was about, is no failure of an object, and is named."""
+    stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
+    informers.of(CONFIG_MAPS)
+    running = asyncio.create_task(informers.run())
+    await informers.wait_synced()
+    stream.feed("not bytes")
+    with pytest.raises(ExceptionGroup) as caught:
+        await running
+    assert caught.group_contains(TypeError)
+    assert "in the task reflector of configmaps" in first_cause(caught.value).__notes__
+
+
+async def test_a_handler_that_fails_ends_none(informers, transport):
+    stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
+    informer = informers.of(CONFIG_MAPS)
+    informer.add_handler(lambda _: 1 / 0)
+    told = Told(informer)
+    async with at_work(informers):
+        stream.tell("ADDED", tree("a", 3)).tell("ADDED", tree("b", 4))
+        await until(lambda: told.words == ["+a", "+b"])
+
+
+@pytest.mark.parametrize("bad", [{"what": "no object"}, {"metadata": []}, {"metadata": {"name": "x"}}, []])
+async def test_an_event_without_metadata_ends_none(informers, transport, clock, bad):
+    stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
+    told = Told(informers.of(CONFIG_MAPS))
+    async with at_work(informers):
+        stream.tell("ADDED", bad)
+        transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 3)).tell("BOOKMARK", end(4)))
+        await turns(10)
+        clock.advance(clock.next_due())
+        clock.advance(10.0)
+        await until(lambda: told.words == ["+a"])
+
+
+async def test_what_informers_do_is_counted(informers, transport, clock, metrics):
+    stream = ScriptedStream().tell("ADDED", tree("a", 1)).tell("ADDED", tree("b", 2)).tell("BOOKMARK", end(2))
+    transport.will_stream(stream)
+    informer = informers.of(CONFIG_MAPS)
+    async with at_work(informers):
+        waits = informer.when_reached(7)
+        clock.advance(0.5)
+        stream.tell("DELETED", tree("a", 7))
+        await waits
+    assert value(metrics, "reflector_lists_total") == 1
+    assert value(metrics, "reflector_watches_total") == 1
+    assert value(metrics, "reflector_short_watches_total") == 0
+    assert value(metrics, "reflector_last_resource_version") == 7
+    assert value(metrics, "informer_objects") == 1
+    assert value(metrics, "informer_events_total", type="ADDED") == 2
+    assert value(metrics, "informer_events_total", type="DELETED") == 1
+    assert value(metrics, "informer_lag_seconds_sum") == 0.5
+
+
+async def test_what_is_forgotten_is_no_longer_counted(informers, metrics):
+    informers.of(CONFIG_MAPS)
+    assert value(metrics, "informer_objects") == 0
+    informers.forget(CONFIG_MAPS)
+    assert value(metrics, "informer_objects") is None

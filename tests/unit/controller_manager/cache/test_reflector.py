@@ -1,0 +1,336 @@
+"""A reflector at a server that the test plays: whatever happens, the cache ends up with what is there."""
+
+import asyncio
+import contextlib
+import logging
+from types import SimpleNamespace
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.cache.informer import Informer
+from mockube.controller_manager.cache.reflector import Reflector
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.service_accounts import SharedIdentity
+from mockube.controller_manager.client.wire import Unreachable
+from mockube.controller_manager.metrics.informers import InformerCounts
+from mockube.controller_manager.metrics.requests import ClientMetrics
+from tests.support.informed import Told
+from tests.support.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
+from tests.support.turns import until
+
+PATH = "GET /api/v1/configmaps"
+FIRST = f"{PATH}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
+INITIAL = f"{FIRST}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+INVALID = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "sendInitialEvents is forbidden"}
+FAILED = {
+    "kind": "Status",
+    "code": 500,
+    "reason": "InternalError",
+    "message": "RequestWatchProgress is disabled",
+}
+EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+
+
+class Never:
+    """Chance that adds nothing."""
+
+    def bytes(self, count):
+        return bytes(count)
+
+
+def after(revision):
+    return f"{FIRST}&resourceVersion={revision}"
+
+
+def tree(name, version):
+    metadata = {"namespace": "default", "name": name, "uid": name, "resourceVersion": str(version)}
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
+
+
+def bookmark(version, *, end=False):
+    annotations = {"k8s.io/initial-events-end": "true"} if end else {}
+    metadata = {"resourceVersion": str(version), "annotations": annotations}
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
+
+
+def page(*trees, revision, token=""):
+    metadata = {"resourceVersion": str(revision), "continue": token}
+    return answer(body={"metadata": metadata, "items": trees})
+
+
+def initial(*trees, revision):
+    """A stream that begins with what is there."""
+    stream = ScriptedStream()
+    for one in trees:
+        stream.tell("ADDED", one)
+    return stream.tell("BOOKMARK", bookmark(revision, end=True))
+
+
+@contextlib.asynccontextmanager
+async def following(transport):
+    """A reflector that runs, its informer, and what that told; time stands still unless it is told to pass."""
+    clock, counts = SteppedClock(), InformerCounts()
+    sender = Sender(
+        transport=transport,
+        credential=FixedToken(),
+        agent="manager",
+        limit=None,
+        clock=clock,
+        metrics=ClientMetrics(),
+    )
+    client = Client(sender, SharedIdentity(sender=sender, rate=None))
+    informer = Informer(CONFIG_MAPS, clock=clock, counts=counts)
+    reflector = Reflector(client, CONFIG_MAPS, informer, counts, clock=clock, chance=Never())
+    running = asyncio.create_task(reflector.run())
+    try:
+        yield SimpleNamespace(
+            informer=informer, told=Told(informer), clock=clock, counts=counts, running=running
+        )
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+@pytest.fixture
+def transport():
+    return ScriptedTransport()
+
+
+async def rest(scene, seconds):
+    """Wait until the reflector rests for so long, and let that time pass."""
+    await until(lambda: scene.clock.next_due() is not None)
+    assert scene.clock.next_due() == pytest.approx(seconds)
+    scene.clock.advance(seconds)
+
+
+async def test_what_is_there_comes_with_the_watch(transport):
+    stream = transport.will_stream(initial(tree("a", 3), tree("b", 4), revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        assert scene.told.words == ["+a", "+b"]
+        assert scene.informer.revision == 7
+        stream.tell("MODIFIED", tree("a", 8)).tell("DELETED", tree("b", 9))
+        await scene.informer.when_reached(9)
+    assert scene.told.words[2:] == ["~a", "-b"]
+    assert transport.targets == [INITIAL]
+
+
+async def test_nothing_is_told_before_all_has_come(transport):
+    stream = transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 3)))
+    async with following(transport) as scene:
+        await until(lambda: scene.counts.events == 1)
+        assert scene.told.words == []
+        stream.tell("BOOKMARK", bookmark(2)).tell("BOOKMARK", bookmark(7, end=True))
+        await scene.informer.wait_synced()
+        assert scene.told.words == ["+a"]
+
+
+async def test_a_server_that_offers_no_such_watch_is_asked_for_a_list(transport):
+    transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream().tell("ADDED", tree("b", 8)))
+    transport.will(page(tree("a", 3), revision=7))
+    async with following(transport) as scene:
+        await scene.informer.when_reached(8)
+    assert scene.told.words == ["+a", "+b"]
+    assert transport.targets == [INITIAL, f"{PATH}?limit=500", after(7)]
+
+
+async def test_it_is_not_asked_for_such_a_watch_again(transport):
+    forgotten = ScriptedStream().tell("ERROR", EXPIRED)
+    transport.will_stream(ScriptedStream(422, INVALID), forgotten, ScriptedStream())
+    transport.will(page(revision=7), page(tree("a", 8), revision=9))
+    async with following(transport) as scene:
+        await rest(scene, 0.8)
+        await scene.informer.when_reached(9)
+        await until(lambda: not transport.streams)
+    assert transport.targets[2:] == [after(7), f"{PATH}?limit=500", after(9)]
+
+
+async def test_a_server_that_fails_such_a_watch_is_asked_for_a_list_this_time(transport):
+    forgotten = ScriptedStream().tell("ERROR", EXPIRED)
+    transport.will_stream(ScriptedStream(500, FAILED), forgotten, initial(tree("a", 8), revision=9))
+    transport.will(page(tree("a", 3), revision=7))
+    async with following(transport) as scene:
+        await rest(scene, 0.8)
+        await scene.informer.when_reached(9)
+    assert scene.told.words == ["+a", "~a"]
+    assert transport.targets == [INITIAL, f"{PATH}?limit=500", after(7), INITIAL]
+
+
+async def test_a_list_comes_in_pages(transport):
+    transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream())
+    transport.will(page(tree("a", 3), revision=7, token="more"), page(tree("b", 4), revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+    assert scene.told.words == ["+a", "+b"]
+    assert transport.targets[2] == f"{PATH}?limit=500&continue=more"
+
+
+async def test_a_list_that_took_too_long_comes_as_a_whole(transport):
+    transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream())
+    transport.will(
+        page(tree("a", 3), tree("gone", 2), revision=7, token="more"),
+        problem(410, "Expired"),
+        page(tree("a", 3), tree("b", 8), revision=9),
+    )
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+    assert scene.told.words == ["+a", "+b"]
+    assert transport.targets[3] == PATH
+
+
+async def test_a_watch_that_ends_goes_on_from_where_it_was(transport):
+    first = transport.will_stream(initial(revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        second = transport.will_stream(ScriptedStream())
+        first.tell("ADDED", tree("a", 8)).cut()
+        second.tell("ADDED", tree("b", 9))
+        await scene.informer.when_reached(9)
+    assert scene.told.words == ["+a", "+b"]
+    assert transport.targets == [INITIAL, after(8)]
+
+
+async def test_it_goes_on_from_a_bookmark_too(transport):
+    first = transport.will_stream(initial(revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        second = transport.will_stream(ScriptedStream())
+        first.tell("BOOKMARK", bookmark(20)).cut()
+        second.tell("ADDED", tree("b", 21))
+        await scene.informer.when_reached(21)
+    assert transport.targets == [INITIAL, after(20)]
+
+
+async def test_what_was_cut_in_the_middle_of_a_line_comes_again(transport):
+    first = transport.will_stream(initial(revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        second = transport.will_stream(ScriptedStream())
+        line = orjson.dumps({"type": "ADDED", "object": tree("a", 8)}) + b"\n"
+        first.tell("ADDED", tree("b", 8)).feed(line[:20]).cut()
+        second.feed(line[:20]).feed(line[20:])
+        await until(lambda: len(scene.told.words) == 2)
+    assert scene.told.words == ["+b", "+a"]
+
+
+async def test_what_is_there_is_asked_for_anew_when_it_was_cut_off(transport):
+    cut = ScriptedStream().tell("ADDED", tree("a", 3)).cut()
+    transport.will_stream(cut, initial(tree("b", 4), revision=7))
+    async with following(transport) as scene:
+        await rest(scene, 0.8)
+        await scene.informer.wait_synced()
+    assert scene.told.words == ["+b"]
+    assert transport.targets == [INITIAL, INITIAL]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda: ScriptedStream(410, EXPIRED), id="as the answer"),
+        pytest.param(lambda: ScriptedStream().tell("ERROR", EXPIRED), id="in the stream"),
+    ],
+)
+async def test_a_history_that_is_forgotten_is_replaced_by_its_outcome(transport, end):
+    first = transport.will_stream(initial(tree("a", 3), tree("b", 4), revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        transport.will_stream(end(), initial(tree("b", 4), tree("c", 80), revision=90))
+        first.tell("BOOKMARK", bookmark(8)).cut()
+        await rest(scene, 0.8)
+        await scene.informer.when_reached(90)
+    assert scene.told.words[2:] == ["-a", "+c"]
+    assert transport.targets == [INITIAL, after(8), INITIAL]
+
+
+async def test_a_server_that_was_away_may_have_another_history(transport):
+    first = transport.will_stream(initial(tree("a", 3), revision=70))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        waits = scene.informer.when_reached(100)
+        transport.will_stream(Unreachable("refused"), Unreachable("refused"), initial(revision=5))
+        first.tell("BOOKMARK", bookmark(71)).cut()
+        await rest(scene, 0.8)
+        await rest(scene, 1.6)
+        await waits
+        assert scene.informer.revision == 5
+    assert scene.told.words == ["+a", "-a"]
+
+
+async def test_other_errors_are_rested_from_and_nothing_is_forgotten(transport):
+    busy = ScriptedStream(500, {"kind": "Status", "code": 500, "reason": "InternalError", "message": "oh"})
+    first = transport.will_stream(initial(tree("a", 3), revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        second = transport.will_stream(busy, ScriptedStream())[1]
+        first.tell("BOOKMARK", bookmark(8)).cut()
+        await rest(scene, 0.8)
+        second.tell("BOOKMARK", bookmark(9))
+        await scene.informer.when_reached(9)
+    assert transport.targets == [INITIAL, after(8), after(8)]
+
+
+async def test_a_watch_that_ends_at_once_is_rested_from(transport):
+    first = transport.will_stream(initial(revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        transport.will_stream(ScriptedStream().cut(), ScriptedStream())
+        first.cut()
+        await rest(scene, 0.8)
+        await until(lambda: not transport.streams)
+    assert transport.targets == [INITIAL, after(7), after(7)]
+    assert scene.counts.short_watches == 1
+
+
+async def test_it_starts_before_the_server_does(transport):
+    transport.will_stream(*[Unreachable("refused")] * 3, initial(tree("a", 3), revision=7))
+    async with following(transport) as scene:
+        for seconds in (0.8, 1.6, 3.2):
+            await rest(scene, seconds)
+        await scene.informer.wait_synced()
+    assert scene.told.words == ["+a"]
+
+
+@pytest.mark.parametrize("line", [b"<html>\n", b"{}\n", b"[]\n", b'{"type":"ADDED","object":{}}\n'])
+async def test_what_is_no_event_is_taken_for_a_broken_connection(transport, line):
+    first = transport.will_stream(initial(revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        transport.will_stream(initial(tree("a", 8), revision=9))
+        first.feed(line)
+        await rest(scene, 0.8)
+        await scene.informer.when_reached(9)
+    assert scene.told.words == ["+a"]
+
+
+async def test_every_failure_is_logged(transport, caplog):
+    transport.will_stream(Unreachable("connection refused"), initial(revision=7))
+    with caplog.at_level(logging.WARNING):
+        async with following(transport) as scene:
+            await rest(scene, 0.8)
+            await scene.informer.wait_synced()
+    assert caplog.messages == ["watching configmaps: Unreachable: connection refused"]
+
+
+async def test_a_handler_that_fails_does_not_end_the_reflector(transport):
+    stream = transport.will_stream(initial(revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        scene.informer.add_handler(lambda _: 1 / 0)
+        stream.tell("ADDED", tree("a", 8)).tell("ADDED", tree("b", 9))
+        await scene.informer.when_reached(9)
+        assert not scene.running.done()
+    assert scene.told.words == ["+a", "+b"]
+
+
+async def test_an_error_of_a_program_ends_the_reflector(transport):
+    stream = transport.will_stream(initial(revision=7))
+    async with following(transport) as scene:
+        await scene.informer.wait_synced()
+        stream.feed("not bytes")
+        with pytest.raises(TypeError):
+            await scene.running

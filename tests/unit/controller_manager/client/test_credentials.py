@@ -1,0 +1,44 @@
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.credentials import FileToken, FixedToken
+from mockube.controller_manager.client.wire import Unreachable
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    return file
+
+
+async def test_a_fixed_token_has_no_other():
+    credential = FixedToken("one")
+    assert await credential.token() == "one"
+    assert not credential.forget("one")
+
+
+async def test_a_file_is_read_again_after_a_while(file):
+    clock = SteppedClock()
+    credential = FileToken(file, clock)
+    assert await credential.token() == "one"
+    file.write_text("two\n")
+    clock.advance(59.0)
+    assert await credential.token() == "one"
+    clock.advance(1.0)
+    assert await credential.token() == "two"
+
+
+async def test_a_file_is_read_again_when_its_token_is_not_taken(file):
+    credential = FileToken(file, SteppedClock())
+    await credential.token()
+    assert not credential.forget("one")
+    file.write_text("two\n")
+    assert credential.forget("one")
+    assert await credential.token() == "two"
+    assert credential.forget("one")
+
+
+async def test_without_its_file_the_server_is_unreachable(tmp_path):
+    with pytest.raises(Unreachable, match=r"no token: .*No such file"):
+        await FileToken(tmp_path / "absent", SteppedClock()).token()

@@ -1,0 +1,37 @@
+"""What a process may send that may not write any more."""
+
+import pytest
+
+from mockube.controller_manager.client.transport_wrappers import Fenced
+from mockube.controller_manager.client.wire import Answer, Request, Unreachable
+
+
+class Line:
+    host = "server"
+
+    def __init__(self):
+        self.sent = []
+
+    async def send(self, request, _headers):
+        self.sent.append(request.method)
+        return Answer(200, None, b"{}")
+
+
+def request(method):
+    return Request(method=method, target="/", headers={}, timeout=1.0)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_no_write_leaves_it(method):
+    line, allowed = Line(), [True, False]
+    fenced = Fenced(line, lambda: allowed.pop(0))
+    await fenced.send(request(method), {})
+    with pytest.raises(Unreachable, match="the lease is not held any more"):
+        await fenced.send(request(method), {})
+    assert line.sent == [method]
+
+
+async def test_it_may_still_read():
+    line = Line()
+    await Fenced(line, lambda: False).send(request("GET"), {})
+    assert line.sent == ["GET"]

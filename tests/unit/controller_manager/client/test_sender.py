@@ -1,0 +1,170 @@
+"""Attempts: what is sent again, after how long, with which credentials, and how it is counted."""
+
+import asyncio
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
+from mockube.controller_manager.metrics.requests import ClientMetrics
+from tests.support.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from tests.support.turns import turns, until
+
+GET = Request(method="GET", target="/api", headers={"Accept": "a"}, timeout=1.0)
+POST = Request(method="POST", target="/api", headers={}, body=b"{}", timeout=1.0)
+BUSY = answer(429, retry_after=2.0)
+FINE = answer(200)
+
+
+@pytest.fixture
+def transport():
+    return ScriptedTransport()
+
+
+@pytest.fixture
+def metrics():
+    return ClientMetrics()
+
+
+@pytest.fixture
+def sender(transport, clock, metrics):
+    return Sender(
+        transport=transport,
+        credential=FixedToken("secret"),
+        agent="manager/x",
+        limit=None,
+        clock=clock,
+        metrics=metrics,
+    )
+
+
+class Renewed:
+    """A credential that has another token once the first was not taken."""
+
+    def __init__(self, *tokens):
+        self.tokens = list(tokens)
+
+    async def token(self):
+        return self.tokens[0]
+
+    def forget(self, token):
+        self.tokens.remove(token)
+        return bool(self.tokens)
+
+
+async def test_it_shows_its_token_and_says_who_it_is(sender, transport):
+    transport.will(FINE)
+    assert await sender.send(GET) == FINE
+    ((_, headers),) = transport.sent
+    assert headers == {"User-Agent": "manager/x", "Authorization": "Bearer secret"}
+
+
+@pytest.mark.parametrize("request_", [GET, POST], ids=["read", "write"])
+async def test_who_is_asked_to_come_back_does_so_then(sender, transport, clock, request_):
+    transport.will(BUSY, FINE)
+    sending = asyncio.create_task(sender.send(request_))
+    await until(clock.next_due)
+    assert clock.next_due() == 2.0
+    clock.advance(2.0)
+    assert await sending == FINE
+
+
+async def test_nobody_comes_back_forever(sender, transport, clock):
+    transport.will(*[BUSY] * 11)
+    sending = asyncio.create_task(sender.send(GET))
+    for _ in range(10):
+        await until(clock.next_due)
+        clock.advance(2.0)
+    assert await sending == BUSY
+
+
+async def test_a_read_without_an_answer_is_sent_again_and_a_write_is_not(sender, transport, clock):
+    transport.will(Unreachable("refused"), FINE, OutcomeUnknown("cut"))
+    reading = asyncio.create_task(sender.send(GET))
+    await until(lambda: clock.next_due() == 0.0)
+    clock.advance(0.0)
+    assert await reading == FINE
+    with pytest.raises(OutcomeUnknown):
+        await sender.send(POST)
+
+
+async def test_a_token_that_is_not_taken_is_replaced_once(transport, clock, metrics):
+    sender = Sender(
+        transport=transport,
+        credential=Renewed("old", "new"),
+        agent="manager",
+        limit=None,
+        clock=clock,
+        metrics=metrics,
+    )
+    transport.will(answer(401), answer(401))
+    assert (await sender.send(GET)).status == 401
+    assert transport.tokens == ["old", "new"]
+
+
+async def test_a_stream_that_is_refused_for_its_token_has_another_next_time(transport, clock, metrics):
+    sender = Sender(
+        transport=transport,
+        credential=Renewed("old", "new"),
+        agent="manager",
+        limit=None,
+        clock=clock,
+        metrics=metrics,
+    )
+    transport.will_stream(ScriptedStream(401), ScriptedStream(200))
+    for _ in range(2):
+        async with sender.stream(GET):
+            pass
+    assert transport.tokens == ["old", "new"]
+
+
+async def test_a_limit_holds_requests_back_in_their_order(transport, clock, metrics):
+    limit = TokenBucket(Rate(qps=2.0, burst=1), clock)
+    sender = Sender(
+        transport=transport,
+        credential=FixedToken(),
+        agent="manager",
+        limit=limit,
+        clock=clock,
+        metrics=metrics,
+    )
+    transport.will(FINE, FINE, FINE)
+    sending = [asyncio.create_task(sender.send(GET)) for _ in range(3)]
+    await turns(3)
+    assert [task.done() for task in sending] == [True, False, False]
+    clock.advance(0.5)
+    await until(sending[1].done)
+    assert not sending[2].done()
+    clock.advance(0.5)
+    await asyncio.gather(*sending)
+    assert _value(metrics, "rest_client_rate_limiter_duration_seconds_sum", verb="GET") == 1.5
+
+
+async def test_requests_are_counted_by_how_they_ended(sender, transport, metrics):
+    transport.will(FINE, answer(404), OutcomeUnknown("cut"))
+    await sender.send(GET)
+    await sender.send(GET)
+    with pytest.raises(OutcomeUnknown):
+        await sender.send(POST)
+    assert _value(metrics, "rest_client_requests_total", code="200", method="GET") == 1
+    assert _value(metrics, "rest_client_requests_total", code="404", method="GET") == 1
+    assert _value(metrics, "rest_client_requests_total", code="<error>", method="POST") == 1
+    assert _value(metrics, "rest_client_request_duration_seconds_count", verb="GET") == 2
+
+
+async def test_what_is_sent_again_is_counted(sender, transport, clock, metrics):
+    transport.will(BUSY, FINE)
+    sending = asyncio.create_task(sender.send(GET))
+    await until(clock.next_due)
+    clock.advance(2.0)
+    await sending
+    assert _value(metrics, "rest_client_request_retries_total", code="429", verb="GET") == 1
+
+
+def _value(metrics, name, **labels):
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    return registry.get_sample_value(name, {"host": "server:6443", **labels})

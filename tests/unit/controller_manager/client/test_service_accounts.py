@@ -1,0 +1,145 @@
+"""A controller's own credentials: made where absent, renewed in time, and never mistaken for an answer."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.service_accounts import (
+    OwnIdentities,
+    ServiceAccountToken,
+    SharedIdentity,
+)
+from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
+from mockube.controller_manager.metrics.requests import ClientMetrics
+from tests.support.scripted_transport import ScriptedTransport, answer, problem
+
+ACCOUNT = "/api/v1/namespaces/kube-system/serviceaccounts"
+TOKEN = f"POST {ACCOUNT}/robot/token"
+ABSENT = problem(404, "NotFound", "absent")
+
+
+def issued(token, seconds=3600):
+    return answer(201, {"spec": {"expirationSeconds": seconds}, "status": {"token": token}})
+
+
+@pytest.fixture
+def transport():
+    return ScriptedTransport()
+
+
+def sender_of(transport, clock, token=""):
+    return Sender(
+        transport=transport,
+        credential=FixedToken(token),
+        agent="manager",
+        limit=None,
+        clock=clock,
+        metrics=ClientMetrics(),
+    )
+
+
+@pytest.fixture
+def credential(transport, clock):
+    sender = sender_of(transport, clock, "admin")
+    return ServiceAccountToken(Client(sender, SharedIdentity(sender=sender, rate=None)), clock, "robot")
+
+
+async def test_a_token_is_asked_for_once_while_it_holds(credential, transport, clock):
+    transport.will(issued("one"))
+    assert await asyncio.gather(credential.token(), credential.token()) == ["one", "one"]
+    clock.advance(3600 * 0.8 - 1)
+    assert await credential.token() == "one"
+    assert transport.targets == [TOKEN]
+
+
+async def test_it_is_renewed_before_it_ends(credential, transport, clock):
+    transport.will(issued("one"), issued("two"))
+    await credential.token()
+    clock.advance(3600 * 0.8)
+    assert await credential.token() == "two"
+
+
+async def test_the_server_says_how_long_it_holds(credential, transport, clock):
+    transport.will(issued("one", seconds=600), issued("two"))
+    await credential.token()
+    clock.advance(480.0)
+    assert await credential.token() == "two"
+
+
+async def test_an_account_that_is_absent_is_made(credential, transport):
+    transport.will(ABSENT, answer(201), issued("one"))
+    assert await credential.token() == "one"
+    assert transport.targets == [TOKEN, f"POST {ACCOUNT}", TOKEN]
+    made = orjson.loads(transport.sent[1][0].body)
+    assert made["metadata"] == {"namespace": "kube-system", "name": "robot"}
+
+
+async def test_an_account_that_somebody_else_made_will_do(credential, transport):
+    transport.will(ABSENT, problem(409, "AlreadyExists"), issued("one"))
+    assert await credential.token() == "one"
+
+
+async def test_its_namespace_is_made_where_that_is_absent_too(credential, transport):
+    transport.will(ABSENT, ABSENT, problem(409, "AlreadyExists"), answer(201), issued("one"))
+    assert await credential.token() == "one"
+    assert transport.targets == [
+        *(TOKEN, f"POST {ACCOUNT}", "POST /api/v1/namespaces"),
+        *(f"POST {ACCOUNT}", TOKEN),
+    ]
+
+
+async def test_while_the_old_one_holds_it_may_fail_to_be_renewed(credential, transport, clock):
+    transport.will(issued("one"), problem(500, "InternalError"), issued("two"))
+    await credential.token()
+    clock.advance(3600 * 0.8)
+    assert [await credential.token(), await credential.token()] == ["one", "one"]
+    clock.advance(10.0)
+    assert await credential.token() == "two"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        pytest.param(problem(403, "Forbidden", "no"), id="forbidden"),
+        pytest.param(OutcomeUnknown("cut"), id="cut"),
+        pytest.param(Unreachable("refused"), id="refused"),
+    ],
+)
+async def test_without_a_token_the_server_is_unreachable(credential, transport, outcome):
+    transport.will(outcome)
+    with pytest.raises(Unreachable, match="no token for service account kube-system/robot"):
+        await credential.token()
+
+
+async def test_one_that_ended_is_not_shown(credential, transport, clock):
+    transport.will(issued("one"), problem(500, "InternalError"))
+    await credential.token()
+    clock.advance(3600.0)
+    with pytest.raises(Unreachable):
+        await credential.token()
+
+
+async def test_one_that_is_not_taken_is_replaced(credential, transport):
+    transport.will(issued("one"), issued("two"))
+    await credential.token()
+    assert credential.forget("one")
+    assert credential.forget("one")
+    assert await credential.token() == "two"
+
+
+async def test_a_controller_shows_its_token_and_nothing_else(credential, transport, clock):
+    anonymous = ScriptedTransport().will(answer())
+    identities = OwnIdentities(
+        anonymous=sender_of(anonymous, clock), credential=lambda _: credential, rate=None
+    )
+    transport.will(issued("one"))
+    client = Client(sender_of(transport, clock, "admin"), identities).acting_as("robot")
+    await client.raw("GET", "/version")
+    assert transport.tokens == ["admin"]
+    assert anonymous.tokens == ["one"]
+    ((_, headers),) = anonymous.sent
+    assert headers["User-Agent"] == "manager/system:serviceaccount:kube-system:robot"

@@ -1,0 +1,268 @@
+"""HTTP at a server of bytes: what is sent, and what becomes of connections that break."""
+
+import asyncio
+import contextlib
+import ssl
+
+import pytest
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.transport import LARGE, AiohttpTransport
+from mockube.controller_manager.client.transport_wrappers import UNDER_WAY, Bounded
+from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
+from tests.support.raw_server import answer, serving
+from tests.support.turns import until
+
+SAID = {"User-Agent": "manager", "Authorization": "Bearer secret"}
+
+
+def request(method="GET", target="/api", *, body=b"", timeout=20.0):
+    return Request(method=method, target=target, headers={"Accept": "a/b"}, body=body, timeout=timeout)
+
+
+@contextlib.asynccontextmanager
+async def reaching(server, **access):
+    transport = AiohttpTransport(Access(server=server, **access))
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
+async def cut(writer):
+    writer.transport.abort()
+
+
+async def cut_in_the_body(writer):
+    writer.write(answer(b"12345")[:-2])
+    await writer.drain()
+    writer.close()
+
+
+async def say_nothing(_):
+    pass
+
+
+async def test_what_is_sent_is_what_was_said_and_no_more():
+    async with serving() as server, reaching(server.url) as transport:
+        got = await transport.send(request("PUT", "/api/v1/a%20b?x=%2F", body=b"{}"), SAID)
+    assert got == Answer(200, None, b"{}")
+    ((head, body),) = server.requests
+    first, *lines = head.decode().rstrip().split("\r\n")
+    assert first == "PUT /api/v1/a%20b?x=%2F HTTP/1.1"
+    assert {line.partition(":")[0] for line in lines} == {
+        "Host",
+        "Accept",
+        "User-Agent",
+        "Authorization",
+        "Content-Length",
+    }
+    assert body == b"{}"
+
+
+async def test_the_server_may_lie_below_a_path():
+    async with serving() as server, reaching(f"{server.url}/clusters/a") as transport:
+        await transport.send(request(target="/api"), SAID)
+    assert server.lines == ["GET /clusters/a/api HTTP/1.1"]
+
+
+async def test_a_body_may_be_large():
+    async with serving() as server, reaching(server.url) as transport:
+        await transport.send(request("POST", body=b"x" * LARGE), SAID)
+    assert len(server.requests[0][1]) == LARGE
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [(b"3", 3.0), (b"0", 0.0), (b"Wed, 21 Oct 2030 07:28:00 GMT", None), (b"-1", None)],
+)
+async def test_a_server_may_ask_to_be_left_alone(said, expected):
+    async def talk(writer):
+        writer.write(answer(status=b"429 Too Many Requests", headers=b"Retry-After: %s\r\n" % said))
+
+    async with serving(talk) as server, reaching(server.url) as transport:
+        got = await transport.send(request(), SAID)
+    assert (got.status, got.retry_after) == (429, expected)
+
+
+async def test_nobody_is_sent_elsewhere():
+    async def talk(writer):
+        writer.write(answer(status=b"302 Found", headers=b"Location: /elsewhere\r\n"))
+
+    async with serving(talk) as server, reaching(server.url) as transport:
+        assert (await transport.send(request(), SAID)).status == 302
+    assert len(server.requests) == 1
+
+
+async def test_connections_are_used_again():
+    async with serving() as server, reaching(server.url) as transport:
+        for _ in range(5):
+            await transport.send(request(), SAID)
+    assert len(server.connections) == 1
+
+
+async def test_there_are_only_so_many_connections():
+    waiting = []
+
+    async def talk(writer):
+        waiting.append(writer)
+
+    async with serving(talk) as server, reaching(server.url) as transport:
+        bounded = Bounded(transport)
+        sending = [asyncio.create_task(bounded.send(request(), SAID)) for _ in range(UNDER_WAY + 8)]
+        await until(lambda: len(waiting) == UNDER_WAY)
+        for _ in sending:
+            await until(lambda: waiting)
+            waiting.pop().write(answer())
+        await asyncio.gather(*sending)
+    assert len(server.connections) == UNDER_WAY
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("talk", [cut, cut_in_the_body])
+async def test_a_write_whose_answer_is_lost_may_have_been_done_and_is_not_sent_again(method, talk):
+    async with serving(talk) as server, reaching(server.url) as transport:
+        with pytest.raises(OutcomeUnknown, match=f"{method} /api"):
+            await transport.send(request(method, body=b"{}"), SAID)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("talk", [cut, cut_in_the_body])
+async def test_a_read_whose_answer_is_lost_has_done_nothing(talk):
+    async with serving(talk) as server, reaching(server.url) as transport:
+        with pytest.raises(Unreachable):
+            await transport.send(request(), SAID)
+    assert len(server.requests) == 1
+
+
+async def test_a_write_on_a_connection_that_broke_before_is_not_sent_twice():
+    async with serving() as server, reaching(server.url) as transport:
+        await transport.send(request(), SAID)
+        server.talk = cut
+        with pytest.raises(OutcomeUnknown):
+            await transport.send(request("PUT", body=b"{}"), SAID)
+    assert server.lines == ["GET /api HTTP/1.1", "PUT /api HTTP/1.1"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_where_nobody_listens_nothing_was_done(method):
+    async with serving() as server:
+        pass
+    async with reaching(server.url) as transport:
+        with pytest.raises(Unreachable):
+            await transport.send(request(method), SAID)
+        with pytest.raises(Unreachable):
+            async with transport.stream(request(method), SAID):
+                pass
+
+
+async def test_an_answer_that_does_not_come_is_not_waited_for_forever():
+    async with serving() as server, reaching(server.url) as transport:
+        await transport.send(request(), SAID)  # so that there is a connection, which takes its time, too
+        server.talk = say_nothing
+        with pytest.raises(OutcomeUnknown, match="TimeoutError"):
+            await transport.send(request("POST", timeout=0.01), SAID)
+
+
+async def test_a_stream_is_read_as_it_comes_and_ends_where_it_is_cut():
+    arrived = asyncio.Event()
+
+    async def talk(writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        await arrived.wait()
+        writer.write(b"5\r\nhal")
+        await writer.drain()
+        writer.close()
+
+    async with (
+        serving(talk) as server,
+        reaching(server.url) as transport,
+        transport.stream(request(), SAID) as stream,
+    ):
+        chunks = stream.chunks()
+        assert (stream.status, await anext(chunks)) == (200, b"one")
+        arrived.set()
+        assert b"".join([chunk async for chunk in chunks]) in (b"", b"hal")
+
+
+async def test_a_stream_that_is_left_closes_its_connection():
+    async def talk(writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+
+    async with serving(talk) as server, reaching(server.url) as transport:
+        async with transport.stream(request(), SAID) as stream:
+            await anext(stream.chunks())
+            assert server.left == 0
+        await until(lambda: server.left == 1)
+
+
+# --- TLS
+
+
+@pytest.fixture(scope="module")
+def pki():
+    now, chance = RealClock().now(), SeededChance()
+    authority = make_authority("test", now=now, chance=chance)
+    return authority, Issuer(authority, now=now, chance=chance)
+
+
+@pytest.fixture
+def tls(pki, tmp_path):
+    authority, issuer = pki
+    pair = issuer.issue(Subject(name="server", hosts=("api.example",)))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for name, data in (("crt", pair.certificate), ("key", pair.key), ("ca", authority.certificate)):
+        (tmp_path / name).write_bytes(data)
+    context.load_cert_chain(tmp_path / "crt", tmp_path / "key")
+    context.load_verify_locations(tmp_path / "ca")
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+async def test_a_server_is_known_by_its_authority_and_its_name(pki, tls):
+    authority, _ = pki
+    access = {"authority": authority.certificate, "server_name": "api.example"}
+    async with serving(tls=tls) as server, reaching(server.url, **access) as transport:
+        assert (await transport.send(request(), SAID)).status == 200
+        async with transport.stream(request(), SAID) as stream:
+            assert stream.status == 200
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        pytest.param({"server_name": "api.example"}, id="nobody vouches for it"),
+        pytest.param({"authority": True}, id="it has another name"),
+    ],
+)
+async def test_a_server_that_is_not_known_is_told_nothing(pki, tls, access):
+    authority, _ = pki
+    if "authority" in access:
+        access = {**access, "authority": authority.certificate}
+    async with serving(tls=tls) as server, reaching(server.url, **access) as transport:
+        with pytest.raises(Unreachable, match="certificate verify failed"):
+            await transport.send(request("POST"), SAID)
+    assert server.requests == []
+
+
+async def test_any_server_may_be_taken(tls):
+    async with serving(tls=tls) as server, reaching(server.url, insecure=True) as transport:
+        assert (await transport.send(request(), SAID)).status == 200
+
+
+async def test_a_certificate_is_shown(pki, tls):
+    authority, issuer = pki
+    pair = issuer.issue(Subject(name="robot", groups=("system:masters",)))
+    access = {
+        "authority": authority.certificate,
+        "server_name": "api.example",
+        "certificate": pair.certificate,
+        "key": pair.key,
+    }
+    async with serving(tls=tls) as server, reaching(server.url, **access) as transport:
+        await transport.send(request(), SAID)
+    names = [name for ((_, name),) in server.connections[0]["subject"]]
+    assert "robot" in names

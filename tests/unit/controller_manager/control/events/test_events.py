@@ -1,0 +1,197 @@
+"""Which Events come of what is said: counts, combinations and limits as client-go's, in both shapes."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mockube.controller_manager.control.events.correlation import Counted, Occurrence, Series, reference
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+NANOSECONDS = int(START.timestamp()) * 10**9
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"namespace": "default", "name": "web", "uid": "u-web", "resourceVersion": "7"},
+}
+
+
+def said(message="m", *, reason="Why", after=0, about=WEB, **more):
+    """Something that was said `after` so many seconds."""
+    return Occurrence(
+        at=START + timedelta(seconds=after),
+        nanoseconds=NANOSECONDS + int(after * 10**9),
+        about=reference(about),
+        type="Normal",
+        reason=reason,
+        message=message,
+        **more,
+    )
+
+
+def short(write):
+    """An Event in a few words."""
+    if write is None:
+        return None
+    verb = "patch" if write.change else "create"
+    return f"{verb} {write.body['message']} x{write.body['count']}"
+
+
+@pytest.fixture
+def counted():
+    return Counted("deployment-controller")
+
+
+def test_an_event_tells_what_was_said_about_what(counted):
+    assert counted.write(said("Scaled up")).body == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"web.{NANOSECONDS:x}", "namespace": "default"},
+        "involvedObject": {
+            "kind": "Deployment",
+            "namespace": "default",
+            "name": "web",
+            "uid": "u-web",
+            "apiVersion": "apps/v1",
+            "resourceVersion": "7",
+        },
+        "reason": "Why",
+        "message": "Scaled up",
+        "source": {"component": "deployment-controller"},
+        "firstTimestamp": "2030-01-01T00:00:00Z",
+        "lastTimestamp": "2030-01-01T00:00:00Z",
+        "count": 1,
+        "type": "Normal",
+        "reportingComponent": "deployment-controller",
+        "reportingInstance": "",
+    }
+
+
+def test_about_what_has_no_namespace_is_told_in_the_default_one(counted):
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+    body = counted.write(said(about=node)).body
+    assert body["metadata"]["namespace"] == "default"
+    assert "namespace" not in body["involvedObject"]
+
+
+def test_the_same_again_raises_a_count(counted):
+    first = counted.write(said())
+    again = counted.write(said(after=90))
+    assert again.change == {"count": 2, "lastTimestamp": "2030-01-01T00:01:30Z", "message": "m"}
+    assert again.body["metadata"] == first.body["metadata"]
+    assert again.body["firstTimestamp"] == "2030-01-01T00:00:00Z"
+
+
+def test_other_words_or_objects_are_other_events(counted):
+    other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
+    writes = [said("a"), said("b"), said("a", reason="Other"), said("a", about=other)]
+    assert [short(counted.write(one)) for one in writes] == [
+        "create a x1",
+        "create b x1",
+        "create a x1",
+        "create a x1",
+    ]
+
+
+def test_many_similar_ones_are_told_as_one(counted):
+    told = [short(counted.write(said(f"pod {number}"))) for number in range(12)]
+    assert told[:9] == [f"create pod {number} x1" for number in range(9)]
+    assert told[9:] == [
+        "create (combined from similar events): pod 9 x1",
+        "patch (combined from similar events): pod 10 x2",
+        "patch (combined from similar events): pod 11 x3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pause", "expected"),
+    [
+        pytest.param(600, "create (combined from similar events): later x1", id="not long enough"),
+        pytest.param(601, "create later x1", id="long enough"),
+    ],
+)
+def test_after_ten_minutes_nothing_is_similar_any_more(counted, pause, expected):
+    for number in range(9):
+        counted.write(said(f"pod {number}"))
+    assert short(counted.write(said("later", after=pause))) == expected
+
+
+def test_an_object_of_which_too_much_is_said_is_told_of_every_five_minutes(counted):
+    told = [short(counted.write(said(after=number))) for number in range(30)]
+    assert told[24] == "patch m x25"
+    assert told[25:] == [None] * 5
+    assert short(counted.write(said(after=299))) is None
+    # What was not told is counted all the same.
+    assert short(counted.write(said(after=601))) == "patch m x32"
+
+
+def test_the_limit_is_for_each_object(counted):
+    for number in range(40):
+        counted.write(said(after=number))
+    other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
+    assert short(counted.write(said(about=other, after=40))) == "create m x1"
+
+
+# --- events.k8s.io/v1
+
+
+@pytest.fixture
+def series():
+    return Series("default-scheduler", "default-scheduler-host")
+
+
+def scheduling(message="0/3 nodes are available", *, after=0, **more):
+    return said(message, reason="FailedScheduling", after=after, action="Scheduling", **more)
+
+
+def test_an_event_of_the_scheduler(series):
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "u-node"}}
+    body = series.write(scheduling("x" * 2000, related=reference(node))).body
+    assert body.pop("note") == "x" * 1024
+    assert body.pop("regarding")["name"] == "web"
+    assert body == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": f"web.{NANOSECONDS:x}", "namespace": "default"},
+        "eventTime": "2030-01-01T00:00:00.000000Z",
+        "reportingController": "default-scheduler",
+        "reportingInstance": "default-scheduler-host",
+        "action": "Scheduling",
+        "reason": "FailedScheduling",
+        "related": {"kind": "Node", "name": "node-1", "uid": "u-node", "apiVersion": "v1"},
+        "type": "Normal",
+    }
+
+
+def test_the_second_time_makes_it_a_series_and_later_ones_are_only_counted(series):
+    series.write(scheduling())
+    again = series.write(scheduling("other words", after=10))
+    expected = {"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:10.000000Z"}}
+    assert again.change == expected
+    assert series.write(scheduling(after=20)) is None
+
+
+def overdue(series, after):
+    return [write.change["series"]["count"] for write in series.overdue(START + timedelta(seconds=after))]
+
+
+def test_a_series_that_ended_is_written_once_more_and_forgotten(series):
+    for after in (0, 10, 20):
+        series.write(scheduling(after=after))
+    assert overdue(series, 360) == []
+    assert overdue(series, 400) == [3]
+    assert overdue(series, 800) == []
+    assert series.write(scheduling(after=801)).change is None
+
+
+def test_a_series_that_goes_on_is_written_every_half_hour(series):
+    written = []
+    for after in range(0, 3700, 60):
+        series.write(scheduling(after=after))
+        written += overdue(series, after)
+    assert written == [32, 62]
+
+
+def test_what_happened_once_is_forgotten_in_silence(series):
+    series.write(scheduling())
+    assert overdue(series, 400) == []
+    assert series.write(scheduling(after=401)).change is None

@@ -1,0 +1,132 @@
+"""The writer of Events: never in the way, patient with a server that is away, and bounded."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.status import Forbidden, NotFound
+from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
+from mockube.controller_manager.control.events.recorder import LONGEST, TRIES, EventWriter, Recorders
+from tests.support.recorded_client import RecordedClient
+from tests.support.turns import turns, until
+
+WEB = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "web", "uid": "u"}}
+
+
+@pytest.fixture
+def client():
+    return RecordedClient()
+
+
+@pytest.fixture
+def writer(clock):
+    return EventWriter(clock, SeededChance())
+
+
+@pytest.fixture
+async def running(writer):
+    task = asyncio.create_task(writer.run())
+    yield writer
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def recorder(writer, client):
+    return Recorders(writer=writer, client=client).of("kubelet")
+
+
+def dropped(writer):
+    (metric,) = writer.collect()
+    return metric.samples[0].value
+
+
+def verbs(client):
+    return [verb for verb, *_ in client.calls]
+
+
+async def test_what_is_said_is_written(running, recorder, client):
+    recorder.say(WEB, "Normal", "Started", "Started container")
+    recorder.say(WEB, "Normal", "Started", "Started container")
+    await until(lambda: running.is_idle)
+    assert verbs(client) == ["create", "patch"]
+    name, (kind, _, body) = client.calls[1][2:]
+    assert (kind, body["count"]) == ("strategic", 2)
+    assert name == client.calls[0][2]
+
+
+async def test_events_of_one_moment_have_names_of_their_own(running, recorder, client):
+    recorder.say(WEB, "Normal", "Pulled", "a")
+    recorder.say(WEB, "Normal", "Started", "b")
+    await until(lambda: running.is_idle)
+    assert len({name for _, _, name, _ in client.calls}) == 2
+
+
+async def test_one_that_is_forgotten_is_made_anew(running, recorder, client):
+    client.refusals["patch", "*"] = NotFound("expired")
+    for _ in range(2):
+        recorder.say(WEB, "Normal", "Started", "a")
+    await until(lambda: running.is_idle)
+    assert verbs(client) == ["create", "patch", "create"]
+    assert client.calls[2][-1]["count"] == 2
+
+
+async def test_a_refusal_is_the_end_of_one_and_not_of_the_next(running, recorder, client):
+    client.refusals["create", "*"] = Forbidden("the namespace ends")
+    recorder.say(WEB, "Normal", "Started", "a")
+    recorder.say(WEB, "Normal", "Killing", "b")
+    await until(lambda: running.is_idle)
+    assert verbs(client) == ["create", "create"]
+    assert dropped(running) == 0
+
+
+@pytest.mark.parametrize("error", [Unreachable("away"), OutcomeUnknown("cut")], ids=["away", "cut"])
+async def test_a_server_that_is_away_is_asked_again(running, recorder, client, clock, error):
+    client.refusals["create", "*"] = error
+    recorder.say(WEB, "Normal", "Started", "a")
+    await until(lambda: len(client.calls) == 1)
+    await turns(3)
+    assert clock.next_due() < 10
+    clock.advance(clock.next_due())
+    await until(lambda: len(client.calls) == 2)
+    client.refusals.clear()
+    await turns(3)
+    clock.advance(10)
+    await until(lambda: running.is_idle)
+    assert len(client.calls) == 3
+
+
+async def test_but_not_for_ever(running, recorder, client, clock):
+    client.refusals["create", "*"] = Unreachable("away")
+    recorder.say(WEB, "Normal", "Started", "a")
+    for tries in range(1, TRIES + 1):
+        await until(lambda tries=tries: len(client.calls) == tries)
+        await turns(3)
+        clock.advance(10)
+    await until(lambda: running.is_idle)
+    assert (len(client.calls), dropped(running)) == (TRIES, 1)
+
+
+async def test_what_finds_no_place_is_dropped_and_counted(writer, recorder):
+    for _ in range(LONGEST + 3):
+        recorder.say(WEB, "Normal", "Started", "a")
+    assert dropped(writer) == 3
+
+
+async def test_the_scheduler_writes_its_own_kind(running, writer, client, clock):
+    recorder = Recorders(writer=writer, client=client).series_of("default-scheduler", "host")
+    for _ in range(3):
+        recorder.say(WEB, "Warning", "FailedScheduling", "no", action="Scheduling")
+    await until(lambda: running.is_idle)
+    assert [(verb, plural) for verb, plural, *_ in client.calls] == [
+        ("create", "events"),
+        ("patch", "events"),
+    ]
+    assert meta.api_version(client.calls[0][-1]) == "events.k8s.io/v1"
+    clock.advance(360)
+    await turns(5)
+    clock.advance(360)
+    await until(lambda: len(client.calls) == 3)
+    assert client.calls[2][-1][-1]["series"]["count"] == 3

@@ -1,0 +1,122 @@
+"""Work ends when the server holds another cluster, and for no other reason of this kind."""
+
+import asyncio
+
+import pytest
+
+from mockube.controller_manager.cache.informer import Informer
+from mockube.controller_manager.client.kinds import NAMESPACES
+from mockube.controller_manager.control.cluster_identity import ClusterIdentity
+from tests.support.turns import turns, until
+
+PATIENCE = 10.0
+
+
+def namespace(name, uid, version=1):
+    return {"metadata": {"name": name, "uid": uid, "resourceVersion": str(version)}}
+
+
+SYSTEM = namespace("kube-system", "first")
+
+
+class Work:
+    """Ends when it is cancelled and, if it has something in hand, when that is done."""
+
+    def __init__(self):
+        self.began = False
+        self.ended = False
+        self.done = asyncio.Event()
+        self.done.set()
+
+    async def run(self):
+        self.began = True
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await self.done.wait()
+            self.ended = True
+
+
+@pytest.fixture
+def namespaces(clock):
+    return Informer(NAMESPACES, clock=clock)
+
+
+@pytest.fixture
+def work():
+    return Work()
+
+
+@pytest.fixture
+async def running(namespaces, work, clock):
+    identity = ClusterIdentity(namespaces)
+    task = asyncio.create_task(identity.run_until_changed(work.run(), clock=clock, patience=PATIENCE))
+    namespaces.replace([SYSTEM], 1)
+    await until(lambda: work.began)
+    yield task
+    work.done.set()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("how", ["list", "watch"])
+async def test_work_ends_when_the_uid_of_kube_system_changes(namespaces, work, running, caplog, how):
+    other = namespace("kube-system", "second", 9)
+    if how == "list":
+        namespaces.replace([other], 9)
+    else:
+        namespaces.remove(SYSTEM)
+        namespaces.put(other)
+    await running
+    assert work.ended
+    assert "had uid first and has second" in caplog.text
+
+
+async def test_nothing_else_ends_it(namespaces, work, running):
+    namespaces.put(namespace("kube-system", "first", 2))
+    namespaces.put(namespace("other", "one", 3))
+    namespaces.put(namespace("other", "two", 4))
+    namespaces.replace([namespace("kube-system", "first", 5)], 5)
+    await turns(5)
+    assert not running.done()
+    assert not work.ended
+
+
+async def test_what_is_in_hand_is_finished(namespaces, work, running):
+    work.done.clear()
+    namespaces.put(namespace("kube-system", "second", 2))
+    await turns(5)
+    assert not running.done()
+    work.done.set()
+    await running
+    assert work.ended
+
+
+async def test_what_does_not_end_in_time_is_cut_off(namespaces, work, running, clock, caplog):
+    work.done.clear()
+    namespaces.put(namespace("kube-system", "second", 2))
+    await turns(5)
+    clock.advance(PATIENCE)
+    await running
+    assert not work.ended
+    assert "is cut off" in caplog.text
+
+
+async def test_a_cancellation_and_a_second_one_reach_the_work(work, running):
+    work.done.clear()
+    running.cancel()
+    await turns(5)
+    assert not running.done()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not work.ended
+
+
+async def test_a_failure_of_the_work_is_raised(namespaces, clock):
+    async def fail():
+        raise ValueError("why")
+
+    identity = ClusterIdentity(namespaces)
+    with pytest.raises(ValueError, match="why"):
+        await identity.run_until_changed(fail(), clock=clock, patience=PATIENCE)

@@ -1,0 +1,305 @@
+"""What becomes of each action, of its errors, and what is said and remembered of it."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import (
+    AlreadyExists,
+    Cause,
+    Conflict,
+    Details,
+    Forbidden,
+    Invalid,
+    NotFound,
+)
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import OutcomeUnknown
+from mockube.controller_manager.control.actions import (
+    Adopt,
+    Confirm,
+    Create,
+    Delete,
+    Patch,
+    Plan,
+    Release,
+    Say,
+    Saying,
+    SlowStart,
+    Update,
+    Victim,
+)
+from mockube.controller_manager.control.executor import Executor
+from mockube.controller_manager.control.own_writes import Writes
+from tests.support.recorded_client import RecordedClient, RecordedSayer, key
+
+OWNER = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"namespace": "default", "name": "web", "uid": "u-web"},
+}
+SAYING = Saying(
+    about=OWNER,
+    done=("SuccessfulThing", "did {name}"),
+    failed=("FailedThing", "did not: {error}"),
+)
+POD = {"metadata": {"namespace": "default", "generateName": "web-"}}
+NAMED = {"metadata": {"namespace": "default", "name": "web-0"}}
+TERMINATING = Forbidden("no", Details(causes=(Cause(reason="NamespaceTerminating"),)))
+
+
+class Runtime:
+    def __init__(self):
+        self.client = RecordedClient(objects={key("web"): OWNER})
+        self.sayer = RecordedSayer()
+        self.writes = Writes(at=0.0)
+
+    async def do(self, *actions, last=None):
+        plan = Plan(actions=actions) if last is None else Plan(actions=actions, last=last)
+        await Executor(self.client, self.sayer).carry_out(plan, self.writes)
+
+
+@pytest.fixture
+def runtime():
+    return Runtime()
+
+
+def victims(*names):
+    return tuple(Victim(key(name), f"u-{name}") for name in names)
+
+
+async def test_creations_are_told_and_remembered(runtime):
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING))
+    assert runtime.client.told() == ["create pods web-0", "create pods web-1"]
+    assert runtime.sayer.said == [
+        ("web", "Normal", "SuccessfulThing", "did web-0"),
+        ("web", "Normal", "SuccessfulThing", "did web-1"),
+    ]
+    assert runtime.writes.revisions == {PODS: 102}
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "said"),
+    [
+        pytest.param(POD, Forbidden("quota"), ["did not: quota"], id="refused"),
+        pytest.param(POD, AlreadyExists("again"), ["did not: again"], id="a name by chance was taken"),
+        pytest.param(NAMED, AlreadyExists("again"), [], id="a chosen name was taken"),
+    ],
+)
+async def test_a_creation_that_fails_ends_the_plan(runtime, body, error, said):
+    runtime.client.refusals["create", "*"] = error
+    with pytest.raises(type(error)):
+        await runtime.do(
+            Create(resource=PODS, bodies=(body,) * 5, saying=SAYING),
+            Say(about=OWNER, type="Normal", reason="Never", message=""),
+        )
+    assert len(runtime.client.calls) == 1
+    assert [message for *_, message in runtime.sayer.said] == said
+
+
+def noted(made):
+    body = {"metadata": {"uid": meta.uid(made)}}
+    return (Patch(resource=PODS, key=Key.of(made), body=body),)
+
+
+async def test_more_is_written_of_each_as_soon_as_it_is_there(runtime):
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), then=noted))
+    assert runtime.client.told() == [
+        "create pods web-0",
+        "patch pods web-0",
+        "create pods web-2",
+        "patch pods web-2",
+    ]
+    assert runtime.writes.revisions == {PODS: 104}
+
+
+async def test_what_fails_after_a_creation_is_left_to_the_next_round(runtime):
+    runtime.client.refusals["patch", "web-0"] = Forbidden("why")
+    await runtime.do(Create(resource=PODS, bodies=(POD, POD), saying=SAYING, then=noted))
+    assert runtime.client.told()[-2:] == ["create pods web-2", "patch pods web-2"]
+    assert [message for *_, message in runtime.sayer.said] == ["did web-0", "did web-2"]
+
+
+async def test_a_namespace_that_ends_is_no_failure(runtime):
+    runtime.client.refusals["create", "*"] = TERMINATING
+    await runtime.do(Create(resource=PODS, bodies=(POD,) * 3, saying=SAYING))
+    assert runtime.sayer.said == []
+
+
+async def test_deletions_name_the_uid_and_are_told(runtime):
+    await runtime.do(
+        Delete(resource=PODS, victims=victims("a", "b"), propagation="Background", saying=SAYING)
+    )
+    assert [sent for *_, sent in runtime.client.calls] == [("u-a", "Background"), ("u-b", "Background")]
+    assert [message for *_, message in runtime.sayer.said] == ["did a", "did b"]
+    assert runtime.writes.revisions == {PODS: 102}
+
+
+async def test_what_is_gone_counts_as_deleted_and_is_waited_for(runtime):
+    runtime.client.refusals["delete", "a"] = NotFound("gone")
+    await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
+    assert runtime.sayer.said == []
+    assert runtime.writes.victims == {(PODS, key("a")): "u-a"}
+
+
+async def test_a_deletion_that_conflicts_is_tried_again_and_nothing_is_said(runtime):
+    runtime.client.refusals["delete", "a"] = Conflict("another uid, or somebody else at the same moment")
+    with pytest.raises(Conflict):
+        await runtime.do(Delete(resource=PODS, victims=victims("a"), saying=SAYING))
+    assert runtime.sayer.said == []
+    assert not runtime.writes.victims
+
+
+async def test_one_deletion_that_fails_holds_up_no_other(runtime):
+    runtime.client.refusals["delete", "b"] = Forbidden("no")
+    with pytest.raises(Forbidden):
+        await runtime.do(Delete(resource=PODS, victims=victims("a", "b", "c"), saying=SAYING))
+    assert [message for *_, message in runtime.sayer.said] == ["did a", "did not: no", "did c"]
+
+
+async def test_updates_and_patches(runtime):
+    await runtime.do(
+        Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),
+        Patch(resource=PODS, key=key("a"), body={"x": 1}, kind="strategic", saying=SAYING),
+    )
+    assert runtime.client.calls == [
+        ("update", "replicasets", "web", "status"),
+        ("patch", "pods", "a", ("strategic", "", {"x": 1})),
+    ]
+    assert runtime.writes.revisions == {REPLICA_SETS: 101, PODS: 102}
+    assert [message for *_, message in runtime.sayer.said] == ["did a"]
+
+
+async def test_orphans_are_adopted_after_looking_at_the_owner(runtime):
+    await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
+    assert runtime.client.told() == ["get replicasets web", "patch pods a"]
+    kind, _, body = runtime.client.calls[1][-1]
+    assert kind == "strategic"
+    assert body == {
+        "metadata": {
+            "uid": "u-a",
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": "web",
+                    "uid": "u-web",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        pytest.param({"uid": "u-other"}, NotFound, id="another one has its name"),
+        pytest.param({"deletionTimestamp": "2030-01-01T00:00:00Z"}, Conflict, id="it is being deleted"),
+    ],
+)
+async def test_an_owner_that_goes_adopts_nobody(runtime, changes, error):
+    runtime.client.objects[key("web")] = {**OWNER, "metadata": {**OWNER["metadata"], **changes}}
+    with pytest.raises(error):
+        await runtime.do(Adopt(resource=PODS, orphans=victims("a"), owner_resource=REPLICA_SETS, owner=OWNER))
+    assert runtime.client.told() == ["get replicasets web"]
+
+
+@pytest.mark.parametrize("error", [NotFound("gone"), Invalid("no such owner")], ids=["gone", "not owned"])
+async def test_what_is_not_there_is_released(runtime, error):
+    runtime.client.refusals["patch", "a"] = error
+    await runtime.do(Release(resource=PODS, objects=victims("a", "b"), owner=OWNER))
+    assert runtime.client.told() == ["patch pods a", "patch pods b"]
+    assert runtime.client.calls[0][-1][-1] == {
+        "metadata": {"uid": "u-a", "ownerReferences": [{"$patch": "delete", "uid": "u-web"}]}
+    }
+
+
+async def test_an_orphan_that_cannot_be_adopted_is_a_failure_unless_it_is_gone(runtime):
+    runtime.client.refusals |= {("patch", "a"): NotFound("gone"), ("patch", "b"): Invalid("two controllers")}
+    adopt = Adopt(resource=PODS, orphans=victims("a", "b"), owner_resource=REPLICA_SETS, owner=OWNER)
+    with pytest.raises(Invalid):
+        await runtime.do(adopt)
+
+
+@pytest.mark.parametrize(
+    ("name", "selector"),
+    [pytest.param("a", "metadata.name=a", id="one object"), pytest.param("", "", id="a namespace")],
+)
+async def test_what_is_confirmed_is_read_past_the_caches(runtime, name, selector):
+    runtime.client.objects = {key("a"): NAMED}
+    seen = []
+
+    def holds(found):
+        seen.extend(found)
+        return True
+
+    confirm = Confirm(resource=REPLICA_SETS, namespace="default", name=name, holds=holds)
+    await runtime.do(confirm, Create(resource=PODS, bodies=(NAMED,)))
+    assert runtime.client.told() == ["list replicasets default", "create pods web-0"]
+    assert runtime.client.calls[0][-1] == selector
+    assert seen == [NAMED]
+
+
+async def test_what_does_not_hold_ends_the_plan(runtime):
+    confirm = Confirm(resource=REPLICA_SETS, namespace="default", holds=lambda _: False)
+    with pytest.raises(Conflict):
+        await runtime.do(confirm, Create(resource=PODS, bodies=(NAMED,)))
+    assert runtime.client.told() == ["list replicasets default"]
+
+
+async def test_the_last_actions_are_told_how_the_first_ended(runtime):
+    told = []
+
+    def last(error):
+        told.append(error)
+        return (Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),)
+
+    await runtime.do(last=last)
+    refused = runtime.client.refusals["create", "*"] = Forbidden("quota")
+    with pytest.raises(Forbidden):
+        await runtime.do(Create(resource=PODS, bodies=(POD,)), last=last)
+    assert told == [None, refused]
+    assert runtime.client.told() == ["update replicasets web", "create pods web-1", "update replicasets web"]
+
+
+async def test_the_first_error_is_the_one_that_counts(runtime):
+    runtime.client.refusals |= {("create", "*"): Forbidden("quota"), ("update", "*"): Conflict("old")}
+    with pytest.raises(Forbidden):
+        await runtime.do(
+            Create(resource=PODS, bodies=(POD,)),
+            last=lambda _: (Update(resource=REPLICA_SETS, body=OWNER),),
+        )
+
+
+async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
+    runtime.client.refusals["create", "*"] = OutcomeUnknown("cut")
+    with pytest.raises(OutcomeUnknown):
+        await runtime.do(Create(resource=PODS, bodies=(POD,), saying=SAYING))
+    assert runtime.writes.unknown == {PODS}
+    assert runtime.sayer.said == []
+
+
+async def test_an_event_is_said(runtime):
+    await runtime.do(Say(about=OWNER, type="Warning", reason="Why", message="{braces} stay"))
+    assert runtime.sayer.said == [("web", "Warning", "Why", "{braces} stay")]
+
+
+def patch(name):
+    return Patch(resource=PODS, key=key(name), body={}, saying=SAYING)
+
+
+async def test_effects_of_a_slow_start_are_1_then_2_then_4(runtime):
+    runtime.client.refusals["patch", "c"] = Forbidden("no")
+    with pytest.raises(Forbidden):
+        await runtime.do(SlowStart(effects=tuple(map(patch, "abcd"))), Update(resource=PODS, body=NAMED))
+    assert runtime.client.told() == ["patch pods a", "patch pods b", "patch pods c"]
+    assert [reason for _, _, reason, _ in runtime.sayer.said] == ["SuccessfulThing"] * 2 + ["FailedThing"]
+
+
+async def test_an_object_that_changed_meanwhile_is_no_failure_to_tell_of(runtime):
+    runtime.client.refusals["update", "*"] = Conflict("old")
+    with pytest.raises(Conflict):
+        await runtime.do(Update(resource=PODS, body=NAMED, saying=SAYING))
+    assert runtime.sayer.said == []

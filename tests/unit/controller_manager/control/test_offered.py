@@ -1,0 +1,99 @@
+"""A controller that needs what not every server has: it begins when all of it is there, and asks no more then."""
+
+import asyncio
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import NotFound, ServiceUnavailable
+from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CLONE_SETS, UNITED_DEPLOYMENTS
+from mockube.controller_manager.control.wait_for_kinds import REFRESH_SECONDS, WaitForKinds
+from tests.support.turns import turn
+
+NEEDS = (UNITED_DEPLOYMENTS, CLONE_SETS, ADVANCED_STATEFUL_SETS)
+ALPHA, BETA = "/apis/apps.kruise.io/v1alpha1", "/apis/apps.kruise.io/v1beta1"
+
+
+class Server:
+    """Answers what it has under each path; an error is raised."""
+
+    def __init__(self):
+        self.has = {}
+        self.asked = []
+
+    async def raw(self, method, path):
+        self.asked.append((method, path))
+        found = self.has.get(path, NotFound("no such group"))
+        if isinstance(found, Exception):
+            raise found
+        return {"resources": [{"name": plural} for plural in found]}
+
+
+class Story:
+    def __init__(self):
+        self.server = Server()
+        self.clock = SteppedClock()
+        self.builds = 0
+        self.runs = 0
+        context = SimpleNamespace(client=self.server, clock=self.clock)
+        self.waiting = WaitForKinds(NEEDS, self.build, context)
+
+    def build(self):
+        self.builds += 1
+        return self
+
+    async def run(self):
+        self.runs += 1
+        await asyncio.Event().wait()
+
+    async def pass_(self, seconds=0.0):
+        self.clock.advance(seconds)
+        for _ in range(5):
+            await turn()
+
+
+@pytest.fixture
+async def story():
+    story = Story()
+    task = asyncio.create_task(story.waiting.run())
+    await story.pass_()
+    yield story
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_nothing_is_built_where_nothing_is_offered(story):
+    await story.pass_(REFRESH_SECONDS)
+    assert story.builds == 0
+    assert story.server.asked == [("GET", ALPHA), ("GET", BETA)] * 2
+
+
+@pytest.mark.parametrize(
+    "has",
+    [
+        pytest.param({ALPHA: ["uniteddeployments", "clonesets"]}, id="a version is missing"),
+        pytest.param({ALPHA: ["uniteddeployments"], BETA: ["statefulsets"]}, id="a resource is missing"),
+        pytest.param(
+            {ALPHA: ["uniteddeployments"], BETA: ["statefulsets", "clonesets"]}, id="one is there in another"
+        ),
+        pytest.param({ALPHA: ServiceUnavailable("not now")}, id="the server cannot say"),
+    ],
+)
+async def test_all_must_be_offered(story, has):
+    story.server.has = has
+    await story.pass_(REFRESH_SECONDS)
+    assert story.builds == 0
+
+
+async def test_it_begins_once_all_is_offered(story):
+    story.server.has = {ALPHA: ["uniteddeployments", "clonesets", "others"], BETA: ["statefulsets"]}
+    await story.pass_(REFRESH_SECONDS - 1)
+    assert story.builds == 0
+    await story.pass_(1)
+    assert (story.builds, story.runs) == (1, 1)
+    asked = len(story.server.asked)
+    await story.pass_(REFRESH_SECONDS)
+    assert len(story.server.asked) == asked

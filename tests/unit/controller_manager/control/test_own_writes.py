@@ -1,0 +1,167 @@
+"""Whether the caches may be trusted for a key: they must have seen what was written for it."""
+
+import pytest
+
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, SECRETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.wire import Unreachable
+from mockube.controller_manager.control.actions import Victim
+from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
+from tests.support.recorded_client import key
+
+WEB, OTHER = key("web"), key("other")
+VICTIM = Victim(key("a"), "u-a")
+
+
+class Cache:
+    """An informer, as far as it is asked."""
+
+    def __init__(self):
+        self.revision = 10
+        self.objects = {}
+        self.lister = self
+
+    def get(self, namespace, name):
+        return self.objects.get((namespace, name))
+
+    def in_namespace(self, namespace):
+        return [view for (where, _), view in self.objects.items() if where == namespace]
+
+    async def when_reached(self, revision):
+        self.revision = max(revision, self.revision)
+
+
+class Server:
+    def __init__(self):
+        self.objects = []
+        self.fails = False
+        self.asked = []
+
+    async def list(self, resource, namespace):
+        self.asked.append((resource, namespace))
+        if self.fails:
+            raise Unreachable("away")
+        return self.objects
+
+
+@pytest.fixture
+def caches():
+    return {PODS: Cache(), REPLICA_SETS: Cache()}
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+@pytest.fixture
+def own(caches, server, clock):
+    return OwnWrites(caches, server.list, clock)
+
+
+def object_at(revision):
+    return {"metadata": {"resourceVersion": str(revision)}}
+
+
+def pod(uid="u-a", **metadata):
+    return PodView.of({"metadata": {"namespace": "default", "name": "a", "uid": uid, **metadata}})
+
+
+def waits_for(own, key_):
+    return [revision for _, revision in own.unseen(key_)]
+
+
+def test_a_key_without_writes_waits_for_nothing(own):
+    assert waits_for(own, WEB) == []
+
+
+def test_a_key_waits_until_the_cache_has_come_to_its_last_write(own, caches):
+    for revision in (20, 22, 21):
+        own.of(WEB).wrote(PODS, object_at(revision))
+    assert waits_for(own, WEB) == [22]
+    assert waits_for(own, OTHER) == []
+    caches[PODS].revision = 21
+    assert waits_for(own, WEB) == [22]
+    caches[PODS].revision = 22
+    assert waits_for(own, WEB) == []
+
+
+def test_each_resource_is_waited_for(own, caches):
+    own.of(WEB).wrote(PODS, object_at(20))
+    own.of(WEB).wrote(REPLICA_SETS, object_at(21))
+    caches[PODS].revision = 30
+    assert waits_for(own, WEB) == [21]
+
+
+def test_what_nobody_watches_is_not_waited_for(own):
+    own.of(WEB).wrote(SECRETS, object_at(20))
+    own.of(WEB).deleted(SECRETS, VICTIM, None)
+    assert waits_for(own, WEB) == []
+
+
+def test_what_was_never_seen_expires(own, clock):
+    own.of(WEB).wrote(PODS, object_at(20))
+    clock.advance(EXPIRY_SECONDS - 1)
+    assert waits_for(own, WEB) == [20]
+    clock.advance(1)
+    assert waits_for(own, WEB) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        pytest.param(pod(), [11], id="still there"),
+        pytest.param(pod(deletionTimestamp="2030-01-01T00:00:00Z"), [], id="about to go"),
+        pytest.param(pod(uid="u-b"), [], id="another one has its name"),
+        pytest.param(None, [], id="gone"),
+    ],
+)
+def test_a_deletion_without_a_revision_is_waited_for_by_uid(own, caches, shown, expected):
+    caches[PODS].objects["default", "a"] = shown
+    own.of(WEB).deleted(PODS, VICTIM, {"kind": "Status", "metadata": {}})
+    assert waits_for(own, WEB) == expected
+
+
+def test_a_deletion_with_a_revision_is_a_write(own):
+    own.of(WEB).deleted(PODS, VICTIM, object_at(20))
+    assert waits_for(own, WEB) == [20]
+
+
+async def test_after_a_write_without_an_answer_the_server_is_asked_what_there_is(own, server):
+    server.objects = [pod(uid="u-b", resourceVersion="50").object, pod(uid="u-c", resourceVersion="7").object]
+    own.of(WEB).lost(PODS)
+    server.fails = True
+    with pytest.raises(Unreachable):
+        await own.resolve(WEB)
+    server.fails = False
+    await own.resolve(WEB)
+    assert waits_for(own, WEB) == [50]
+    await own.resolve(WEB)
+    assert server.asked == [(PODS, "default")] * 2
+
+
+async def test_and_what_is_there_no_more_has_to_go_from_the_cache(own, server, caches):
+    caches[PODS].objects["default", "a"] = pod()
+    own.of(WEB).lost(PODS)
+    await own.resolve(WEB)
+    assert waits_for(own, WEB) == [11]
+    caches[PODS].objects.clear()
+    assert waits_for(own, WEB) == []
+
+
+async def test_waiting_ends_when_the_caches_have_come_far_enough(own):
+    own.of(WEB).wrote(PODS, object_at(20))
+    await own.wait(WEB)
+    assert waits_for(own, WEB) == []
+
+
+async def test_a_history_that_begins_anew_is_not_waited_for(own, caches):
+    """An informer lets go whoever waits when the server comes back with lower revisions."""
+
+    async def let_go(_):
+        caches[PODS].revision = 3
+
+    caches[PODS].when_reached = let_go
+    own.of(WEB).wrote(PODS, object_at(20))
+    await own.wait(WEB)
+    assert waits_for(own, WEB) == []

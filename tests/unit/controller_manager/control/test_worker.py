@@ -1,0 +1,193 @@
+"""The loop: keys to workers, again after failures and delays, and an end without anything cut off."""
+
+import asyncio
+import logging
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery.status import Conflict, Forbidden
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import Unreachable
+from mockube.controller_manager.control.worker import Loop
+from tests.support.turns import turns, until
+
+A, B = Key("default", "a"), Key("default", "b")
+
+
+class Work:
+    """A reconcile that does what it is told to: fail, answer, or wait for the gate."""
+
+    def __init__(self):
+        self.began = []
+        self.ended = []
+        self.answers = {}
+        """For each key, what to answer with next, or to raise."""
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def __call__(self, key):
+        self.began.append(key)
+        await self.gate.wait()
+        self.ended.append(key)
+        answers = self.answers.get(key)
+        answer = answers.pop(0) if answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def work():
+    return Work()
+
+
+@pytest.fixture
+async def loop(clock, metrics, work):
+    runs = metrics.reconciles.of("things-controller", 2)
+    loop = Loop("things", work, workers=2, clock=clock, metrics=metrics, runs=runs)
+    running = asyncio.create_task(loop.run())
+    yield loop
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def sample(metrics, name, /, **labels):
+    return metrics.registry.get_sample_value(name, labels)
+
+
+async def test_a_key_is_worked_on(loop, work):
+    loop.add(A)
+    await until(lambda: work.ended == [A])
+
+
+def numbers(metrics, name, **labels):
+    return sample(metrics, f"controller_runtime_{name}", controller="things-controller", **labels)
+
+
+@pytest.mark.parametrize("error", [Forbidden("why"), Unreachable("why")])
+async def test_what_the_server_is_to_blame_for_is_said_in_a_line(loop, work, clock, caplog, error):
+    work.answers[A] = [error]
+    with caplog.at_level(logging.WARNING):
+        loop.add(A)
+        await until(lambda: clock.next_due() is not None)
+    (record,) = caplog.records
+    assert record.getMessage() == "things: default/a: why"
+    assert not record.exc_info
+
+
+async def test_a_key_that_failed_comes_again_with_backoff(loop, work, clock, metrics):
+    work.answers[A] = [Conflict("old"), ValueError("why")]
+    loop.add(A)
+    await until(lambda: clock.next_due() == pytest.approx(0.005))
+    clock.advance(0.005)
+    await until(lambda: clock.next_due() == pytest.approx(0.01))
+    clock.advance(0.01)
+    await until(lambda: len(work.ended) == 3)
+    await turns(5)
+    assert clock.next_due() is None
+    assert sample(metrics, "workqueue_retries_total", name="things") == 2
+    counted = {name: numbers(metrics, name) for name in ("reconcile_errors_total", "reconcile_panics_total")}
+    assert counted == {"reconcile_errors_total": 2, "reconcile_panics_total": 1}
+
+
+async def test_success_makes_former_failures_forgotten(loop, work, clock):
+    work.answers[A] = [ValueError("why"), None, ValueError("again")]
+    loop.add(A)
+    await until(clock.next_due)
+    clock.advance(1)
+    await until(lambda: len(work.ended) == 2)
+    loop.add(A)
+    await until(lambda: clock.next_due() == pytest.approx(0.005))
+
+
+async def test_a_key_that_keeps_changing_is_worked_on_when_it_has_settled(loop, work, clock):
+    loop.add_settled(A, quiet=timedelta(seconds=2), longest=timedelta(seconds=5))
+    clock.advance(1)
+    loop.add_settled(A, quiet=timedelta(seconds=2), longest=timedelta(seconds=5))
+    clock.advance(1.5)
+    await turns(5)
+    assert not work.began
+    clock.advance(0.5)
+    await until(lambda: work.ended == [A])
+
+
+async def test_a_key_comes_back_when_it_asked_for_that(loop, work, clock):
+    work.answers[A] = [timedelta(seconds=30)]
+    loop.add(A)
+    await until(lambda: clock.next_due() == 30)
+    clock.advance(30)
+    await until(lambda: work.ended == [A, A])
+
+
+async def test_how_each_reconciliation_ends_is_counted(loop, work, clock, metrics):
+    work.answers[A] = [timedelta(seconds=30), Conflict("old"), None]
+    loop.add(A)
+    for passed in range(3):
+        await until(lambda ends=passed + 1: len(work.ended) == ends)
+        await turns(5)
+        clock.advance(30)
+    results = {
+        result: numbers(metrics, "reconcile_total", result=result)
+        for result in ("success", "error", "requeue", "requeue_after")
+    }
+    assert results == {"success": 1, "error": 1, "requeue": 0, "requeue_after": 1}
+    assert numbers(metrics, "reconcile_time_seconds_count") == 3
+
+
+async def test_workers_work_at_the_same_time_but_never_on_one_key(loop, work, metrics):
+    work.gate.clear()
+    for key in (A, B, A):
+        loop.add(key)
+    await until(lambda: len(work.began) == 2)
+    assert numbers(metrics, "active_workers") == numbers(metrics, "max_concurrent_reconciles") == 2
+    loop.add(A)
+    await turns(10)
+    assert work.began == [A, B]
+    work.gate.set()
+    await until(lambda: sorted(work.ended) == [A, A, B])
+    await turns(5)
+    assert numbers(metrics, "active_workers") == 0
+
+
+async def test_at_the_end_what_is_in_hand_is_finished_and_nothing_else_begun(clock, metrics, work):
+    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    work.gate.clear()
+    running = asyncio.create_task(loop.run())
+    loop.add(A)
+    loop.add(B)
+    await until(lambda: work.began == [A])
+    running.cancel()
+    await turns(10)
+    assert not running.done()
+    work.gate.set()
+    await asyncio.gather(running, return_exceptions=True)
+    assert (work.began, work.ended) == ([A], [A])
+    assert running.cancelled()
+
+
+async def test_a_second_time_cuts_off_what_is_in_hand(clock, metrics, work):
+    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    work.gate.clear()
+    running = asyncio.create_task(loop.run())
+    loop.add(A)
+    await until(lambda: work.began == [A])
+    running.cancel()
+    await turns(5)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert work.ended == []
+
+
+async def test_a_failure_in_the_last_moment_leaves_no_timer(clock, metrics, work):
+    loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
+    work.gate.clear()
+    work.answers[A] = [ValueError("why")]
+    running = asyncio.create_task(loop.run())
+    loop.add(A)
+    await until(lambda: work.began == [A])
+    running.cancel()
+    await turns(5)
+    work.gate.set()
+    await asyncio.gather(running, return_exceptions=True)
+    assert clock.next_due() is None

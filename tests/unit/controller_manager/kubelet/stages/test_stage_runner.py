@@ -1,0 +1,188 @@
+"""Stages played on an object that a server keeps: in turn, after their delays, and never twice."""
+
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import NotFound
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.stages.document import stage_of
+from mockube.controller_manager.kubelet.stages.runner import StageRunner
+from mockube.controller_manager.kubelet.status_writer import StatusWriter
+from tests.support.pods import patched
+
+KEY = Key("ns", "p")
+
+
+class Server:
+    """Keeps one pod, and everything that was done to it."""
+
+    def __init__(self, **status):
+        self.pod = {"metadata": {"name": "p", "uid": "u", "resourceVersion": "1"}, "status": status}
+        self.done = []
+
+    async def patch(self, resource, key, body, *, kind, subresource):
+        self._find(resource, key)
+        revision = str(int(meta.resource_version(self.pod)) + 1)
+        self.pod = meta.with_metadata(self.pod, resourceVersion=revision)
+        self.pod["status"] = patched(self.pod["status"], body.get("status") or {})
+        self.done.append((kind, subresource, body))
+        return self.pod
+
+    async def delete(self, resource, key, *, uid, grace_period_seconds):
+        self._find(resource, key)
+        self.done.append(("delete", uid, grace_period_seconds))
+        gone, self.pod = self.pod, None
+        return gone
+
+    def _find(self, resource, key):
+        if self.pod is None or (resource, key) != (PODS, KEY):
+            raise NotFound("no such pod")
+
+    def say(self, _, type_, reason, message):
+        self.done.append((type_, reason, message))
+
+
+def stage(name, phase, then="", *, delay=0, immediate=False, **following):
+    spec = {
+        "resourceRef": {"kind": "Pod"},
+        "selector": {"matchExpressions": [{"key": ".status.phase", "operator": "In", "values": [phase]}]},
+        "delay": {"durationMilliseconds": delay * 1000},
+        "immediateNextStage": immediate,
+        "next": {"statusTemplate": f"phase: {then}"} if then else following,
+    }
+    document = {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    return stage_of(document)
+
+
+def runner(server, clock, *stages):
+    performer = StatusWriter(server, server, PODS, clock)
+    return StageRunner(stages, performer, lambda _: {}, clock=clock, chance=SeededChance())
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+async def test_a_stage_waits_for_its_delay(clock):
+    server = Server(phase="A")
+    stages = runner(server, clock, stage("a", "A", "B", delay=5))
+    assert await stages.run(KEY, server.pod) == timedelta(seconds=5)
+    clock.advance(3)
+    assert await stages.run(KEY, server.pod) == timedelta(seconds=2)
+    assert server.done == []
+    clock.advance(2)
+    assert await stages.run(KEY, server.pod) is None
+    assert server.done == [("strategic", "status", {"status": {"phase": "B"}})]
+
+
+async def test_an_object_that_left_a_stage_begins_the_next_anew(clock):
+    server = Server(phase="A")
+    stages = runner(server, clock, stage("a", "A", "B", delay=5), stage("c", "C", "D", delay=5))
+    await stages.run(KEY, server.pod)
+    clock.advance(4)
+    server.pod["status"] = {"phase": "C"}
+    assert await stages.run(KEY, server.pod) == timedelta(seconds=5)
+
+
+async def test_another_object_of_the_name_begins_anew(clock):
+    server = Server(phase="A")
+    stages = runner(server, clock, stage("a", "A", "B", delay=5))
+    await stages.run(KEY, server.pod)
+    clock.advance(4)
+    other = meta.with_metadata(server.pod, uid="v")
+    assert await stages.run(KEY, other) == timedelta(seconds=5)
+
+
+async def test_stages_follow_each_other_at_once_if_they_say_so(clock):
+    server = Server(phase="A")
+    stages = runner(
+        server, clock, stage("a", "A", "B", immediate=True), stage("b", "B", "C"), stage("c", "C", "D")
+    )
+    await stages.run(KEY, server.pod)
+    assert server.pod["status"]["phase"] == "C"
+
+
+async def test_a_circle_of_stages_is_left(clock, caplog):
+    server = Server(phase="A")
+    there, back = stage("a", "A", "B", immediate=True), stage("b", "B", "A", immediate=True)
+    assert await runner(server, clock, there, back).run(KEY, server.pod) is None
+    assert "stages in a row" in caplog.text
+
+
+async def test_a_template_that_fails_leaves_the_object_alone(clock, caplog):
+    server = Server(phase="A")
+    broken = stage("a", "A", statusTemplate="a: {{ index .spec 1 2 }}: {")
+    assert await runner(server, clock, broken).run(KEY, server.pod) is None
+    assert server.done == []
+    assert "stage a: ns/p: what was rendered is no YAML" in caplog.text
+
+
+async def test_an_object_at_no_stage_rests(clock):
+    server = Server(phase="Z")
+    assert await runner(server, clock, stage("a", "A", "B")).run(KEY, server.pod) is None
+
+
+async def test_deletion_is_of_this_object_and_without_grace(clock):
+    server = Server(phase="A")
+    await runner(server, clock, stage("a", "A", delete=True, event={"reason": "R"})).run(KEY, server.pod)
+    assert server.done == [("Normal", "R", ""), ("delete", "u", 0)]
+
+
+# --- what the performer remembers
+
+
+async def test_what_was_written_is_outdated_until_it_is_seen(clock):
+    server = Server(phase="A")
+    performer = StatusWriter(server, server, PODS, clock)
+    before = server.pod
+    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, chance=SeededChance())
+    assert not performer.is_outdated(KEY, before)
+    await stages.run(KEY, before)
+    assert performer.is_outdated(KEY, before)
+    assert not performer.is_outdated(KEY, server.pod)
+    assert performer.is_own(KEY, before, server.pod)
+    others = meta.with_metadata(before, resourceVersion="0")
+    assert not performer.is_own(KEY, others, server.pod), "somebody else wrote between"
+    assert not performer.is_outdated(KEY, meta.with_metadata(before, uid="another"))
+    performer.forget(KEY)
+    assert not performer.is_outdated(KEY, before)
+
+
+async def test_what_was_removed_is_outdated_for_ever(clock):
+    server = Server(phase="A")
+    performer = StatusWriter(server, server, PODS, clock)
+    before = server.pod
+    stages = [stage("a", "A", delete=True)]
+    await StageRunner(stages, performer, lambda _: {}, clock=clock, chance=SeededChance()).run(KEY, before)
+    assert performer.is_outdated(KEY, before)
+
+
+async def test_a_server_that_was_set_back_is_believed_in_the_end(clock):
+    server = Server(phase="A")
+    performer = StatusWriter(server, server, PODS, clock)
+    before = server.pod
+    stages = StageRunner([stage("a", "A", "B")], performer, lambda _: {}, clock=clock, chance=SeededChance())
+    await stages.run(KEY, before)
+    clock.advance(299)
+    assert performer.is_outdated(KEY, before)
+    clock.advance(1)
+    assert not performer.is_outdated(KEY, before)
+
+
+async def test_what_is_gone_is_left_alone(clock):
+    server = Server(phase="A")
+    before, server.pod = server.pod, None
+    for following in ({"delete": True}, {"statusTemplate": "phase: B"}):
+        assert await runner(server, clock, stage("a", "A", **following)).run(KEY, before) is None
+    assert server.done == []

@@ -1,0 +1,37 @@
+"""What a node has left for a pod, where other pods of it cannot be read."""
+
+import pytest
+
+from mockube.apimachinery import quantity
+from mockube.controller_manager.cache.store import Store
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.kubelet.node_registry import NodeRegistry
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+
+
+def pod(name, *containers):
+    metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1"}
+    spec = {"nodeName": "a", "containers": list(containers)}
+    return PodView.of({"metadata": metadata, "spec": spec, "status": {}})
+
+
+def asking(cpu):
+    return {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+
+
+@pytest.mark.parametrize(
+    "bad", [7, asking("much"), asking([]), {"resources": 7}, {"resources": {"requests": ["cpu"]}}]
+)
+def test_a_pod_that_cannot_be_read_keeps_no_room_from_others(bad):
+    pods = Store()
+    pods.add_index(BY_NODE, node_of_pod)
+    node = {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4"}}}
+    for one in (pod("web", asking("1")), pod("good", asking("2")), pod("bad", asking("1"), bad)):
+        pods.put(one.key, one)
+    nodes = Store()
+    nodes.put(Key("", "a"), node)
+    registry = NodeRegistry(nodes, pods, details=False)
+    room = registry.home_of(pods.get("default", "web"), node).room
+    assert room.used() == {"cpu": quantity.parse("2")}
+    assert room.allocatable() == {"cpu": quantity.parse("4")}

@@ -1,0 +1,74 @@
+"""Work where nobody else would do it: no lease, but the same end. With a lease it is shown at a real server."""
+
+import asyncio
+
+import pytest
+
+from mockube.controller_manager.leaderelection.elector import work_alone
+from tests.support.turns import turns, until
+
+
+class Hand:
+    """Work that has something in hand when it is to end."""
+
+    def __init__(self):
+        self.in_hand = asyncio.Event()
+        self.began = False
+        self.ended = False
+
+    async def work(self):
+        self.began = True
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await self.in_hand.wait()
+            self.ended = True
+
+
+@pytest.fixture
+def hand():
+    return Hand()
+
+
+@pytest.fixture
+async def working(hand, clock):
+    task = asyncio.create_task(work_alone(hand.work, clock=clock, patience=10.0))
+    await until(lambda: hand.began)
+    task.cancel()
+    await turns(5)
+    assert not task.done()
+    return task
+
+
+async def test_what_is_in_hand_is_finished(working, hand, clock):
+    hand.in_hand.set()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert hand.ended
+    assert clock.next_due() is None
+
+
+async def test_within_its_time(working, hand, clock):
+    clock.advance(9)
+    await turns(5)
+    assert not working.done()
+    clock.advance(1)
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert not hand.ended
+
+
+async def test_what_fails_is_told(clock):
+    async def fail():
+        raise ValueError("why")
+
+    with pytest.raises(ValueError, match="why"):
+        await work_alone(fail, clock=clock, patience=10.0)
+
+
+async def test_a_second_cancellation_cuts_off_what_is_in_hand(working, hand):
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    assert working.cancelled()
+    assert not hand.ended
+    assert asyncio.all_tasks() == {asyncio.current_task()}

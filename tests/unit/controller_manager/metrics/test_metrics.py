@@ -1,0 +1,57 @@
+"""What the queues tell of themselves, under client-go's names."""
+
+from mockube.controller_manager.metrics.queues import LeaderMetrics
+
+
+def sample(metrics, metric, /, **labels):
+    return metrics.registry.get_sample_value(metric, {"name": "things", **labels})
+
+
+def test_a_key_from_end_to_end(metrics, clock):
+    queue = metrics.queues.of("things")
+    queue.added("a")
+    queue.added("b")
+    assert sample(metrics, "workqueue_depth") == 2
+    clock.advance(2)
+    queue.taken("a")
+    queue.taken("b")
+    clock.advance(3)
+    queue.done("a")
+    clock.advance(1)
+    assert not metrics.queues.is_idle
+    assert {
+        name: sample(metrics, f"workqueue_{name}")
+        for name in (
+            "depth",
+            "adds_total",
+            "retries_total",
+            "queue_duration_seconds_sum",
+            "queue_duration_seconds_count",
+            "work_duration_seconds_sum",
+            "work_duration_seconds_count",
+            "unfinished_work_seconds",
+            "longest_running_processor_seconds",
+        )
+    } == {
+        "depth": 0,
+        "adds_total": 2,
+        "retries_total": 0,
+        "queue_duration_seconds_sum": 4,
+        "queue_duration_seconds_count": 2,
+        "work_duration_seconds_sum": 3,
+        "work_duration_seconds_count": 1,
+        "unfinished_work_seconds": 4,
+        "longest_running_processor_seconds": 4,
+    }
+    assert sample(metrics, "workqueue_queue_duration_seconds_bucket", le="1.0") == 0
+    assert sample(metrics, "workqueue_queue_duration_seconds_bucket", le="10.0") == 2
+
+
+def test_a_queue_is_one_whoever_asks(metrics):
+    assert metrics.queues.of("things") is metrics.queues.of("things")
+
+
+def test_whether_this_process_leads(metrics):
+    leading = [False, True]
+    metrics.registry.register(LeaderMetrics("things", lambda: leading.pop(0)))
+    assert [sample(metrics, "leader_election_master_status") for _ in range(2)] == [0.0, 1.0]

@@ -1,0 +1,58 @@
+"""Reconciliations as controller-runtime's users read them."""
+
+import pytest
+
+from mockube.controller_manager import catalog
+from mockube.controller_manager.metrics.reconciles import ERROR, SUCCESS, UNOBSERVED
+
+
+def sample(metrics, name, /, **labels):
+    return metrics.registry.get_sample_value(
+        f"controller_runtime_{name}", {"controller": "cloneset-controller", **labels}
+    )
+
+
+def test_a_controller_that_has_done_nothing_shows_all_its_series(metrics):
+    metrics.reconciles.of("cloneset-controller", 3)
+    found = {
+        name: sample(metrics, name)
+        for name in (
+            "reconcile_errors_total",
+            "terminal_reconcile_errors_total",
+            "reconcile_panics_total",
+            "reconcile_timeouts_total",
+            "reconcile_time_seconds_count",
+            "active_workers",
+            "max_concurrent_reconciles",
+        )
+    }
+    assert found == dict.fromkeys(found, 0) | {"max_concurrent_reconciles": 3}
+    assert [sample(metrics, "reconcile_total", result=it) for it in ("success", "requeue")] == [0, 0]
+
+
+def test_how_long_they_took(metrics, clock):
+    runs = metrics.reconciles.of("cloneset-controller", 1)
+    began = runs.began()
+    clock.advance(0.2)
+    runs.ended(began, SUCCESS)
+    runs.ended(runs.began(), ERROR)
+    assert sample(metrics, "reconcile_time_seconds_sum") == pytest.approx(0.2)
+    buckets = {
+        limit: sample(metrics, "reconcile_time_seconds_bucket", le=limit) for limit in ("0.15", "60.0")
+    }
+    assert buckets == {"0.15": 1, "60.0": 2}
+
+
+def test_who_leads_again_goes_on_counting(metrics):
+    first = metrics.reconciles.of("cloneset-controller", 1)
+    first.ended(first.began(), SUCCESS)
+    first.began()
+    metrics.reconciles.of("cloneset-controller", 2)
+    assert sample(metrics, "reconcile_total", result="success") == 1
+    assert (sample(metrics, "active_workers"), sample(metrics, "max_concurrent_reconciles")) == (0, 2)
+
+
+def test_only_openkruise_s_controllers_are_observed(metrics):
+    assert metrics.reconciles.of("", 5) is UNOBSERVED
+    observed = {one.observed_as for one in catalog.CONTROLLERS} - {""}
+    assert observed == {"cloneset-controller", "statefulset-controller", "uniteddeployment-controller"}

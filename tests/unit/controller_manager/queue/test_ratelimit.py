@@ -1,0 +1,37 @@
+"""How long a key that failed waits: client-go's numbers."""
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.queue.rate_limiting import Backoff, RateLimiter
+
+
+def test_each_failure_of_a_key_doubles_its_wait_up_to_a_limit():
+    backoff = Backoff()
+    waits = [backoff.fail("a") for _ in range(100)]
+    assert waits[:4] == [0.005, 0.01, 0.02, 0.04]
+    assert waits[17] == pytest.approx(655.36)
+    assert waits[18:] == [1000.0] * 82
+    assert backoff.fail("b") == 0.005
+
+
+def test_a_key_that_is_forgotten_begins_anew():
+    backoff = Backoff()
+    backoff.fail("a")
+    backoff.forget("a")
+    assert backoff.fail("a") == 0.005
+
+
+def test_many_keys_wait_for_the_bucket_that_they_share():
+    clock = SteppedClock()
+    limiter = RateLimiter(clock)
+    waits = [limiter.when(number) for number in range(103)]
+    assert waits[:100] == [0.005] * 100
+    assert waits[100:] == pytest.approx([0.1, 0.2, 0.3])
+    clock.advance(0.3)
+    assert limiter.when("later") == pytest.approx(0.1)
+
+
+def test_the_longer_of_both_waits_counts():
+    limiter = RateLimiter(SteppedClock())
+    assert [limiter.when("a") for _ in range(10)][-1] == pytest.approx(2.56)

@@ -1,0 +1,37 @@
+"""Keys of which changes come in swarms, on a stepped clock."""
+
+import pytest
+
+from mockube.controller_manager.queue.delaying import Debouncer
+
+
+@pytest.fixture
+def settling(clock, came):
+    return Debouncer(lambda key: came.append((clock.monotonic(), key)), clock)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param([(0, "a")], [(2, "a")], id="one change"),
+        pytest.param([(0, "a"), (1, "a")], [(3, "a")], id="another one has it wait anew"),
+        pytest.param([(0, "a"), (2, "a")], [(2, "a"), (4, "a")], id="another one that comes after it"),
+        pytest.param([(at, "a") for at in range(7)], [(5, "a"), (8, "a")], id="a swarm that does not end"),
+        pytest.param([(0, "a"), (1, "b"), (2, "b")], [(2, "a"), (4, "b")], id="each by itself"),
+    ],
+)
+def test_a_key_comes_when_its_changes_have_ended_or_last_too_long(settling, clock, came, changes, expected):
+    for at, key in changes:
+        clock.advance(at - clock.monotonic())
+        settling.changed(key, quiet=2, longest=5)
+    clock.advance(10)
+    assert came == expected
+    assert clock.next_due() is None
+
+
+def test_nothing_comes_any_more_once_it_is_closed(settling, clock, came):
+    settling.changed("a", quiet=2, longest=5)
+    settling.close()
+    clock.advance(10)
+    assert came == []
+    assert clock.next_due() is None

@@ -1,0 +1,68 @@
+import pytest
+
+from mockube.controller_manager.scheduler.amounts import requested, weighed
+
+MEGABYTE = 1024 * 1024
+
+
+def container(*, always=False, **requests):
+    restart = {"restartPolicy": "Always"} if always else {}
+    return {"resources": {"requests": requests}} | restart
+
+
+@pytest.mark.parametrize(
+    ("spec", "cpu"),
+    [
+        pytest.param({"containers": [container()]}, 0, id="nothing"),
+        pytest.param({"containers": [container(cpu="1"), container(cpu="500m")]}, 1500, id="all that run"),
+        pytest.param(
+            {
+                "containers": [container(cpu="1")],
+                "initContainers": [container(cpu="2"), container(cpu="500m")],
+            },
+            2000,
+            id="an init container that needs more",
+        ),
+        pytest.param(
+            {"containers": [container(cpu="1")], "initContainers": [container(cpu="2", always=True)]},
+            3000,
+            id="a sidecar runs beside them",
+        ),
+        pytest.param(
+            {
+                "containers": [container(cpu="1")],
+                "initContainers": [container(cpu="1", always=True), container(cpu="3")],
+            },
+            4000,
+            id="an init container beside a sidecar that began before",
+        ),
+        pytest.param(
+            {
+                "containers": [container(cpu="1")],
+                "initContainers": [container(cpu="3"), container(cpu="1", always=True)],
+            },
+            3000,
+            id="an init container that ends before the sidecar begins",
+        ),
+        pytest.param({"containers": [container(cpu="1")], "overhead": {"cpu": "250m"}}, 1250, id="overhead"),
+        pytest.param(
+            {"containers": [container(cpu="1")], "resources": {"requests": {"cpu": "3"}}},
+            3000,
+            id="of the whole pod",
+        ),
+    ],
+)
+def test_requested(spec, cpu):
+    assert requested(spec)["cpu"] == cpu
+
+
+def test_other_resources_count_in_their_own_units():
+    spec = {"containers": [container(memory="1Mi", **{"example.com/gpu": "2"})]}
+    assert requested(spec) == {"memory": MEGABYTE, "example.com/gpu": 2}
+
+
+def test_who_asks_for_nothing_weighs_something():
+    assert weighed({"containers": [container(), container(cpu="0")]}) == {
+        "cpu": 100,
+        "memory": 400 * MEGABYTE,
+    }

@@ -1,0 +1,78 @@
+"""Which nodes can take a pod, where fields have other types than the kinds say."""
+
+import pytest
+
+from mockube.controller_manager.cache.store import Store
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.choice import UNREADABLE, find_able
+from mockube.controller_manager.scheduler.cluster import Cluster, World
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.preemption import preempt
+from mockube.controller_manager.scheduler.volumes import Storage
+
+
+def node(name, **fields):
+    return {"metadata": {"name": name}, "spec": {}, "status": {"allocatable": {"pods": "9"}}} | fields
+
+
+@pytest.mark.parametrize("spec", [7, [7], {"taints": 7}, {"taints": [7]}])
+def test_a_node_that_cannot_be_checked_takes_no_pod(spec):
+    cluster = Cluster()
+    cluster.set_node(node("bad", spec=spec))
+    cluster.set_node(node("good"))
+    none = Store()
+    storage = Storage(claims=none, volumes=none, classes=none)
+    world = World(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
+    metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}
+    pod = PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": []}, "status": {}}))
+    found = find_able(pod, world)
+    assert [one.name for one in found.able] == ["good"]
+    assert found.refusals == {"bad": UNREADABLE}
+
+
+def test_a_node_that_cannot_be_read_is_not_known():
+    cluster = Cluster()
+    with pytest.raises(AttributeError):
+        cluster.set_node(node("bad", status=7))
+    assert cluster.nodes() == []
+
+
+def test_a_disruption_budget_that_cannot_be_read_protects_nothing_and_leaves_others_as_they_are():
+    cluster = Cluster()
+    cluster.set_node(node("a", status={"allocatable": {"pods": "1"}}))
+    lesser = pod("lesser", nodeName="a", priority=1)
+    cluster.place(lesser, "a")
+    bad = [
+        budget(spec=7),
+        budget(spec={"selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}}),
+        budget(status={"disruptionsAllowed": "many"}),
+        budget(status={"disruptedPods": 7}),
+        budget(status=[7]),
+        {"metadata": {"name": "pdb"}},
+    ]
+    greater, world = pod("greater", priority=10), world_of(cluster)
+    for budgets, violations in ((bad, 0), ([*bad, budget()], 1)):
+        outcome = preempt(greater, world, find_able(greater, world), budgets)
+        assert (outcome.node, outcome.victims, outcome.violations) == ("a", [lesser], violations)
+
+
+def budget(**fields):
+    metadata = {"name": "pdb", "namespace": "default", "uid": "b"}
+    return {"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": "web"}}}} | fields
+
+
+def pod(name, **spec):
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": name,
+        "resourceVersion": "1",
+        "labels": {"app": "web"},
+    }
+    return PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": [], **spec}, "status": {}}))
+
+
+def world_of(cluster):
+    none = Store()
+    storage = Storage(claims=none, volumes=none, classes=none)
+    return World(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)

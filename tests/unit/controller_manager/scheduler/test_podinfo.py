@@ -1,0 +1,40 @@
+"""What is worked out of a pod once is worked out again where it changed, and only there."""
+
+import pytest
+
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+
+SPEC = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
+NEAR = {
+    "podAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {}}]
+    }
+}
+
+
+def pod(**spec):
+    return PodView.of({"metadata": {"namespace": "default", "name": "p", "uid": "u"}, "spec": SPEC | spec})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"nodeName": "node-1"}, id="bound"),
+        pytest.param({"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}, id="resized"),
+        pytest.param({"initContainers": [{"name": "i", "restartPolicy": "Always"}]}, id="with a sidecar"),
+        pytest.param({"resources": {"requests": {"cpu": "3"}}}, id="as a whole"),
+        pytest.param({"overhead": {"memory": "1Gi"}}, id="with overhead"),
+        pytest.param({"priority": 7}, id="more important"),
+        pytest.param({"affinity": NEAR}, id="near others"),
+    ],
+)
+def test_a_pod_that_is_seen_again_is_as_one_that_is_new(change):
+    again, new = PodInfo.of(pod()).seen_as(pod(**change)), PodInfo.of(pod(**change))
+    for field in ("spec", "priority", "requested", "weighed", "host_ports", "terms"):
+        assert getattr(again, field) == getattr(new, field)
+
+
+def test_what_did_not_change_is_kept():
+    first = PodInfo.of(pod())
+    assert first.seen_as(pod(nodeName="node-1")).requested is first.requested

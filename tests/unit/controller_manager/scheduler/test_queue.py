@@ -1,0 +1,116 @@
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.scheduler.queue import LONGEST_WAIT, SchedulingQueue
+from tests.support.turns import turn
+
+A, B, C = (Key("default", name) for name in "abc")
+
+
+class Tried:
+    """Takes pods as they come; none ever finds a node."""
+
+    def __init__(self):
+        self.clock = SteppedClock()
+        self.queue = SchedulingQueue(self.clock)
+        self.keys = []
+
+    async def run(self):
+        while True:
+            key = await self.queue.take()
+            self.keys.append(key)
+            self.queue.stick(key)
+            self.queue.done()
+
+    async def after(self, seconds):
+        """What was tried in that time."""
+        self.keys.clear()
+        self.clock.advance(seconds)
+        await turn()
+        await turn()
+        return [*self.keys]
+
+
+@pytest.fixture
+async def tried():
+    tried = Tried()
+    task = asyncio.create_task(tried.run())
+    yield tried
+    task.cancel()
+
+
+async def test_priority_first_then_who_came_first(tried):
+    for key, priority in ((A, 0), (B, 5), (C, 0)):
+        tried.queue.put(key, priority)
+    assert await tried.after(0) == [B, A, C]
+
+
+async def test_one_that_fits_nowhere_waits_until_something_changes(tried):
+    tried.queue.put(A, 0)
+    assert await tried.after(0) == [A]
+    assert await tried.after(100) == []
+    tried.queue.move_all()
+    assert await tried.after(0) == [A]
+
+
+async def test_it_waits_longer_each_time(tried):
+    tried.queue.put(A, 0)
+    await tried.after(0)
+    waits = []
+    for _ in range(6):
+        tried.queue.move_all()
+        waits.append(0)
+        while not await tried.after(0.5):
+            waits[-1] += 0.5
+    assert waits == [0.5, 1.5, 3.5, 7.5, 9.5, 9.5]
+
+
+async def test_what_nothing_seems_to_help_is_tried_again_even_so(tried):
+    tried.queue.put(A, 0)
+    await tried.after(0)
+    assert await tried.after(LONGEST_WAIT - 1) == []
+    assert await tried.after(1) == [A]
+
+
+async def test_one_that_is_gone_is_not_tried(tried):
+    tried.queue.put(A, 0)
+    tried.queue.put(B, 0)
+    tried.queue.drop(A)
+    assert await tried.after(0) == [B]
+    tried.queue.drop(B)
+    tried.queue.move_all()
+    assert await tried.after(LONGEST_WAIT) == []
+    tried.queue.put(A, 0)
+    assert await tried.after(0) == [A]
+
+
+async def test_what_changes_while_a_pod_is_in_hand_counts_for_it():
+    clock = SteppedClock()
+    queue = SchedulingQueue(clock)
+    queue.put(A, 0)
+    assert await queue.take() == A
+    assert not queue.is_idle
+    queue.move_all()
+    queue.stick(A)
+    queue.done()
+    assert queue.is_idle
+    clock.advance(1)
+    assert not queue.is_idle
+    assert await queue.take() == A
+
+
+async def test_one_that_failed_is_tried_again_after_its_backoff_though_nothing_changed():
+    clock = SteppedClock()
+    queue = SchedulingQueue(clock)
+    queue.put(A, 0)
+    for backoff in (1, 2, 4):
+        assert await queue.take() == A
+        queue.retry(A)
+        queue.done()
+        clock.advance(backoff - 0.1)
+        assert queue.is_idle
+        clock.advance(0.1)
+        assert not queue.is_idle

@@ -1,0 +1,152 @@
+"""Flags as kube-controller-manager takes them, and what is said of wrong ones."""
+
+from pathlib import Path
+
+import pytest
+
+from mockube.apimachinery.flags import flags_of
+from mockube.controller_manager.catalog import WORKERS
+from mockube.controller_manager.client.flowcontrol import Rate
+from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
+from mockube.controller_manager.command_line import parse
+from mockube.controller_manager.config.settings import Controllers
+from mockube.controller_manager.config.shown import configz
+from mockube.controller_manager.config.upstream import IGNORED
+from tests.architecture.source import modules
+
+KNOWN = {"deployment-controller", "kube-scheduler"}
+MASTER = "--master=http://127.0.0.1:8080"
+
+
+def read(*arguments, **environment):
+    return parse([MASTER, *arguments], environment, KNOWN)
+
+
+def test_without_flags_it_is_as_upstream():
+    config = read()
+    assert config.controllers.controllers == ("*",)
+    assert config.controllers.concurrent_deployment_syncs == 5
+    assert (config.leading.leader_elect, config.leading.leader_elect_lease_duration) == (True, 15.0)
+    assert (config.serving.bind_address, config.serving.secure_port) == ("127.0.0.1", 10257)
+    assert config.simulation.simulate_nodes == 0
+    assert config.ignored == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "section", "field", "value"),
+    [
+        pytest.param(["--concurrent-gc-syncs=3"], "controllers", "concurrent_gc_syncs", 3, id="syncs"),
+        pytest.param(["--controllers=*,-x-y"], "controllers", "controllers", ("*", "-x-y"), id="controllers"),
+        pytest.param(["--leader-elect=false"], "leading", "leader_elect", False, id="alone"),
+        pytest.param(
+            ["--simulate-node-capacity=cpu=4000m,pods=7"],
+            "simulation",
+            "simulate_node_capacity",
+            (("cpu", "4"), ("pods", "7")),
+            id="amounts",
+        ),
+        pytest.param(["--simulate-nodes", "5"], "simulation", "simulate_nodes", 5, id="nodes"),
+        pytest.param(["--root-ca-file=a"], "controllers", "root_ca_file", Path("a"), id="a file"),
+        pytest.param(["--kube-api-qps=7.5"], "server", "kube_api_qps", 7.5, id="a rate"),
+        pytest.param(["--node-eviction-rate=0.5"], "controllers", "node_eviction_rate", 0.5, id="a fraction"),
+    ],
+)
+def test_a_flag_sets_its_field(arguments, section, field, value):
+    config = parse([MASTER, *arguments], {}, {*KNOWN, "x-y"})
+    assert getattr(getattr(config, section), field) == value
+
+
+def test_the_kubeconfig_of_the_environment_is_used_where_none_is_given():
+    assert parse([], {"KUBECONFIG": "a"}, KNOWN).server.kubeconfig == Path("a")
+    assert parse(["--kubeconfig=b"], {"KUBECONFIG": "a"}, KNOWN).server.kubeconfig == Path("b")
+    assert read(KUBECONFIG="a").server.kubeconfig is None
+
+
+def test_flags_of_upstream_that_are_not_here_are_told():
+    assert read("--allocate-node-cidrs", "--cluster-name=x").ignored == (
+        "allocate-node-cidrs",
+        "cluster-name",
+    )
+
+
+def test_no_flag_is_both_here_and_ignored():
+    config = read()
+    here = {
+        name.replace("_", "-")
+        for section in (config.server, config.controllers, config.leading, config.serving, config.logging)
+        for name in flags_of(type(section))
+    }
+    assert here & {*IGNORED} == set()
+
+
+def test_every_flag_has_an_effect():
+    """Whoever reads a setting names it."""
+    readers = [
+        module.text for module in modules("controller_manager") if "config/settings" not in module.path
+    ]
+    config = read()
+    sections = (config.server, config.controllers, config.leading, config.serving, config.simulation)
+    fields = [name for section in sections for name in flags_of(type(section))]
+    assert [name for name in fields if not any(name in text for text in readers)] == []
+
+
+def test_every_controllers_workers_have_a_flag():
+    assert {*WORKERS.values()} <= {*flags_of(Controllers)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["--bogus"], "unrecognized arguments: --bogus", id="unknown"),
+        pytest.param(["--kube-api-qps=0"], "not a number above 0", id="no rate"),
+        pytest.param(["--kube-api-qps=fast"], "not a number above 0", id="no number"),
+        pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="nobody to work"),
+        pytest.param(["--controllers=*,-deploymentt"], "there is no deploymentt", id="a slip of the finger"),
+        pytest.param(["--bind-address=0.0.0.0"], "--client-ca-file says whom", id="for everybody"),
+        pytest.param(["--tls-cert-file=x"], "go together", id="half a pair"),
+        pytest.param(["--simulate-nodes=9999"], "no more than 2303 have addresses", id="too many nodes"),
+        pytest.param(["--stages=none.yaml"], "none.yaml: No such file", id="no stages"),
+        pytest.param(["--simulate-node-capacity=cpu"], "quantities must match", id="no amount"),
+        pytest.param(["--simulate-node-capacity==1"], "not a name and an amount", id="no name"),
+        pytest.param(["--leader-elect-lease-duration=10s"], "must be longer than", id="too short a lease"),
+        pytest.param(["--leader-elect-retry-period=9s"], "must be longer than 1.2 times", id="too few tries"),
+    ],
+)
+def test_what_is_wrong_is_told(arguments, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        read(*arguments)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+def test_it_has_to_be_told_where_the_server_is(capsys):
+    with pytest.raises(SystemExit):
+        parse([], {}, KNOWN)
+    assert "Give --kubeconfig or --master" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("server", "flags", "expected"),
+    [
+        pytest.param("https://127.0.0.1:6443", [], None, id="here"),
+        pytest.param("https://[::1]:6443", [], None, id="here, IPv6"),
+        pytest.param("http://localhost", [], None, id="here, by name"),
+        pytest.param("https://10.0.0.1", [], Rate(qps=20.0, burst=30), id="elsewhere"),
+        pytest.param("https://example.com", [], Rate(qps=20.0, burst=30), id="elsewhere, by name"),
+        pytest.param("https://127.0.0.1", ["--kube-api-qps=5"], Rate(qps=5.0, burst=30), id="as is said"),
+        pytest.param("https://10.0.0.1", ["--kube-api-burst=5"], Rate(qps=20.0, burst=5), id="a burst alone"),
+    ],
+)
+def test_only_a_server_elsewhere_is_asked_slowly(server, flags, expected):
+    assert rate_of(read(*flags).server, Access(server=server)) == expected
+
+
+def test_a_server_can_be_named_without_a_kubeconfig():
+    assert access_of(read().server) == Access(server="http://127.0.0.1:8080")
+
+
+def test_the_settings_are_shown_in_upstreams_spelling():
+    (shown,) = configz(read("--root-ca-file=a")).values()
+    assert shown["controllers"]["concurrentDeploymentSyncs"] == 5
+    assert shown["controllers"]["rootCaFile"] == "a"
+    assert shown["controllers"]["controllers"] == ["*"]

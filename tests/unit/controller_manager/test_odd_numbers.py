@@ -1,0 +1,135 @@
+"""Numbers and times in objects that Python refuses to read or to add up: none of them stops what reads the object."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.timestamps import after, span_of
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.deployment import rollback, state
+from mockube.controller_manager.controllers.tainteviction.controller import stay
+from mockube.controller_manager.kubelet.pod_lifecycle.program import program_of
+from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
+from mockube.controller_manager.workloads import node_selectors, ranking, tolerations
+from mockube.controller_manager.workloads.inplace import record
+from mockube.controller_manager.workloads.rolling import kept_by
+from tests.support import pods
+
+LONG = "9" * 5_000
+"""Python's `int` refuses more than 4,300 digits."""
+TEXTS = [LONG, f"-{LONG}", "²", "٣", "1_0", " 1", "", "+", "9" * 20, "inf", "nan", "1e999999999", "0x1"]
+MOST = 2**63 - 1
+LATE = "9999-12-31T23:59:59Z"
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def annotated(**annotations):
+    return {"metadata": {"annotations": annotations}}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_that_is_no_number_of_go_is_none(text):
+    assert int_or_none(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "bits", "number"),
+    [
+        ("+5", 64, 5),
+        ("-0", 64, 0),
+        ("0" * 5_000 + "7", 64, 7),
+        (str(2**31), 32, None),
+        (str(-(2**31)), 32, -(2**31)),
+    ],
+)
+def test_a_number_has_so_many_bits(text, bits, number):
+    assert int_or_none(text, bits=bits) == number
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_annotations_and_labels(text):
+    assert state.revision_of(annotated(**{"deployment.kubernetes.io/revision": text})) == 0
+    view = state.DeploymentView(annotated(**{"deprecated.deployment.rollback.to": text}))
+    assert rollback.wanted(view) is None
+    assert ranking.deletion_cost(annotated(**{"controller.kubernetes.io/pod-deletion-cost": text})) == 0
+    for operator in ("Gt", "Lt"):
+        term = {"matchExpressions": [{"key": "a", "operator": operator, "values": ["1"]}]}
+        assert not node_selectors.term_holds(term, {"metadata": {"name": "n", "labels": {"a": text}}})
+        taint = {"key": "a", "value": text, "effect": "NoSchedule"}
+        toleration = {"key": "a", "operator": operator, "value": "1"}
+        assert not tolerations.tolerates({"tolerations": [toleration]}, taint)
+
+
+@pytest.mark.parametrize(
+    ("partition", "kept"), [(f"{LONG}%", 3), (f"0.{LONG}%", 1), (f"{'0' * 5_000}50%", 2), (LONG, 0)]
+)
+def test_partitions(partition, kept):
+    assert kept_by(partition, 3) == kept
+
+
+@pytest.mark.parametrize("code", [LONG, "²", "9" * 20])
+def test_exit_codes(code):
+    found = program_of(pods.container("c", "exit", code))
+    assert found is not None
+    assert found.exit_code == 2
+
+
+@pytest.mark.parametrize("span", [LONG, "9" * 400, "9" * 30, "99999999999d"])
+def test_a_container_may_sleep_for_ages(span):
+    world = pods.World(pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MOST))
+    world.look()
+    world.after(3600)
+    assert world.phase == "Running"
+    assert world.ready
+
+
+@pytest.mark.parametrize("seconds", [MOST, 10**11, 10**10])
+def test_a_pod_may_tolerate_a_taint_for_ages(seconds):
+    taint = {"key": "a", "effect": "NoExecute"}
+    allowed = stay([taint], [{"operator": "Exists", "tolerationSeconds": seconds}])
+    assert allowed is not None
+    assert after(NOW, allowed) - NOW == allowed > timedelta(days=365 * 200)
+
+
+def test_a_pod_that_is_ready_from_the_last_day_on_is_never_available():
+    pod = pods.pod()
+    pod["status"] |= {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": LATE}]}
+    assert not PodView.of(pod).is_available(2**31 - 1, NOW)
+
+
+@pytest.mark.parametrize(
+    "span", [timedelta.max, timedelta.min, span_of(float("inf")), span_of(-float("inf"))]
+)
+def test_no_moment_is_too_late_or_too_early(span):
+    for moment in (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC), NOW):
+        found = after(moment, span)
+        assert found.tzinfo is UTC
+        assert found >= moment if span > timedelta() else found <= moment
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("mod", (1, 0)), ("int", (float("inf"),)), ("add", (LONG, 1)), ("YAML", ({}, 10**12))],
+)
+def test_functions_of_templates_refuse(name, arguments):
+    with pytest.raises((ValueError, ArithmeticError)):
+        FUNCTIONS[name](*arguments)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"revision":"a","graceSeconds":"9"}',
+        '{"revision":"a","graceSeconds":1e300}',
+        '{"revision":"a","graceSeconds":[9]}',
+        '{"revision":"a","graceSeconds":1.5}',
+        '{"revision":"a","metaDataPatch":5}',
+        '{"revision":"a","metaDataPatch":"W10="}',
+        '{"revision":"a","metaDataPatch":"eyJtZXRhZGF0YSI6NX0="}',
+        '{"revision":"a","containerImages":[1]}',
+    ],
+)
+def test_a_spoiled_annotation_says_nothing(text):
+    pod = pods.pod(annotations={record.ANNOTATION_GRACE: text})
+    assert record.waiting(PodView.of(pod)) is None

@@ -1,0 +1,107 @@
+"""What the manager tells of itself over HTTP, asked by a plain client."""
+
+import ssl
+from datetime import UTC, datetime
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from mockube.apimachinery.chance import SeededChance
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.pki.folder import prepared, server_subject
+from mockube.controller_manager.http_endpoints import Port, Told, know_clients, self_signed, serving
+
+
+@pytest.fixture
+def checks():
+    return {"leaderElection": lambda: "", "deployment-controller": lambda: ""}
+
+
+@pytest.fixture
+async def url(checks):
+    registry = CollectorRegistry()
+    Counter("things", "Things.", registry=registry).inc()
+    told = Told(checks=checks, registry=registry, settings={"a": 1})
+    async with serving(told, [Port(address="127.0.0.1", number=0)]) as (url,):
+        yield url
+
+
+async def get(url, method="GET", *, tls=False):
+    async with aiohttp.ClientSession() as session, session.request(method, url, ssl=tls) as answer:
+        return answer.status, await answer.text()
+
+
+@pytest.mark.parametrize("endpoint", ["healthz", "livez", "readyz"])
+async def test_health(url, checks, endpoint):
+    assert await get(f"{url}/{endpoint}") == (200, "ok")
+    told = f"[+]leaderElection ok\n[+]deployment-controller ok\n{endpoint} check passed\n"
+    assert await get(f"{url}/{endpoint}?verbose") == (200, told)
+    checks["deployment-controller"] = lambda: "it sleeps"
+    told = f"[+]leaderElection ok\n[-]deployment-controller failed: it sleeps\n{endpoint} check failed\n"
+    assert await get(f"{url}/{endpoint}") == (500, told)
+
+
+async def test_health_of_one(url, checks):
+    path = f"{url}/healthz/deployment-controller"
+    assert await get(path) == (200, "ok")
+    checks["deployment-controller"] = lambda: "it sleeps"
+    assert await get(path) == (500, "internal server error: it sleeps\n")
+    assert (await get(f"{url}/healthz/nobody"))[0] == 404
+
+
+async def test_metrics_and_settings(url):
+    assert "things_total 1.0" in (await get(f"{url}/metrics"))[1]
+    assert await get(f"{url}/configz") == (200, '{"a":1}')
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [pytest.param("POST", "/healthz", 405, id="a write"), pytest.param("GET", "/", 404, id="nothing")],
+)
+async def test_there_is_nothing_else(url, method, path, code):
+    assert (await get(url + path, method))[0] == code
+
+
+async def test_a_certificate_of_its_own():
+    told = Told(checks={}, registry=CollectorRegistry(), settings={})
+    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
+    async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+        assert url.startswith("https://127.0.0.1:")
+        assert await get(f"{url}/healthz") == (200, "ok")
+
+
+async def test_where_clients_are_known_strangers_are_told_of_health_alone(tmp_path):
+    with prepared(
+        tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), chance=SeededChance()
+    ) as pki:
+        known = ssl.create_default_context()
+        known.check_hostname, known.verify_mode = False, ssl.CERT_NONE
+        known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
+    tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
+    know_clients(tls, pki.certificate("ca"))
+    told = Told(checks={}, registry=CollectorRegistry(), settings={})
+    async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
+        assert await get(f"{url}/healthz") == (200, "ok")
+        for path in ("/metrics", "/configz"):
+            assert (await get(url + path))[0] == 401
+            assert (await get(url + path, tls=known))[0] == 200
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:1", "192.0.2.1", "LOCALHOST."])
+async def test_this_machine_is_asked_by_its_own_names(url, host):
+    async with (
+        aiohttp.ClientSession(headers={"Host": host}) as session,
+        session.get(f"{url}/configz") as answer,
+    ):
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example:1", "[evil.example]", "127.0.0.1:x"]
+)
+async def test_a_name_that_a_page_has_resolve_to_this_machine_is_refused(url, host):
+    async with aiohttp.ClientSession(headers={"Host": host}) as session:
+        for path in ("/configz", "/metrics", "/healthz"):
+            async with session.get(url + path) as answer:
+                assert (answer.status, "{" in await answer.text()) == (421, False)

@@ -1,0 +1,51 @@
+"""What a task of a manager raises is logged once, wherever it comes up, and reaches who waits for it."""
+
+import asyncio
+
+import pytest
+
+from mockube.controller_manager.tasks import first_cause, never_returns, start, start_in
+from tests.support.turns import until
+
+
+async def failing():
+    raise ValueError("why")
+
+
+async def returning():
+    """At once."""
+
+
+async def test_an_error_is_logged_once_with_its_traceback_and_the_tasks_that_it_went_through(caplog):
+    async def inner():
+        async with asyncio.TaskGroup() as group:
+            start_in(group, "leaf", failing())
+
+    failures = []
+    outer = start("outer", inner(), on_failure=lambda name, _: failures.append(name))
+    with pytest.raises(ExceptionGroup) as raised:
+        await outer
+    (record,) = caplog.records
+    assert (record.getMessage(), str(record.exc_info[1])) == ("leaf failed", "why")
+    assert first_cause(raised.value).__notes__ == ["in the task leaf", "in the task outer"]
+    assert failures == ["outer"]
+
+
+async def test_an_end_that_nobody_asked_for_is_a_failure(caplog):
+    with pytest.raises(RuntimeError, match="it returned"):
+        await start("engine", never_returns(returning()))
+    assert caplog.messages == ["engine failed"]
+
+
+async def test_an_end_after_a_cancellation_is_none(caplog):
+    async def run():
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            return
+
+    task = start("engine", never_returns(run()))
+    await until(lambda: task.get_coro().cr_await is not None)
+    task.cancel()
+    await task
+    assert not caplog.records

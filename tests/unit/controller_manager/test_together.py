@@ -1,0 +1,47 @@
+"""Tasks side by side: how they end, and that each of them hears of every cancellation."""
+
+import asyncio
+
+import pytest
+
+from mockube.controller_manager.tasks import run_all
+from tests.support.turns import turns
+
+
+async def stubborn(heard, name):
+    """Ends at the second cancellation."""
+    for _ in range(2):
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            heard.append(name)
+    raise asyncio.CancelledError
+
+
+async def failing():
+    raise ValueError("why")
+
+
+async def test_every_cancellation_reaches_all():
+    heard = []
+    task = asyncio.create_task(run_all(a=stubborn(heard, "a"), b=stubborn(heard, "b")))
+    for expected in (["a", "b"], ["a", "b", "a", "b"]):
+        await turns(5)
+        task.cancel()
+        await turns(5)
+        assert heard == expected
+    assert task.cancelled()
+
+
+async def test_one_that_fails_ends_the_others():
+    ended = []
+
+    async def other():
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append("other")
+
+    with pytest.raises(ValueError, match="why"):
+        await run_all(other=other(), failing=failing())
+    assert ended == ["other"]

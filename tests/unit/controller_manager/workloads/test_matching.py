@@ -1,0 +1,136 @@
+"""Which volume a claim gets."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUMES, STORAGE_CLASSES
+from mockube.controller_manager.workloads import volumes
+from mockube.controller_manager.workloads import volumes as matching
+from tests.support.storage import Storage
+
+RWO, RWX = "ReadWriteOnce", "ReadWriteMany"
+
+
+def best(storage, claim):
+    found = matching.best(storage.all(PERSISTENT_VOLUMES), claim)
+    return None if found is None else meta.name(found)
+
+
+@pytest.mark.parametrize(
+    ("volume", "claim", "problem"),
+    [
+        pytest.param({}, {}, "", id="alike"),
+        pytest.param({"size": "2Gi"}, {}, "", id="larger"),
+        pytest.param({"size": "512Mi"}, {}, "requested PV is too small", id="smaller"),
+        pytest.param({"size": "1024Mi"}, {}, "", id="the same in other words"),
+        pytest.param(
+            {"storageClassName": "a"},
+            {"storageClassName": "b"},
+            "storageClassName does not match",
+            id="class",
+        ),
+        pytest.param({"storageClassName": "a"}, {"storageClassName": "a"}, "", id="the same class"),
+        pytest.param(
+            {},
+            {"annotations": {"volume.beta.kubernetes.io/storage-class": "b"}},
+            "storageClassName does not match",
+            id="a class by annotation",
+        ),
+        pytest.param({"volumeMode": "Block"}, {}, "incompatible volumeMode", id="mode"),
+        pytest.param({}, {"volumeMode": "Filesystem"}, "", id="the mode by default"),
+        pytest.param({}, {"modes": [RWO, RWX]}, "incompatible accessMode", id="access"),
+        pytest.param({"modes": [RWO, RWX]}, {"modes": [RWX]}, "", id="more access than wanted"),
+        pytest.param(
+            {"volumeAttributesClassName": "gold"},
+            {},
+            "volumeAttributesClassName does not match",
+            id="attributes",
+        ),
+    ],
+)
+def test_fit(volume, claim, problem):
+    storage = Storage()
+    assert matching.misfit(storage.volume(**volume), storage.claim(**claim)) == problem
+
+
+def test_a_deleting_volume_fits_nobody():
+    storage = Storage()
+    volume = meta.with_metadata(storage.volume(), deletionTimestamp="2030-01-01T00:00:00Z")
+    assert matching.misfit(volume, storage.claim()) == 'the volume is marked for deletion "vol"'
+
+
+def test_the_smallest_that_is_large_enough():
+    storage = Storage()
+    for size in ("10Gi", "3Gi", "1Gi"):
+        storage.volume(f"of-{size.lower()}", size=size)
+    assert best(storage, storage.claim(size="2Gi")) == "of-3gi"
+
+
+def test_fewer_access_modes_count_before_size():
+    storage = Storage()
+    storage.volume("shared", size="1Gi", modes=[RWO, RWX])
+    storage.volume("large", size="9Gi")
+    assert best(storage, storage.claim()) == "large"
+
+
+def test_a_selector_chooses_by_labels():
+    storage = Storage()
+    storage.volume("a", labels={"disk": "hdd"})
+    storage.volume("b", labels={"disk": "ssd"})
+    assert best(storage, storage.claim(selector={"matchLabels": {"disk": "ssd"}})) == "b"
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Released", "Failed", "Bound"])
+def test_only_what_is_available_is_free(phase):
+    storage = Storage()
+    storage.volume(phase=phase)
+    assert best(storage, storage.claim()) is None
+
+
+def ref(name="data", **uid):
+    return {"namespace": "default", "name": name, **uid}
+
+
+def test_a_volume_that_names_the_claim_comes_first():
+    storage = Storage()
+    storage.volume("small")
+    storage.volume("mine", size="9Gi", claimRef=ref())
+    assert best(storage, storage.claim()) == "mine"
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        pytest.param(ref("other"), id="another claim"),
+        pytest.param(ref(uid="before"), id="another of the name"),
+    ],
+)
+def test_a_volume_that_names_somebody_else_is_taken(named):
+    storage = Storage()
+    storage.volume(claimRef=named)
+    assert best(storage, storage.claim()) is None
+
+
+# --- classes
+
+
+def test_the_newest_default_class_counts():
+    storage = Storage()
+    storage.storage_class("old", default=True)
+    storage.storage_class("none")
+    storage.clock.advance(10)
+    storage.storage_class("new", default=True)
+    found = volumes.default_class(storage.all(STORAGE_CLASSES))
+    assert meta.name(found) == "new"
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        pytest.param({}, False, id="nothing"),
+        pytest.param({"storageClassName": ""}, True, id="none, and says so"),
+        pytest.param({"storageClassName": "a"}, True, id="one"),
+    ],
+)
+def test_whether_a_claim_says_its_class(spec, says):
+    assert volumes.says_its_class(Storage().claim(**spec)) is says

@@ -1,0 +1,104 @@
+"""A directory that somebody else can change is refused with what to do; links in it are not followed."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.config.settings import Store
+from mockube.apiserver.store import opened
+from mockube.etcd.embedded.directory import take_directory
+from mockube.etcd.embedded.disk import Disk, NewFile
+from mockube.etcd.embedded.private_directory import check_private, open_lock, problem_of
+from mockube.etcd.errors import UnsafeDirectory
+
+FOLDER = Path("/data")
+US, OUR_GROUP = 1000, 1000
+
+
+def found(mode, *, uid=US, gid=OUR_GROUP):
+    return os.stat_result((stat.S_IFDIR | mode, 1, 1, 1, uid, gid, 0, 0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("held", "says"),
+    [
+        pytest.param(found(0o700), "", id="ours alone"),
+        pytest.param(found(0o755), "", id="others may read"),
+        pytest.param(found(0o775), "", id="our group may write"),
+        pytest.param(
+            found(0o775, gid=7), "group 7, which is not that of this process", id="another group may write"
+        ),
+        pytest.param(found(0o755, gid=7), "", id="another group may read"),
+        pytest.param(found(0o777), "by every user: `chmod go-w /data`", id="everybody may write"),
+        pytest.param(found(0o1777), "by every user", id="everybody may write, as in /tmp"),
+        pytest.param(
+            found(0o700, uid=0), "belongs to user 0, and this process runs as user 1000", id="of root"
+        ),
+        pytest.param(
+            found(0o700, uid=7), "run it as user 7, `chown 1000` the directory", id="of another user"
+        ),
+    ],
+)
+def test_who_else_can_change_a_directory_is_told(held, says):
+    problem = problem_of(FOLDER, held, uid=US, gid=OUR_GROUP)
+    assert says in problem
+    assert bool(says) == bool(problem)
+
+
+def test_one_of_our_own_is_taken(tmp_path):
+    check_private(tmp_path)
+
+
+@pytest.mark.parametrize("which", ["data", "data/etcd"])
+async def test_a_store_does_not_begin_where_everybody_can_write(tmp_path, which):
+    (tmp_path / "data" / "etcd").mkdir(parents=True)
+    (tmp_path / which).chmod(0o777)
+    with pytest.raises(UnsafeDirectory, match="name another directory"):
+        async with opened(Store(data_dir=tmp_path / "data", fsync=False), SteppedClock()):
+            pytest.fail("it was used")
+    assert [*(tmp_path / "data" / "etcd").iterdir()] == []
+
+
+@pytest.mark.parametrize("make", ["symlink_to", "fifo", "directory"])
+def test_a_lock_is_a_file_and_nothing_else(tmp_path, make):
+    target, lock = tmp_path / "precious", tmp_path / "LOCK"
+    target.write_text("kept")
+    match make:
+        case "symlink_to":
+            lock.symlink_to(target)
+        case "fifo":
+            os.mkfifo(lock)
+        case "directory":
+            lock.mkdir()
+    with pytest.raises(OSError, match=r"LOCK|symbolic links"):
+        open_lock(lock)
+    assert target.read_text() == "kept"
+
+
+def test_a_lock_of_a_store_is_not_followed(tmp_path):
+    target = tmp_path / "precious"
+    target.write_text("kept")
+    folder = tmp_path / "store"
+    folder.mkdir()
+    (folder / "LOCK").symlink_to(target)
+    with pytest.raises(Exception, match="LOCK"):
+        take_directory(folder)
+    assert target.read_text() == "kept"
+
+
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
+def test_a_file_in_the_making_is_never_one_that_was_there(tmp_path, make):
+    """Somebody could have put it there to read what is written, or to have it written elsewhere."""
+    target = tmp_path / "theirs"
+    target.write_text("theirs")
+    make(tmp_path / "a.gz.tmp", target)
+    file = NewFile(Disk(), tmp_path / "a.gz")
+    file.write(b"secret", 0)
+    file.publish()
+    file.close()
+    assert target.read_text() == "theirs"
+    assert (tmp_path / "a.gz").read_bytes() == b"secret"
+    assert stat.S_IMODE((tmp_path / "a.gz").stat().st_mode) == 0o600

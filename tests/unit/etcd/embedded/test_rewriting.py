@@ -1,0 +1,225 @@
+"""A store is rewritten in steps, and nobody sees half of it: readers, writers, watches, a crash."""
+
+import asyncio
+import shutil
+from itertools import islice
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded import codec
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.mvcc import STEP, Mvcc
+from mockube.etcd.errors import Closed
+from mockube.etcd.kv import Delete, Put, Range, Txn, WatchRequest
+from tests.support.turns import turn, turns
+
+ALL = Range(key=b"/", range_end=b"0")
+OLD = {b"/%05d" % number: b"old" for number in range(0, 4 * STEP, 8)}
+NEW = {b"/%05d" % number: b"new" for number in range(0, 6 * STEP, 3)}
+WANTED = [Put(key=key, value=value) for key, value in NEW.items()]
+
+
+@pytest.fixture(params=["memory", "durable"])
+async def store(request, tmp_path):
+    clock = SteppedClock()
+    is_memory = request.param == "memory"
+    store = MemoryStore(clock=clock) if is_memory else await DurableStore.open(tmp_path / "data", clock=clock)
+    await rewrite(store, [Put(key=key, value=value) for key, value in OLD.items()])
+    yield store
+    await store.close()
+
+
+def rewrite(store, wanted=WANTED):
+    return store.rewrite(b"/", wanted, spared=lambda _: False)
+
+
+async def begun(store):
+    """A rewriting that is half done."""
+    task = asyncio.create_task(rewrite(store))
+    core = store._core
+    while core.get(b"/00000").value == b"old":
+        await turn()
+    assert not task.done()
+    return task
+
+
+async def content(kv, request=ALL):
+    return {kv.key: kv.value for kv in (await kv.range(request)).kvs}
+
+
+async def test_reads_see_all_of_it_or_nothing(store):
+    before = (await store.status()).revision
+    task = asyncio.create_task(rewrite(store))
+    seen = []
+    while not task.done():
+        seen.append(await content(store))
+        counted = (await store.range(Range(key=b"/", range_end=b"0", count_only=True))).count
+        assert counted == len(seen[-1])
+        one = await content(store, Range(key=b"/00000"))
+        assert one[b"/00000"] == seen[-1][b"/00000"]
+        await turn()
+    assert all(one in (OLD, NEW) for one in seen)
+    assert seen.count(OLD) > 2
+    assert await task == before + 1 == (await store.status()).revision
+    assert await content(store) == NEW
+    assert await content(store, Range(key=b"/", range_end=b"0", revision=before)) == OLD
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda store: store.put(Put(key=b"/x", value=b"later")), id="put"),
+        pytest.param(lambda store: store.delete(Delete(key=b"/00003")), id="delete"),
+        pytest.param(lambda store: rewrite(store, WANTED[1:]), id="another"),
+    ],
+)
+async def test_what_changes_keys_waits(store, write):
+    task = await begun(store)
+    later = asyncio.create_task(write(store))
+    revision = await task
+    await later
+    assert await content(store, Range(key=b"/", range_end=b"0", revision=revision)) == NEW
+    assert (await store.status()).revision == revision + 1
+
+
+async def test_the_end_of_a_lease_waits(store):
+    lease = await store.grant(10)
+    await store.put(Put(key=b"~", value=b"", lease=lease.id))
+    task = await begun(store)
+    store._clock.advance(20)
+    await store.grant(100)  # sets the timer anew
+    store._clock.advance(1)
+    await turns(3)
+    revision = await task
+    while (await store.status()).revision == revision:
+        await turn()
+    assert not (await store.range(Range(key=b"~"))).kvs
+    assert lease.id not in await store.leases()
+
+
+async def test_the_keys_of_a_lease_are_told_after_it(store):
+    lease = await store.grant(10)
+    await store.put(Put(key=b"/00000", value=b"old", lease=lease.id))
+    task = await begun(store)
+    assert tuple((await store.time_to_live(lease.id, keys=True)).keys) == ()
+    assert task.done()
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["done", "closed"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_compaction_meanwhile_frees_what_is_older_alone(at, is_closed):
+    core = Mvcc()
+    for key, value in OLD.items():
+        core.txn(Txn(then=(Put(key=key, value=value),)))
+    for operation in (Put(key=b"/00000", value=b"later"), Delete(key=b"/00008"), Delete(key=b"/00024")):
+        core.txn(Txn(then=(operation,)))
+    before = core.revision
+    expected = dict((OLD | {b"/00000": b"later"}).items() - {(b"/00008", b"old"), (b"/00024", b"old")})
+    steps = core.rewrite(b"/", WANTED, lambda _: False)
+    assert len(list(islice(steps, at))) == at
+    core.compact(before)
+    while core.sweep(100):
+        pass
+    assert {kv.key: kv.value for kv in core.range(ALL, before).kvs} == expected
+    if is_closed:
+        steps.close()
+        assert core.revision == before
+        assert {kv.key: kv.value for kv in core.range(ALL, before).kvs} == expected
+    else:
+        list(steps)
+        past = Range(key=b"/", range_end=b"0", revision=before)
+        assert {kv.key: kv.value for kv in core.range(past, core.revision).kvs} == expected
+        expected = NEW
+        core.compact(core.revision)
+        while core.sweep(100):
+            pass
+        assert {kv.key: kv.value for kv in core.range(ALL, core.revision).kvs} == expected
+    assert core.size == sum(len(key) + len(value) for key, value in expected.items())
+
+
+async def test_a_crash_in_the_middle_leaves_all_of_it_or_nothing(tmp_path):
+    store = await DurableStore.open(tmp_path / "data", clock=SteppedClock())
+    await rewrite(store, [Put(key=key, value=value) for key, value in OLD.items()])
+    task, found = asyncio.create_task(rewrite(store)), []
+    while not task.done():
+        copy = tmp_path / f"copy{len(found)}"
+        shutil.copytree(tmp_path / "data", copy)
+        copy.chmod(0o700)
+        again = await DurableStore.open(copy, clock=SteppedClock())
+        found.append(await content(again))
+        await again.close()
+        await turn()
+    await store.close()
+    assert all(one in (OLD, NEW) for one in found)
+    assert found[0] == OLD
+
+
+async def test_watches_are_told_once_of_all(store):
+    async with await store.watch(WatchRequest(key=b"/", range_end=b"0")) as early:
+        task = await begun(store)
+        request = WatchRequest(key=b"/0", range_end=b"/1", previous=True)
+        async with await store.watch(request) as late:
+            revision = await task
+            first, second = await anext(early), await anext(late)
+    assert first.revision == second.revision == revision
+    assert [event.kv for event in first.events] == [event.kv for event in second.events]
+    assert {event.kv.key for event in first.events} == OLD.keys() | NEW.keys()
+    assert not any(event.previous for event in first.events)
+    assert second.events[0].previous is not None
+
+
+async def test_a_caller_who_is_gone_does_not_stop_it(store):
+    task = await begun(store)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await store.put(Put(key=b"/00000", value=b"new"))
+    assert await content(store) == NEW
+
+
+async def test_a_store_that_is_closed_meanwhile_is_as_it_was(store, tmp_path):
+    task = await begun(store)
+    waiting = asyncio.create_task(store.put(Put(key=b"/x", value=b"")))
+    await turn()
+    await store.close()
+    for one in (task, waiting):
+        with pytest.raises(Closed):
+            await one
+    if isinstance(store, DurableStore):
+        again = await DurableStore.open(tmp_path / "data", clock=SteppedClock())
+        assert await content(again) == OLD
+        await again.close()
+
+
+async def test_what_was_rewritten_is_there_after_a_restart(tmp_path):
+    for _ in range(2):
+        store = await DurableStore.open(tmp_path, clock=SteppedClock())
+        await rewrite(store)
+        assert (await store.status()).revision == 2
+        assert await content(store) == NEW
+        await store.close()
+
+
+def test_closed_early_nothing_has_changed():
+    core = Mvcc()
+    for key, value in OLD.items():
+        core.txn(Txn(then=(Put(key=key, value=value),)))
+    before = core.revision
+    steps = core.rewrite(b"/", WANTED, lambda _: False)
+    assert len(list(islice(steps, 3))) == 3
+    steps.close()
+    found = core.range(ALL, before)
+    assert ({kv.key: kv.value for kv in found.kvs}, core.revision) == (OLD, before)
+    assert core.size == sum(len(key) + len(value) for key, value in OLD.items())
+
+
+def test_a_commit_in_parts_is_encoded_as_one():
+    core = Mvcc()
+    core.txn(Txn(then=tuple(WANTED[:100])))
+    (events,) = core.events(2, 2)
+    parts = [*codec.encode_changes(events[:40]), *codec.encode_changes(events[40:])]
+    (entry,) = codec.decode_entries(memoryview(codec.join([codec.join_commit(2, parts)])))
+    (whole,) = codec.decode_entries(memoryview(codec.join([codec.encode(codec.commit(2, events))])))
+    assert entry == whole

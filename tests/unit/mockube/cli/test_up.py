@@ -1,0 +1,37 @@
+"""What `mockube up` warns of before it starts a cluster that others may reach."""
+
+import pytest
+
+from mockube.cli.parsing import Parser
+from mockube.cli.up import _exposure, add_flags
+
+
+@pytest.fixture
+def options(monkeypatch):
+    """Reads arguments, in an environment with no word of the API server's."""
+    for name in ("BIND_ADDRESS", "AUTHORIZATION_MODE", "ALLOWED_HOSTS"):
+        monkeypatch.delenv(f"MOCKUBE_APISERVER_{name}", raising=False)
+    parser = Parser(prog="mockube up")
+    add_flags(parser)
+    return lambda *arguments: parser.read(arguments, {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param([], [], id="nothing said"),
+        pytest.param(["--bind-address=127.0.0.2"], [], id="this machine"),
+        pytest.param(["--bind-address=0.0.0.0"], ["Listening on 0.0.0.0"], id="all machines"),
+        pytest.param(["--bind-address=::1", "--bind-address=::"], ["Listening on ::"], id="the last counts"),
+        pytest.param(["--allowed-hosts=a.b,*"], ["--allowed-hosts=*"], id="any name"),
+    ],
+)
+def test_flags(options, arguments, words):
+    lines = _exposure(options(*arguments))
+    assert [line[: len(word)] for line, word in zip(lines, words, strict=True)] == words
+
+
+def test_the_environment_of_the_server(options, monkeypatch):
+    monkeypatch.setenv("MOCKUBE_APISERVER_BIND_ADDRESS", "0.0.0.0")
+    assert len(_exposure(options())) == 1
+    assert _exposure(options("--bind-address=127.0.0.1")) == []

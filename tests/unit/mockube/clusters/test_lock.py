@@ -1,0 +1,120 @@
+"""Who holds a cluster is known for certain: nobody else is signalled, and nobody's successor is waited for."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.cli import down
+from mockube.clusters.found import look
+from mockube.clusters.lock import Holder, holder, holding, send_signals
+from mockube.failure import Failure
+from tests.support.process import ROOT
+
+WAITS = "import sys; print(flush=True); sys.stdin.read()"
+
+
+@contextmanager
+def process():
+    """One that runs until it is ended."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        running.stdout.readline()
+        yield running
+        running.kill()
+
+
+def started(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+
+
+async def test_the_holder_is_this_process_and_then_nobody(place):
+    async with holding(place, SteppedClock()):
+        found = holder(place.lock)
+        assert found == Holder(os.getpid(), started(os.getpid()))
+        assert look(place).holder == found
+    assert holder(place.lock) is None
+    assert place.lock.read_bytes() == b""
+    assert stat.S_IMODE(place.lock.stat().st_mode) == 0o600
+
+
+async def test_what_one_that_was_killed_left_behind_is_no_holder(place):
+    place.lock.write_text("1 1\n")
+    assert holder(place.lock) is None
+    async with holding(place, SteppedClock()):
+        assert holder(place.lock).pid == os.getpid()
+
+
+def test_the_process_that_is_meant_is_signalled():
+    with process() as one:
+        send_signals(Holder(one.pid, started(one.pid)), (signal.SIGTERM,))
+        assert one.wait() == -signal.SIGTERM
+
+
+def test_another_process_of_the_same_number_is_not():
+    with process() as other:
+        send_signals(Holder(other.pid, "1"), (signal.SIGKILL,))
+        assert other.poll() is None
+
+
+def test_one_that_has_ended_is_passed_over():
+    with process() as one:
+        pid, since = one.pid, started(one.pid)
+    send_signals(Holder(pid, since), (signal.SIGTERM,))
+
+
+async def test_a_lock_that_leads_elsewhere_is_not_followed(place, tmp_path):
+    target = tmp_path / "precious"
+    target.write_text("kept")
+    place.lock.symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"):
+        async with holding(place, SteppedClock()):
+            pytest.fail("it was followed")
+    with pytest.raises(OSError, match="symbolic links"):
+        holder(place.lock)
+    assert target.read_text() == "kept"
+
+
+async def test_a_folder_that_others_can_change_is_refused(place):
+    place.folder.chmod(0o777)
+    with pytest.raises(Failure, match="can be changed by every user: `chmod go-w"):
+        async with holding(place, SteppedClock()):
+            pytest.fail("it was used")
+
+
+HOLDS = """
+import asyncio, sys
+from mockube.apimachinery.clock import RealClock
+from mockube.clusters.lock import holding
+from mockube.clusters.places import place_of
+
+async def hold():
+    async with holding(place_of("one", {"XDG_DATA_HOME": sys.argv[1]}), RealClock()):
+        print(flush=True)
+        await asyncio.get_running_loop().create_future()
+
+asyncio.run(hold())
+"""
+
+
+def test_down_does_not_wait_for_the_successor_of_the_process_that_it_ended(place, environment):
+    command = [sys.executable, "-c", HOLDS, environment["XDG_DATA_HOME"]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as first:
+        first.stdout.readline()
+        meant = look(place)
+        assert meant.holder.pid == first.pid
+        first.terminate()
+        first.wait()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as second:
+            second.stdout.readline()
+            down._end(meant, down.AT_ONCE)
+            assert second.poll() is None
+            assert look(place).holder.pid == second.pid
+            second.kill()

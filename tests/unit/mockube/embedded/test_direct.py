@@ -1,0 +1,111 @@
+"""The way to a server in the same event loop."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from mockube.apiserver.http.errors import text_response
+from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
+from mockube.embedded.direct import DirectTransport
+from tests.support.apiserver import running
+from tests.support.turns import until
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+ADMIN = {"Authorization": "Bearer admin"}
+
+
+def request(method, target, body=b"", *, timeout=20.0):
+    headers = {"Accept": "application/json", "Content-Type": "application/json"}
+    return Request(method=method, target=target, headers=headers, body=body, timeout=timeout)
+
+
+@pytest.fixture
+async def server():
+    async with running() as client:
+        yield client.server.handler
+
+
+@pytest.fixture
+async def transport(server):
+    made = DirectTransport(server.server)
+    yield made
+    await made.close()
+
+
+async def test_a_request_is_answered_as_over_a_socket(transport):
+    made = await transport.send(request("POST", CONFIG_MAPS, b'{"metadata": {"name": "a"}}'), ADMIN)
+    assert made.status == 201
+    found = await transport.send(request("GET", f"{CONFIG_MAPS}?limit=5"), ADMIN)
+    assert [one["metadata"]["name"] for one in orjson.loads(found.body)["items"]] == ["a"]
+    assert (await transport.send(request("GET", "/version"), ADMIN)).status == 200
+
+
+async def test_who_asks_counts(transport):
+    assert (await transport.send(request("GET", CONFIG_MAPS), {})).status == 401
+
+
+async def test_a_refusal_is_an_answer(transport):
+    answer = await transport.send(request("GET", f"{CONFIG_MAPS}/none"), ADMIN)
+    assert (answer.status, orjson.loads(answer.body)["reason"]) == (404, "NotFound")
+
+
+async def test_a_watch_comes_as_it_goes_on_and_ends_with_its_reader(server, transport):
+    async with transport.stream(request("GET", f"{CONFIG_MAPS}?watch=true"), ADMIN) as stream:
+        assert stream.status == 200
+        await transport.send(request("POST", CONFIG_MAPS, b'{"metadata": {"name": "a"}}'), ADMIN)
+        async for chunk in stream.chunks():
+            assert orjson.loads(chunk)["object"]["metadata"]["name"] == "a"
+            break
+        assert len(server.watching._streams) == 1
+    await until(lambda: not server.watching._streams)
+
+
+async def test_a_watch_that_is_refused_says_why(transport):
+    watching = request("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion=none")
+    async with transport.stream(watching, ADMIN) as stream:
+        assert stream.status == 400
+        assert orjson.loads(await stream.read())["reason"] == "BadRequest"
+
+
+class Server:
+    """One that does something else with requests."""
+
+    def __init__(self, handle):
+        self.request_handler = handle
+
+    def connection_lost(self, line):
+        pass
+
+
+async def cut(asked):
+    asked.transport.abort()
+    return text_response("nobody reads this")
+
+
+async def never(_):
+    await asyncio.get_running_loop().create_future()
+
+
+@pytest.mark.parametrize("handle", [cut, never])
+async def test_without_an_answer_nobody_knows_what_was_written(handle):
+    transport = DirectTransport(Server(handle))
+    with pytest.raises(OutcomeUnknown):
+        await transport.send(request("POST", CONFIG_MAPS, b"{}", timeout=0.001), ADMIN)
+    with pytest.raises(Unreachable):
+        await transport.send(request("GET", CONFIG_MAPS, timeout=0.001), ADMIN)
+    with pytest.raises(Unreachable):
+        async with transport.stream(request("GET", CONFIG_MAPS, timeout=0.001), ADMIN):
+            pass
+    await transport.close()
+
+
+async def test_how_long_to_stay_away_is_told():
+    async def busy(_):
+        answer = text_response("later", 429)
+        answer.headers["Retry-After"] = "7"
+        return answer
+
+    transport = DirectTransport(Server(busy))
+    answer = await transport.send(request("GET", CONFIG_MAPS), ADMIN)
+    assert (answer.status, answer.retry_after, answer.body) == (429, 7.0, b"later")

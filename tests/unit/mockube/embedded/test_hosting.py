@@ -1,0 +1,91 @@
+"""An asynchronous block in a thread of its own."""
+
+import asyncio
+import threading
+from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager
+
+import pytest
+
+from mockube.embedded.background_loop import Hosted
+from tests.support.turns import PATIENCE
+
+
+@asynccontextmanager
+async def block(done):
+    done.append("opened")
+    try:
+        yield asyncio.get_running_loop()
+    finally:
+        done.append("closed")
+
+
+@asynccontextmanager
+async def with_a_task(task):
+    async with asyncio.TaskGroup() as group:
+        group.create_task(task)
+        yield
+
+
+async def fail():
+    raise ZeroDivisionError
+
+
+async def thread():
+    return threading.current_thread().name
+
+
+def test_it_is_open_until_it_is_closed():
+    done = []
+    hosted = Hosted(lambda: block(done), name="hosted")
+    hosted.start()
+    loop = hosted.opened.result(timeout=PATIENCE)
+    assert hosted.submit(thread()).result(timeout=PATIENCE) == "hosted"
+    assert hosted.call(lambda: 7) == 7
+    assert done == ["opened"]
+    hosted.close()
+    hosted.close()
+    assert done == ["opened", "closed"]
+    assert loop.is_closed()
+    assert "hosted" not in {one.name for one in threading.enumerate()}
+    with pytest.raises(RuntimeError, match="stopped"):
+        hosted.submit(thread())
+
+
+def test_what_keeps_it_from_opening_is_told():
+    @asynccontextmanager
+    async def broken():
+        raise ZeroDivisionError
+        yield
+
+    hosted = Hosted(broken, name="hosted")
+    hosted.start()
+    with pytest.raises(ZeroDivisionError):
+        hosted.opened.result(timeout=PATIENCE)
+    hosted.close()
+
+
+def test_what_ends_it_is_told_at_the_end():
+    hosted = Hosted(lambda: with_a_task(fail()), name="hosted")
+    hosted.start()
+    with pytest.raises(ExceptionGroup):
+        hosted.ended.result(timeout=PATIENCE)
+    with pytest.raises(ExceptionGroup):
+        hosted.submit(thread())
+    with pytest.raises(ExceptionGroup):
+        hosted.close()
+
+
+def test_it_may_be_closed_before_it_is_open():
+    @asynccontextmanager
+    async def endless():
+        await asyncio.get_running_loop().create_future()
+        yield
+
+    hosted = Hosted(endless, name="hosted")
+    hosted.close()
+    hosted.start()
+    hosted.stop()
+    with pytest.raises((asyncio.CancelledError, CancelledError)):
+        hosted.opened.result(timeout=PATIENCE)
+    hosted.close()

@@ -1,0 +1,44 @@
+"""Which requests are meant."""
+
+import pytest
+
+from mockube.apiserver.request.request_info import parse
+from mockube.embedded.matching import CONTROLLERS, matcher
+
+EVICTION = ("POST", "/api/v1/namespaces/shop/pods/web-1/eviction")
+SCALE = ("GET", "/apis/apps/v1/namespaces/shop/deployments/web/scale")
+NODES = ("GET", "/api/v1/nodes")
+VERSION = ("GET", "/version")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "criteria", "meant"),
+    [
+        pytest.param(EVICTION, {}, True, id="everything"),
+        pytest.param(EVICTION, {"resource": "pods"}, False, id="a subresource is not its resource"),
+        pytest.param(EVICTION, {"resource": "pods/eviction"}, True, id="a subresource"),
+        pytest.param(EVICTION, {"resource": "pods*"}, True, id="a resource and what is below it"),
+        pytest.param(SCALE, {"resource": "deployments.apps/scale"}, True, id="with its group"),
+        pytest.param(SCALE, {"resource": "deployments.extensions/scale"}, False, id="of another group"),
+        pytest.param(EVICTION, {"verb": ["update", "create"]}, True, id="one of several verbs"),
+        pytest.param(NODES, {"verb": "list", "namespace": ""}, True, id="in no namespace"),
+        pytest.param(NODES, {"namespace": "shop"}, False, id="in another namespace"),
+        pytest.param(VERSION, {"verb": "get"}, False, id="a verb is of resources"),
+        pytest.param(VERSION, {"namespace": ""}, False, id="a namespace as well"),
+        pytest.param(VERSION, {"path": "/version"}, True, id="a path"),
+        pytest.param(NODES, {"user": "alice", "agent": "kubectl"}, True, id="who asks, and by what"),
+        pytest.param(NODES, {"agent": "*v1.36*"}, True, id="a pattern of what he asks by"),
+        pytest.param(NODES, {"agent": "helm"}, False, id="by something else"),
+        pytest.param(NODES, {"user": "bob"}, False, id="somebody else"),
+    ],
+)
+def test_requests_are_meant(request_line, criteria, meant):
+    method, path = request_line
+    info = parse(method, path, watch=False)
+    assert matcher(criteria).matches("alice", "kubectl/v1.36.3 (linux)", info) is meant
+
+
+def test_controllers_are_meant_only_by_name():
+    info = parse(*NODES, watch=False)
+    assert not matcher({}).matches(CONTROLLERS, "", info)
+    assert matcher({"user": "*"}).matches(CONTROLLERS, "", info)

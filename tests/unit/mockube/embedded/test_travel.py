@@ -1,0 +1,62 @@
+"""The clock that can be put forward."""
+
+import asyncio
+
+from mockube.apimachinery.alarms import CANCELLED
+from mockube.embedded import virtual_clock as travel
+from mockube.embedded.virtual_clock import TravelClock
+from tests.support.turns import until
+
+HOUR = 3600.0
+
+
+async def test_it_goes_by_itself():
+    clock, rung = TravelClock(), asyncio.Event()
+    before = clock.now(), clock.monotonic()
+    clock.call_later(0.001, rung.set)
+    await until(rung.is_set)
+    await clock.sleep(0.001)
+    assert clock.now() > before[0]
+    assert clock.monotonic() > before[1]
+
+
+async def test_alarms_ring_in_their_order_and_at_their_time():
+    clock, rung = TravelClock(), []
+    began = clock.monotonic()
+
+    def alarm(name, then=None):
+        def ring():
+            rung.append((name, round((clock.monotonic() - began) / HOUR, 2)))
+            if then is not None:
+                clock.call_later(HOUR, alarm(then))
+
+        return ring
+
+    clock.call_later(3 * HOUR, alarm("third"))
+    clock.call_later(1 * HOUR, alarm("first", then="second"))
+    clock.call_later(1.5 * HOUR, alarm("cancelled")).cancel()
+    await travel.travel(clock, 10 * HOUR, lambda: False)
+    assert rung == [("first", 1), ("second", 2), ("third", 3)]
+    assert round((clock.monotonic() - began) / HOUR, 2) == 10
+
+
+async def test_time_waits_for_those_who_are_busy():
+    clock, done = TravelClock(), []
+    answered = asyncio.get_running_loop().create_future()
+    clock.call_later(HOUR, lambda: done.append("asked"))
+    clock.call_later(2 * HOUR, lambda: done.append("later"))
+    travelling = asyncio.create_task(
+        travel.travel(clock, 3 * HOUR, lambda: "asked" in done and not answered.done())
+    )
+    await until(lambda: done)
+    assert done == ["asked"]
+    answered.set_result(None)
+    await travelling
+    assert done == ["asked", "later"]
+
+
+async def test_what_was_cancelled_is_not_kept():
+    clock = TravelClock()
+    for _ in range(3 * CANCELLED):
+        clock.call_later(HOUR, print).cancel()
+    assert len(clock._alarms) <= CANCELLED + 1

@@ -1,0 +1,206 @@
+"""Two processes in the right order, with programs that do nothing but tell what happens to them."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.processes.child_processes import Program
+from mockube.processes.control_plane import SIGNALS, ControlPlane, NotReady
+from tests.architecture.source import ROOT
+from tests.support.turns import PATIENCE, turns, until
+
+SUPERVISOR = """
+import ast, asyncio, sys
+from mockube.apimachinery.clock import RealClock
+from mockube.processes.control_plane import ControlPlane
+from mockube.processes.child_processes import Program
+async def run():
+    server, manager = (Program(name=word[4], command=word) for word in map(ast.literal_eval, sys.argv[1:]))
+    plane = ControlPlane(server=server, manager=manager, clock=RealClock(), tell=print)
+    async with plane.running():
+        await plane.wait_over()
+asyncio.run(run())
+"""
+
+PROGRAM = """
+import os, signal, socket, sys
+_, log, name, *does = sys.argv
+def tell(word):
+    with open(log, "a") as file:
+        file.write(f"{name} {word}\\n")
+def end(*_):
+    tell("ends")
+    if "stays" not in does:
+        sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+tell("begins")
+if "waits" in does:
+    sys.stdin.read(1)
+if "misunderstands" in does:
+    sys.exit(2)
+if "fails" in does:
+    sys.exit(3)
+if "NOTIFY_SOCKET" in os.environ:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+        ready.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
+if "leaves" in does:
+    sys.exit(0)
+while True:
+    signal.pause()
+"""
+
+
+class Told:
+    """What the programs tell, as they tell it."""
+
+    def __init__(self, path):
+        self._path = path
+        self._path.touch()
+
+    def program(self, name, *does):
+        return [sys.executable, "-c", PROGRAM, str(self._path), name, *does]
+
+    @property
+    def words(self):
+        return self._path.read_text().splitlines()
+
+    async def until(self, word, *, times=1):
+        """Asked again in each turn of a thread, as files tell nobody when they change."""
+        async with asyncio.timeout(PATIENCE):
+            while self.words.count(word) < times:
+                await asyncio.to_thread(os.sched_yield)
+
+
+@pytest.fixture
+def told(tmp_path):
+    return Told(tmp_path / "told")
+
+
+class Run:
+    """A control plane of two programs on a stepped clock, from start to end."""
+
+    def __init__(self, told, server=(), manager=()):
+        self.clock = SteppedClock()
+        self.said = []
+        self.became_ready = False
+        self.plane = ControlPlane(
+            server=Program(name="server", command=told.program("server", *server)),
+            manager=Program(name="manager", command=told.program("manager", *manager)),
+            clock=self.clock,
+            tell=self.said.append,
+        )
+
+    async def __call__(self):
+        self.plane.heed_signals()
+        with contextlib.suppress(NotReady):
+            async with self.plane.running():
+                self.became_ready = True
+                await self.plane.wait_over()
+        return self.plane.code(stopped=0)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+async def test_both_begin_at_once_and_the_server_ends_last(told, number):
+    run = Run(told)
+    running = asyncio.create_task(run())
+    await until(lambda: run.became_ready)
+    await told.until("manager begins")
+    os.kill(os.getpid(), number)
+    assert await running == 0
+    assert sorted(told.words[:2]) == ["manager begins", "server begins"]
+    assert told.words[2:] == ["manager ends", "server ends"]
+
+
+async def test_a_server_that_does_not_become_ready_ends_all(told):
+    run = Run(told, server=["fails"])
+    assert await run() == 3
+    assert not run.became_ready
+    assert run.plane.failed.name == "server"
+
+
+async def test_a_server_that_leaves_ends_all_and_has_failed(told):
+    run = Run(told, server=["leaves"], manager=["waits"])
+    assert await run() == 1
+    assert run.plane.failed.name == "server"
+
+
+async def test_a_manager_that_does_not_know_its_flags_ends_all(told):
+    run = Run(told, manager=["waits", "misunderstands"])
+    assert await run() == 2
+    assert run.plane.failed.name == "manager"
+    assert told.words[-1] == "server ends"
+
+
+async def test_a_manager_that_fails_is_started_again_ever_later(told):
+    run = Run(told, manager=["waits", "fails"])
+    running = asyncio.create_task(run())
+    for restarts, delay in enumerate((1, 2, 4, 8, 16, 30, 30)):
+        await told.until("manager begins", times=restarts + 1)
+        await until(lambda so_far=restarts: len(run.said) > so_far)
+        assert run.said[-1] == f"the manager has ended with code 3; it is started again in {delay} s"
+        assert run.plane.manager.restarts == restarts
+        assert run.plane.manager.pid == 0
+        run.clock.advance(delay - 0.5)
+        await turns(3)
+        assert run.plane.manager.restarts == restarts, "not before its time"
+        run.clock.advance(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+
+
+async def test_what_went_wrong_long_ago_is_forgotten(told):
+    run = Run(told, manager=["waits"])
+    running = asyncio.create_task(run())
+    for lived, delay in ((0, 1), (0, 2), (60, 1)):
+        await until(lambda: run.became_ready and run.plane.manager.pid)
+        run.clock.advance(lived)
+        os.kill(run.plane.manager.pid, signal.SIGKILL)
+        await until(lambda: not run.plane.manager.pid and run.clock.next_due() is not None)
+        assert run.said[-1] == f"the manager has ended with code 137; it is started again in {delay} s"
+        run.clock.advance(delay)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+
+
+async def test_a_second_signal_waits_for_nobody(told):
+    run = Run(told, manager=["stays"])
+    running = asyncio.create_task(run())
+    await until(lambda: run.became_ready)
+    await told.until("manager begins")
+    os.kill(os.getpid(), signal.SIGTERM)
+    await told.until("manager ends")
+    assert run.said == ["ending, in order; once more kills"]
+    assert not running.done()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 128 + signal.SIGKILL
+
+
+async def test_a_terminal_that_is_closed_is_not_heeded_under_nohup(told):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        Run(told).plane.heed_signals()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+async def test_nothing_outlives_a_supervisor_that_is_killed(told):
+    """All of them hold one pipe, which is at its end when the last has gone."""
+    supervisor = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", SUPERVISOR, *map(repr, (told.program("server"), told.program("manager")))),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    await told.until("manager begins")
+    await told.until("server begins")
+    supervisor.kill()
+    async with asyncio.timeout(PATIENCE):
+        assert await supervisor.stdout.read() == b""
+    await supervisor.wait()
+    assert sorted(told.words) == ["manager begins", "server begins"]

@@ -1,0 +1,40 @@
+"""A program that is imported, and waits to be told to run."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mockube.processes.preimport import GO, held
+from tests.architecture.source import ROOT
+
+PROGRAM = """
+import os, sys, threading
+print("imported", flush=True)
+def main(arguments):
+    print(*arguments, os.getpriority(os.PRIO_PROCESS, 0), threading.current_thread().name)
+    return 7
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "printed"),
+    [
+        pytest.param(GO, 7, ["imported", "--v 4 {nice} MainThread"], id="go"),
+        pytest.param(b"", 0, ["imported"], id="whoever would have said it is gone"),
+    ],
+)
+def test_it_runs_when_it_is_told_to(tmp_path, told, code, printed):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__main__.py").write_text(PROGRAM)
+    answer = subprocess.run(
+        held([sys.executable, "-P"], "program", ["--v", "4"]),
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        input=told,
+        capture_output=True,
+        check=False,
+    )
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    assert answer.stdout.decode().splitlines() == [line.format(nice=nice) for line in printed]
+    assert answer.returncode == code

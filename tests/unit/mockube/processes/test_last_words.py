@@ -1,0 +1,32 @@
+"""What is told of a process that has ended, from what it logged."""
+
+import pytest
+
+from mockube.processes.child_processes import Program
+from mockube.processes.exit_report import obituary
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        pytest.param("", "", id="nothing"),
+        pytest.param("I0131 12:00:00.000000    42 serve.py:1] Serving\n", "", id="no complaint"),
+        pytest.param("W0131 12:00:00.000000    42 serve.py:1] Odd\n", "", id="a warning is no reason"),
+        pytest.param(
+            "I0131 12:00:00.000000    42 a.py:1] fine\nF0131 12:00:00.000000    42 a.py:9] No room\n",
+            ": No room",
+            id="the last of its lines",
+        ),
+        pytest.param(
+            "usage: python -m mockube.apiserver [FLAG ...]\npython -m mockube.apiserver: error: --v: no number\n",
+            ": --v: no number",
+            id="a command line that it did not understand",
+        ),
+        pytest.param('Traceback:\n  File "x"\nValueError: 3\n', ": ValueError: 3", id="a crash"),
+    ],
+)
+def test_it_is_told_what_it_complained_about_last(tmp_path, log, told):
+    path = tmp_path / "log"
+    path.write_text(log)
+    program = Program(name="apiserver", command=(), log=path)
+    assert obituary(program, 3) == f"the apiserver has ended with code 3{told}"

@@ -1,0 +1,45 @@
+"""What meets a condition, and what a text of manifests holds."""
+
+import pytest
+
+from mockube.cluster_client import meets, objects
+
+AVAILABLE = {"type": "Available", "status": "True"}
+NOT_YET = {"type": "Available", "status": "False"}
+
+
+@pytest.mark.parametrize(
+    ("generation", "status", "met"),
+    [
+        pytest.param(1, {"conditions": [AVAILABLE]}, True, id="it is true"),
+        pytest.param(1, {"conditions": [NOT_YET]}, False, id="it is false"),
+        pytest.param(1, {}, False, id="nobody has said anything"),
+        pytest.param(2, {"conditions": [AVAILABLE], "observedGeneration": 2}, True, id="it is true now"),
+        pytest.param(2, {"conditions": [AVAILABLE], "observedGeneration": 1}, False, id="it was true before"),
+    ],
+)
+def test_a_condition_is_of_the_object_as_it_is_now(generation, status, met):
+    assert meets({"metadata": {"generation": generation}, "status": status}, "Available") is met
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_question_is_asked_of_the_object(answer):
+    assert meets({"data": {"ready": answer}}, lambda tree: tree["data"]["ready"]) is answer
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        pytest.param("", [], id="nothing"),
+        pytest.param("---\n---\n", [], id="documents with nothing in them"),
+        pytest.param(
+            "{kind: A, name: a}\n---\n{kind: B, name: b}", ["a", "b"], id="documents in their order"
+        ),
+        pytest.param(
+            "{kind: List, items: [{name: a}, {name: b}]}\n---\n{name: c}", ["a", "b", "c"], id="a list"
+        ),
+        pytest.param("{kind: List, items: null}", [], id="a list of nothing"),
+    ],
+)
+def test_a_text_holds_objects(text, names):
+    assert [one["name"] for one in objects(text)] == names
