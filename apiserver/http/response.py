@@ -114,12 +114,20 @@ def _usual_lines(code: int, content_type: str) -> bytes:
 
 
 def gathered(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
-    """The same bytes in pieces, for what has a price each."""
+    """Yield the same bytes in pieces: small parts together, a large part cut into several."""
     start = size = 0
     for end, part in enumerate(parts, start=1):
         size += len(part)
         if size >= PIECE:
-            yield b"".join(parts[start:end])
+            yield from _cut(b"".join(parts[start:end]))
             start, size = end, 0
     if size:
         yield b"".join(parts[start:])
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    if len(data) < 2 * PIECE:
+        yield data
+        return
+    for start in range(0, len(data), PIECE):
+        yield data[start : start + PIECE]

@@ -16,6 +16,8 @@ LENGTH_BYTES = 4
 """What a frame of protobuf begins with in a long answer: a message says itself how long it is."""
 MAX_MESSAGE = 4096
 """Of a client, which has nothing to say."""
+UNDRAINED_BYTES = 64 * 1024
+"""How much may be written, such as pongs, before the client has to read."""
 FAREWELL_SECONDS = 2.0
 """How long a client may take to answer that the watch has ended."""
 
@@ -94,7 +96,11 @@ class _Messages:
         self._on_closed = on_closed
         self._listening: asyncio.Task[None] | None = None
         self._socket = web.WebSocketResponse(
-            protocols=_chosen(request), max_msg_size=MAX_MESSAGE, compress=False, timeout=FAREWELL_SECONDS
+            protocols=_chosen(request),
+            max_msg_size=MAX_MESSAGE,
+            writer_limit=UNDRAINED_BYTES,
+            compress=False,
+            timeout=FAREWELL_SECONDS,
         )
         self.response: web.StreamResponse = self._socket
 
