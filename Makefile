@@ -47,6 +47,9 @@ compose-test: environment ## Bring compose.yaml up on a Docker engine, if need b
 fuzz: environment ## Look for faults with random cases; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
 	@"$(BIN)/python" -m tests.fuzz --minutes "$(or $(MINUTES),5)" --seed "$(or $(SEED),1)" $(ARGS)
 
+differential: environment ## Send random requests to a real kube-apiserver and to ours; ARGS="--requests 20000 --seed 7"
+	@"$(BIN)/python" -m tests.differential $(ARGS)
+
 bench: environment ## Measure
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
@@ -80,4 +83,4 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgr
 clean: ## Remove what was made
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test conformance compose-test cov bench fmt lint types imports flags lock clean
+.PHONY: help setup environment up test conformance compose-test cov differential bench fmt lint types imports flags lock clean

@@ -1,0 +1,287 @@
+"""Conversations by chance: an object is made from an accepted one, read, changed and deleted in every way of the API."""
+
+import copy
+import json
+from collections import defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from mockube.apimachinery.tree import Tree
+from tests.differential.mutations import mutated
+from tests.differential.schemas import Schemas
+
+GOLDEN = Path(__file__).parents[1] / "conformance" / "golden" / "api"
+MERGE, STRATEGIC, JSON_PATCH, APPLY = (
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/json-patch+json",
+    "application/apply-patch+yaml",
+)
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+ACCEPTS = (*["application/json"] * 6, TABLE, PARTIAL, PARTIAL_LIST, "application/yaml", "text/html", "*/*")
+WRITE_OPTIONS = (
+    *[""] * 24,
+    *[
+        "fieldManager=tester",
+        "fieldValidation=Strict",
+        "fieldValidation=Warn",
+        "fieldValidation=Ignore",
+        "dryRun=All",
+    ]
+    * 3,
+    *("dryRun=", "dryRun=Some", "fieldManager=", "fieldValidation=x", "pretty=true", "fieldManager=a%0Ab"),
+)
+DELETE_BODIES = (
+    *(None, None, {}, {"gracePeriodSeconds": 0}, {"gracePeriodSeconds": -1}, {"gracePeriodSeconds": 5}),
+    *(
+        {"propagationPolicy": "Orphan"},
+        {"propagationPolicy": "Foreground"},
+        {"propagationPolicy": "Background"},
+    ),
+    *(
+        {"propagationPolicy": "x"},
+        {"preconditions": {"uid": "x"}},
+        {"preconditions": {"resourceVersion": "1"}},
+    ),
+    *({"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]}, {"orphanDependents": True}),
+    *({"kind": "Pod", "apiVersion": "v1"}, {"dryRun": ["x"]}, {"unknown": 1}, []),
+)
+DELETE_OPTIONS = (
+    *(
+        "",
+        "",
+        "",
+        "",
+        "dryRun=All",
+        "gracePeriodSeconds=0",
+        "gracePeriodSeconds=x",
+        "propagationPolicy=Orphan",
+    ),
+)
+LIST_OPTIONS = (
+    *(
+        "",
+        "",
+        "limit=1",
+        "limit=",
+        "limit=x",
+        "limit=-1",
+        "labelSelector=a%3Db",
+        "labelSelector=a,!b",
+        "labelSelector=a%3D%3D",
+    ),
+    *("labelSelector=a+in+(b)", "fieldSelector=metadata.name%3Dx", "fieldSelector=metadata.namespace!%3Dx"),
+    *(
+        "fieldSelector=spec.x%3D1",
+        "fieldSelector=a",
+        "resourceVersion=0",
+        "resourceVersion=x",
+        "resourceVersion=1",
+    ),
+    *(
+        "resourceVersionMatch=Exact",
+        "resourceVersion=0&resourceVersionMatch=NotOlderThan",
+        "continue=x",
+        "timeoutSeconds=x",
+    ),
+    *(
+        "resourceVersion=0&resourceVersionMatch=Exact",
+        "sendInitialEvents=true",
+        "allowWatchBookmarks=x",
+        "pretty=1",
+    ),
+)
+METADATA = (
+    {"labels": {"a": "b"}},
+    {"annotations": {"a": "b"}},
+    {"finalizers": ["example.com/f"]},
+    {"finalizers": ["f"]},
+    {"generateName": "g-", "name": None},
+    {"namespace": "other"},
+    {"namespace": ""},
+    {"resourceVersion": "1"},
+    {"resourceVersion": "x"},
+    {"uid": "x"},
+    {"deletionTimestamp": "2026-01-02T03:04:05Z"},
+    {"deletionGracePeriodSeconds": 3},
+    {"generation": 7},
+    {"creationTimestamp": None},
+    {"selfLink": "x"},
+    {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]},
+    {"managedFields": []},
+    {"labels": {"a": None}},
+    {"labels": {}},
+    {"name": ""},
+)
+
+
+class Conversations:
+    """Makes the case of a seed and a number, always the same."""
+
+    def __init__(self, schemas_of, resources) -> None:
+        """`schemas_of` is called with a group and a version; `resources` are known by their paths."""
+        self._schemas_of = schemas_of
+        self._resources = resources
+        self._bodies = accepted_bodies()
+        self._paths = sorted(path for path in self._bodies if path in resources)
+
+    def case(self, seed: int, number: int) -> Generator[dict, dict, None]:
+        """Yield requests; what was answered to one is sent back, as the next may need it."""
+        chance = Random(f"{seed}/{number}")
+        path = chance.choice(self._paths)
+        resource = self._resources[path]
+        schemas = self._schemas_of(resource.group, resource.version)
+        schema = schemas.of_kind(resource.group, resource.version, resource.kind) or {}
+        change = Change(chance, schemas, schema)
+        made = yield _request(
+            "POST", path, chance.choice(WRITE_OPTIONS), change.new(path, self._bodies[path])
+        )
+        current = made["body"]
+        if made["status"] != 201 or not isinstance(current, dict):
+            return
+        name = current.get("metadata", {}).get("name", "x")
+        for _ in range(chance.randrange(1, 6)):
+            subresource = ""
+            if resource.subresources and chance.random() < 0.25:
+                subresource = "/" + chance.choice(resource.subresources)
+            answer = yield self._next(change, path, f"{path}/{name}{subresource}", current)
+            found = answer["body"]
+            is_read = answer["status"] == 200 and isinstance(found, dict) and not subresource
+            if is_read and found.get("kind") == resource.kind:
+                current = found
+
+    def _next(self, change, collection, path, current):
+        chance = change.chance
+        match chance.choice(("get", "list", "put", "merge", "strategic", "json", "apply", "delete")):
+            case "get":
+                return _read(chance, path, ("", "", "resourceVersion=0", "pretty=true", "x=y"))
+            case "list":
+                return _read(chance, collection, LIST_OPTIONS)
+            case "delete":
+                body = copy.deepcopy(chance.choice(DELETE_BODIES))
+                return _request("DELETE", path, chance.choice(DELETE_OPTIONS), body)
+            case "apply":
+                options = ["fieldManager=applier"] * (chance.random() < 0.9)
+                options += ["force=true"] * (chance.random() < 0.5)
+                return _request("PATCH", path, "&".join(options), change.applied(current), content=APPLY)
+            case "put":
+                return _request("PUT", path, chance.choice(WRITE_OPTIONS), change.replacement(current))
+            case "json":
+                body, content = (
+                    [change.operation(current) for _ in range(chance.choice((1, 1, 2)))],
+                    JSON_PATCH,
+                )
+            case "merge":
+                body, content = change.merge_patch(current), MERGE
+            case _:
+                body, content = change.merge_patch(current), STRATEGIC
+        return _request("PATCH", path, chance.choice(WRITE_OPTIONS), body, content=content)
+
+
+@dataclass
+class Change:
+    """Makes bodies of requests for objects of one kind."""
+
+    chance: Random
+    schemas: Schemas
+    schema: Tree
+
+    def new(self, path, bodies):
+        body = copy.deepcopy(self.chance.choice(bodies))
+        metadata = body.setdefault("metadata", {})
+        if "${ns}" not in path:
+            metadata["name"] = "${ns}-x"
+        elif not isinstance(metadata.get("name"), str):
+            metadata["name"] = "x"
+        if self.chance.random() < 0.25:
+            metadata |= copy.deepcopy(self.chance.choice(METADATA))
+        return self._mutated(body, (0, 1, 1, 1, 2, 3))
+
+    def replacement(self, current):
+        body = copy.deepcopy(current)
+        metadata = body.get("metadata", {})
+        if self.chance.random() < 0.5:
+            metadata.pop("resourceVersion", None)
+        metadata.pop("managedFields", None)
+        if self.chance.random() < 0.2:
+            metadata |= copy.deepcopy(self.chance.choice(METADATA))
+        return self._mutated(body, (0, 1, 1, 2))
+
+    def applied(self, current):
+        body = copy.deepcopy(current)
+        for key in ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"):
+            body.get("metadata", {}).pop(key, None)
+        body.pop("status", None)
+        return self._mutated(body, (0, 1, 2))
+
+    def merge_patch(self, current):
+        patch = _difference(current, self._mutated(current, (1, 1, 2)))
+        if self.chance.random() < 0.2 and isinstance(patch.setdefault("metadata", {}), dict):
+            patch["metadata"] |= copy.deepcopy(self.chance.choice(METADATA))
+        return patch
+
+    def operation(self, current):
+        """Return one operation of a JSON patch."""
+        chance, place, value, schema = self.chance, [], current, self.schema
+        while isinstance(value, dict | list) and value and chance.random() < 0.8:
+            key = chance.choice(sorted(value) if isinstance(value, dict) else range(len(value)))
+            value, schema = value[key], self.schemas.field(schema, key)
+            place.append(key)
+        if chance.random() < 0.2:
+            place.append(chance.choice(("-", "0", "a", "unknown", "01")))
+        pointer = "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
+        name = chance.choice(("add", "replace", "replace", "remove", "test", "copy", "move", "x"))
+        operation = {"op": name, "path": pointer}
+        if name in {"copy", "move"}:
+            operation["from"] = chance.choice(("/metadata/labels", "/metadata/name", "/spec", "/unknown"))
+        elif name != "remove":
+            operation["value"] = self.schemas.value(chance, schema, 1) if chance.random() < 0.7 else value
+        return operation
+
+    def _mutated(self, body, counts):
+        return mutated(self.chance, body, self.schemas, self.schema, self.chance.choice(counts))
+
+
+def _read(chance, path, options):
+    return _request("GET", path, chance.choice(options), headers={"Accept": chance.choice(ACCEPTS)})
+
+
+def accepted_bodies():
+    """Return what a real server has accepted, by the path that it was sent to."""
+    found = defaultdict(dict)
+    for file in sorted(GOLDEN.glob("*.jsonl")):
+        for line in file.read_text().splitlines():
+            for step in json.loads(line)["steps"]:
+                request, response = step["request"], step.get("response") or {}
+                body = request.get("body")
+                if (
+                    request.get("method") == "POST"
+                    and response.get("status") == 201
+                    and isinstance(body, dict)
+                ):
+                    found[request["path"].partition("?")[0]][json.dumps(body, sort_keys=True)] = body
+    return {path: [*bodies.values()] for path, bodies in found.items()}
+
+
+def _request(method, path, options="", body=None, *, content="", headers=None):
+    request = {"method": method, "path": f"{path}?{options}" if options else path}
+    if body is not None:
+        request["body"] = body
+    headers = {"Content-Type": content} if content else headers
+    return request | {"headers": headers} if headers else request
+
+
+def _difference(old, new):
+    """Return the merge patch that makes one of the other; null removes."""
+    patch = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        if isinstance(value, dict) and isinstance(old.get(key), dict):
+            if inner := _difference(old[key], value):
+                patch[key] = inner
+        elif key not in old or old[key] != value:
+            patch[key] = value
+    return patch

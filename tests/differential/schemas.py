@@ -1,0 +1,101 @@
+"""Values that the schemas of OpenAPI v3 describe, made by chance."""
+
+from mockube.apimachinery.tree import Tree
+
+MAX_DEPTH = 4
+TEXTS = (
+    "",
+    "a",
+    "a-b",
+    "A_b",
+    "a.b/c",
+    "1",
+    "1.5",
+    "-",
+    "x" * 300,
+    "ä",
+    "true",
+    "2026-01-02T03:04:05Z",
+    "10.0.0.1",
+)
+QUANTITIES = ("1", "100m", "1Gi", "0.5", "1e3", "-1", "1.5Gi", "0", "01", "1x")
+NUMBERS = (0, 1, -1, 2, 80, 65535, 65536, 2**31 - 1, 2**31, 2**53, -(2**63), 2**63, 2.0, 1e3, 1.5)
+
+
+class Schemas:
+    """The schemas of one group and version."""
+
+    def __init__(self, document: Tree) -> None:
+        self._components = document.get("components", {}).get("schemas", {})
+
+    def of_kind(self, group: str, version: str, kind: str) -> Tree | None:
+        for schema in self._components.values():
+            for found in schema.get("x-kubernetes-group-version-kind", ()):
+                if (found["group"], found["version"], found["kind"]) == (group, version, kind):
+                    return schema
+        return None
+
+    def resolve(self, schema: Tree) -> Tree:
+        """Follow references, as far as they are of this document."""
+        while True:
+            if "$ref" in schema:
+                schema = self._components.get(schema["$ref"].rpartition("/")[2], {})
+            elif len(schema.get("allOf", ())) == 1:
+                schema = schema["allOf"][0]
+            else:
+                return schema
+
+    def fields(self, schema: Tree) -> dict[str, Tree]:
+        return self.resolve(schema).get("properties", {})
+
+    def field(self, schema: Tree, key: object) -> Tree:
+        """Return the schema of a member or an item."""
+        schema = self.resolve(schema)
+        if isinstance(key, int):
+            return schema.get("items", {})
+        found = schema.get("properties", {}).get(key)
+        if found is None:
+            found = schema.get("additionalProperties")
+        return found if isinstance(found, dict) else {}
+
+    def value(self, chance, schema: Tree, depth: int = 0) -> object:
+        """Make a value of a schema: mostly one that is well formed, sometimes an odd one."""
+        schema = self.resolve(schema)
+        if "enum" in schema and chance.random() < 0.8:
+            return chance.choice(schema["enum"])
+        if "oneOf" in schema:
+            return self.value(chance, chance.choice(schema["oneOf"]), depth)
+        match schema.get("type"):
+            case "string":
+                return self._string(chance, schema.get("format"))
+            case "integer":
+                return chance.choice(NUMBERS[:5] if chance.random() < 0.7 else NUMBERS)
+            case "number":
+                return chance.choice(NUMBERS)
+            case "boolean":
+                return chance.random() < 0.5
+            case "array":
+                count = chance.choice((0, 1, 1, 2)) if depth < MAX_DEPTH else 0
+                return [self.value(chance, schema.get("items", {}), depth + 1) for _ in range(count)]
+        return self._object(chance, schema, depth)
+
+    def _string(self, chance, form):
+        if form == "date-time":
+            return "2026-01-02T03:04:05Z"
+        if form == "byte":
+            return chance.choice(["YQ==", "", "a"])
+        return chance.choice(TEXTS[1:3] if chance.random() < 0.6 else (*TEXTS, *QUANTITIES))
+
+    def _object(self, chance, schema, depth):
+        if "properties" not in schema:
+            of = schema.get("additionalProperties")
+            if not isinstance(of, dict) or depth >= MAX_DEPTH:
+                return {}
+            return {chance.choice(("a", "b", "a/b", "cpu")): self.value(chance, of, depth + 1)}
+        needed = set(schema.get("required", ()))
+        share = 0.4 if depth < 2 else 0.15
+        return {
+            name: self.value(chance, field, depth + 1)
+            for name, field in schema["properties"].items()
+            if name in needed or (depth < MAX_DEPTH and chance.random() < share)
+        }

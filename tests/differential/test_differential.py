@@ -1,0 +1,96 @@
+"""What `make differential` sends and how it groups what it finds; no server is needed for either."""
+
+import contextlib
+import json
+
+from tests.differential.__main__ import Resource, _comparable, _learn, _translated
+from tests.differential.conversations import Conversations
+from tests.differential.report import Report
+from tests.differential.schemas import Schemas
+
+PATH = "/api/v1/namespaces/${ns}/configmaps"
+DOCUMENT = {
+    "components": {
+        "schemas": {
+            "ConfigMap": {
+                "type": "object",
+                "properties": {
+                    "metadata": {"allOf": [{"$ref": "#/components/schemas/Meta"}]},
+                    "data": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+                "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "ConfigMap"}],
+            },
+            "Meta": {"type": "object", "properties": {"name": {"type": "string"}}},
+        }
+    }
+}
+
+
+def held(number):
+    """The requests of one conversation, when each is answered with what was sent."""
+    resources = {PATH: Resource("", "v1", "ConfigMap", ())}
+    case = Conversations(lambda *_: Schemas(DOCUMENT), resources).case(7, number)
+    requests, answer = [], None
+    with contextlib.suppress(StopIteration):
+        while True:
+            request = case.send(answer)
+            requests.append(request)
+            status = 201 if request["method"] == "POST" else 200
+            answer = {"status": status, "body": request.get("body")}
+    return requests
+
+
+def test_a_conversation_is_the_same_again():
+    assert held(3) == held(3) != held(4)
+
+
+def test_conversations_use_every_verb_and_every_patch():
+    requests = [request for number in range(60) for request in held(number)]
+    assert {request["method"] for request in requests} == {"POST", "GET", "PUT", "PATCH", "DELETE"}
+    kinds = {
+        request["headers"]["Content-Type"].partition("+")[0]
+        for request in requests
+        if request["method"] == "PATCH"
+    }
+    assert kinds == {
+        "application/json-patch",
+        "application/merge-patch",
+        "application/strategic-merge-patch",
+        "application/apply-patch",
+    }
+
+
+def test_differences_are_grouped_by_what_differs_and_the_smallest_is_kept():
+    report = Report()
+    for size in (9, 3, 5):
+        rows = [("status", 422, 201), ("body.message", f'"a{size}" is invalid', "<absent>")]
+        report.add_different("pods", {"method": "POST", "path": "/x"}, rows, {"steps": ["x" * size]})
+    report.add_different(
+        "pods", {"method": "POST", "path": "/x"}, [("body.message", "a", "b")], {"steps": []}
+    )
+    report.add_same()
+    first, second = report.sorted()
+    assert (first.count, first.smallest) == (3, {"steps": ["xxx"]})
+    assert second.signature == "POST wording body.message: a against b"
+    assert report.summary() == "5 requests: 20.00 % answered the same, 40.00 % but for wording"
+
+
+def test_the_second_server_is_sent_its_own_uid_and_version():
+    identities = {}
+    _learn(
+        identities, answer_with(uid="u1", resourceVersion="5"), answer_with(uid="u2", resourceVersion="70")
+    )
+    request = {"body": {"metadata": {"uid": "u1", "resourceVersion": "5", "name": "5"}}}
+    assert _translated(request, identities) == {
+        "body": {"metadata": {"uid": "u2", "resourceVersion": "70", "name": "5"}}
+    }
+
+
+def test_what_other_conversations_made_in_the_cluster_does_not_count():
+    body = {"items": [{"metadata": {"name": name}} for name in ("d1-x", "d2-x")]}
+    found = _comparable({"type": "application/json", "status": 200, "body": body}, "d2")
+    assert json.dumps(found["body"]) == '{"items": [{"metadata": {"name": "<ns>-x"}}]}'
+
+
+def answer_with(**metadata):
+    return {"status": 200, "body": {"metadata": metadata}}
