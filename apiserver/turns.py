@@ -6,7 +6,7 @@ interpreter, and each of them that computes makes the event loop wait for its tu
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from types import coroutine
 from typing import Final, TypeVar
@@ -93,27 +93,38 @@ async def yield_between_batches(
 
     A slice has `count` items. With `size`, which tells the bytes of an item, slices are of so many bytes too, and `worker` makes what is large.
     """
+    made: list[_R] = []
     if size is None:
-        made: list[_R] = []
         for start in range(0, len(items), count):
             if start:
                 await turn()
             made += map(make, items[start : start + count])
         return made
-    return [one async for one in _by_size(make, items, size, worker or Worker())]
-
-
-async def _by_size(
-    make: Callable[[_T], _R], items: Sequence[_T], size: Callable[[_T], int], worker: Worker
-) -> AsyncIterator[_R]:
-    count = weight = 0
-    for item in items:
-        one = size(item)
-        if count and (count == SLICE or weight + one > SLICE_BYTES):
+    worker = worker or Worker()
+    for batch in batches(items, size, count=count, max_bytes=SLICE_BYTES):
+        if made:
             await turn()
-            count = weight = 0
-        count, weight = count + 1, weight + one
-        yield make(item) if one < LARGE else await worker.run(one, make, item)
+        for item in batch:
+            one = size(item)
+            made.append(make(item) if one < LARGE else await worker.run(one, make, item))
+    return made
+
+
+def batches(
+    items: Sequence[_T], size: Callable[[_T], int], *, count: int, max_bytes: int
+) -> Iterator[Sequence[_T]]:
+    """Yield the items in order, so many or so many bytes of them at a time; a larger one by itself."""
+    start = weight = 0
+    for end, item in enumerate(items):
+        one = size(item)
+        if end > start and (end - start == count or weight + one > max_bytes):
+            yield items[start:end]
+            start, weight = end, 0
+        weight += one
+    if start:
+        yield items[start:]
+    elif items:
+        yield items
 
 
 async def filtered(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1) -> list[_T]:

@@ -23,6 +23,7 @@ from mockube.apiserver.http.response import Answer
 
 if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
+    from multidict import CIMultiDict
 
     from mockube.apiserver.http.server import Server
 
@@ -61,16 +62,16 @@ class Connection(web.RequestHandler):
         "_refusal",
         "drains",
         "head_since",
+        "is_authenticated",
         "is_cut",
-        "is_known",
         "server",
     )
 
     def __init__(self, server: "Server", **settings: Any) -> None:
         super().__init__(server, **settings)
         self.server = server
-        self.is_known = False
-        """Whether a request of it has been authenticated as somebody."""
+        self.is_authenticated = False
+        """Whether a request of it has been authenticated as a user."""
         self.head_since: float | None = None
         """When the client began to owe the end of a head, if it does."""
         self.drains = 0
@@ -129,8 +130,8 @@ class Connection(web.RequestHandler):
         if isinstance(message, _ErrInfo):
             handler = self._make_error_handler(message)
             message = ERROR
-        if not self.is_known:
-            self.server.strangers.discard(self)
+        if not self.is_authenticated:
+            self.server.unauthenticated.discard(self)
         task = self._task_handler or asyncio.current_task()
         assert task is not None
         request = web.BaseRequest(message, payload, self, Writer(self, self._loop), task, self._loop)
@@ -140,8 +141,8 @@ class Connection(web.RequestHandler):
             return False
         if is_lost:
             return False
-        if not self.is_known:
-            self.server.meet(self)
+        if not self.is_authenticated:
+            self.server.add_unauthenticated(self)
         self._keepalive = bool(response.keep_alive)
         if not payload.is_eof():
             await self._linger(payload)
@@ -281,11 +282,9 @@ class _Refusal(Answer):
         await self._pause(LINGER_SECONDS)
 
 
-if TYPE_CHECKING:
-    from multidict import CIMultiDict
-
-
 class Writer(StreamWriter):
+    """Writes no Server header, as upstream does not."""
+
     async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
         headers.pop(hdrs.SERVER, None)
         await super().write_headers(status_line, headers)

@@ -109,7 +109,7 @@ class Handler:
         asked = Asked(request, info, query, user, resource)
         connection: web.RequestHandler = request.protocol
         if user is not ANONYMOUS and isinstance(connection, Connection):
-            connection.is_known = True
+            connection.is_authenticated = True
         noted = self._observer.begin(asked, resource)
         code, refusal = 0, b""
         try:

@@ -74,7 +74,7 @@ async def listening(
 
 
 class Acceptor:
-    """Accepts the connections of one door. Until their TLS handshake is done they count among the strangers."""
+    """Accepts the connections of one door. Until its TLS handshake is done, a connection counts as unauthenticated."""
 
     def __init__(self, server: Server, door: Door, clock: Clock) -> None:
         self._server = server
@@ -102,18 +102,18 @@ class Acceptor:
         if error.errno not in _EXHAUSTED:
             return  # the client has gone away again
         LOG.warning("no connection can be accepted: %s", error)
-        self._server.strangers.evict()
+        self._server.unauthenticated.evict()
         await self._clock.sleep(RECOVERY_SECONDS)
 
     def _open(self, accepted: socket.socket, address: str) -> None:
         task = asyncio.create_task(self._handshake(accepted), name="a handshake")
         self._opening.add(task)
-        self._server.strangers.add(task, address, task.cancel)
+        self._server.unauthenticated.add(task, address, task.cancel)
         task.add_done_callback(partial(self._opened, accepted))
 
     def _opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.discard(task)
-        self._server.strangers.discard(task)
+        self._server.unauthenticated.discard(task)
         if task.cancelled():  # perhaps before it began, and then nobody else has the socket
             accepted.close()
 

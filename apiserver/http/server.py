@@ -18,7 +18,7 @@ from mockube.apimachinery.clock import Clock, RealClock, Timer
 from mockube.apiserver.http import refusals
 from mockube.apiserver.http.body import expectation_failed, is_continue
 from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, Connection
-from mockube.apiserver.http.unauthenticated import Strangers
+from mockube.apiserver.http.unauthenticated import UnauthenticatedConnections
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Server(web.Server):
         self.clock = clock or RealClock()
         self.head_bytes = 0
         """That long heads take which have no end yet."""
-        self.strangers = Strangers()
+        self.unauthenticated = UnauthenticatedConnections()
         self._handler = handler
         self._callbacks: dict[web.RequestHandler, Callable[[], None]] = {}
         self._answering = 0
@@ -123,22 +123,22 @@ class Server(web.Server):
         super().connection_made(handler, transport)
         self._open[handler] = transport
         handler.head_since = self.clock.monotonic()
-        self.meet(handler)
+        self.add_unauthenticated(handler)
         if self._sweeping is None:
             self._sweeping = self.clock.call_later(SWEEP_SECONDS, self._sweep)
 
-    def meet(self, connection: Connection) -> None:
-        """Count a connection among the strangers, for the server does nothing for it now."""
+    def add_unauthenticated(self, connection: Connection) -> None:
+        """Count a connection among the unauthenticated ones that wait: no request of it is being served."""
         transport = connection.transport
         if transport is not None:
             name = transport.get_extra_info("peername")
-            self.strangers.add(connection, str(name[0]) if name else "", transport.close)
+            self.unauthenticated.add(connection, str(name[0]) if name else "", transport.close)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
         if isinstance(handler, Connection):
             handler.release_head()
-            self.strangers.discard(handler)
+            self.unauthenticated.discard(handler)
             self._stalled.pop(handler, None)
             self._open.pop(handler, None)
         if not self._open:

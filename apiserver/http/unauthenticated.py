@@ -1,48 +1,48 @@
-"""Connections that nobody known uses and that the server does nothing for: how many there may be, and who has to go.
+"""Connections of which no request has been authenticated and none is being served: how many, and which one is closed.
 
-A client is known once a request of it was authenticated. Until then it costs a socket, a TLS session and whatever it
-sends of a head, which anybody may take who can reach the port.
+Until a request of it is authenticated, a connection costs a socket, a TLS session and what is sent of a head, and
+anybody who can reach the port can open one.
 """
 
 from collections.abc import Callable, Hashable
 from typing import Final
 
-MOST: Final = 4000
+MAX_CONNECTIONS: Final = 4000
 """More than the clients that start together on one machine, fewer than what fills its memory."""
 
 
-class Strangers:
-    """When there are too many, the one goes that has waited longest, of the address that has most of them."""
+class UnauthenticatedConnections:
+    """When there are too many, the oldest one of the address that has most of them is closed."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self.most = most
+    def __init__(self, maximum: int = MAX_CONNECTIONS) -> None:
+        self.maximum = maximum
         self._addresses: dict[str, dict[Hashable, Callable[[], object]]] = {}
         self._address_of: dict[Hashable, str] = {}
 
     def __len__(self) -> int:
         return len(self._address_of)
 
-    def add(self, stranger: Hashable, address: str, close: Callable[[], object]) -> None:
-        self.discard(stranger)
-        while len(self._address_of) >= self.most:
+    def add(self, connection: Hashable, address: str, close: Callable[[], object]) -> None:
+        self.discard(connection)
+        while len(self._address_of) >= self.maximum:
             self.evict()
-        self._address_of[stranger] = address
-        self._addresses.setdefault(address, {})[stranger] = close
+        self._address_of[connection] = address
+        self._addresses.setdefault(address, {})[connection] = close
 
-    def discard(self, stranger: Hashable) -> None:
-        """It is gone, or known, or served."""
-        address = self._address_of.pop(stranger, None)
+    def discard(self, connection: Hashable) -> None:
+        """Remove a connection that is lost, authenticated, or being served."""
+        address = self._address_of.pop(connection, None)
         if address is not None:
-            there = self._addresses[address]
-            del there[stranger]
-            if not there:
+            of_address = self._addresses[address]
+            del of_address[connection]
+            if not of_address:
                 del self._addresses[address]
 
     def evict(self) -> None:
-        """Close the one that has to go, if there is any."""
+        """Close the oldest connection of the address that has most, if there is any."""
         if not self._addresses:
             return
-        there = max(self._addresses.values(), key=len)
-        stranger, close = next(iter(there.items()))
-        self.discard(stranger)
+        of_address = max(self._addresses.values(), key=len)
+        connection, close = next(iter(of_address.items()))
+        self.discard(connection)
         close()

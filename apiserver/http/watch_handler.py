@@ -1,7 +1,7 @@
 """A watch over HTTP: a stream of frames, each encoded once for everybody who wants it so."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 from aiohttp import web
@@ -22,7 +22,7 @@ from mockube.apiserver.registry.watch_stream import Event, Stream, watch
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import turn, yield_between_batches
+from mockube.apiserver.turns import batches, turn, yield_between_batches
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import Format, View, Wanted
 
@@ -106,15 +106,16 @@ class Watching:
         is_plain = wanted.view is View.OBJECT and wanted.format is Format.JSON
 
         def size(event: Event) -> int:
-            return 0 if is_plain or event.stored is None else len(event.stored.value)
+            return 0 if is_plain else _stored_bytes(event)
 
         while events := await stream.take():
-            for piece in _pieces(events):
+            # A client that does not read is owed no more than a batch.
+            for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
                 # An object that somebody else has stored with fields of wrong types has no frame.
-                made = await yield_between_batches(frame, piece, size=size, worker=self._backend.worker)
+                made = await yield_between_batches(frame, batch, size=size, worker=self._backend.worker)
                 if frames := [*filter(None, made)]:
                     await sink.write(frames)
-                if piece is not events:
+                if batch is not events:
                     await turn()
         if stream.error is not None:
             await sink.write([FRAMES[wanted.format]("ERROR", stream.error.status())])
@@ -162,19 +163,8 @@ class Watching:
         return LEAST_SECONDS * (1 + chances.fraction(self._backend.chance))
 
 
-def _pieces(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-    """The same events, about `PIECE` bytes of them at a time: a client that does not read is owed no more than that."""
-    if len(events) == 1:
-        yield events
-        return
-    start = weight = 0
-    for end, event in enumerate(events, start=1):
-        weight += 0 if event.stored is None else len(event.stored.value)
-        if weight >= PIECE:
-            yield events[start:end]
-            start, weight = end, 0
-    if start < len(events):
-        yield events[start:]
+def _stored_bytes(event: Event) -> int:
+    return 0 if event.stored is None else len(event.stored.value)
 
 
 class _Reminder:

@@ -7,21 +7,18 @@ history was compacted meanwhile, lists again: watches of clients are then ended,
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.storage.unreadable import UnreadableObjects
 from mockube.apiserver.storage.values import Unreadable
-from mockube.apiserver.turns import turn
+from mockube.apiserver.turns import batches, turn
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
 LOG = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
 
 RETRY_SECONDS = 0.5
 PAGE = 10_000
@@ -80,14 +77,14 @@ class WatchCache:
         # A version that has gone may be that of an object which is shown as one of another version.
         has_lost = bool(resource_cache) and not {*before} <= {*heads}
         self._is_outdated = self._is_outdated or has_lost or bool(self.unreadable.below(prefix))
-        for stored in [*resource_cache] if resource_cache is not None else ():
+        if resource_cache is None:
+            return
+        for stored in [*resource_cache]:
             if not stored.value.startswith(heads):
-                assert resource_cache is not None
                 self.unreadable.add(prefix, stored.key, stored.revision, _other_kind(stored.value))
                 gone = stored.at(max(self.revision, resource_cache.newest))
                 resource_cache.apply(Change(ChangeKind.DELETED, gone, stored, self._clock.monotonic()))
             elif not stored.value.startswith(heads[0]):
-                assert resource_cache is not None
                 resource_cache.replace(Stored(stored.key, _relabelled(stored.value, heads), stored.revision))
 
     async def reconsider(self) -> None:
@@ -98,12 +95,8 @@ class WatchCache:
 
     def resource_cache(self, prefix: bytes) -> ResourceCache:
         """The resource cache of a folder, such as /registry/pods/. Folders of one segment must be asked for before `run`."""
-        resource_cache = self._resource_caches.get(prefix)
-        if resource_cache is None:
-            resource_cache = self._resource_caches[prefix] = ResourceCache(prefix)
-            resource_cache.reset((), self.revision)
         self._claimed.add(prefix)
-        return resource_cache
+        return self._resource_cache(prefix)
 
     def trust(self, key: bytes, text: bytes) -> None:
         """Take canonical text that is about to be written for readable when the watch brings it back.
@@ -212,7 +205,7 @@ class WatchCache:
         while True:
             page = await self._kv.range(Range(key=start, range_end=end, limit=PAGE, revision=revision))
             revision = revision or page.revision
-            for kvs in _slices(page.kvs, _value_bytes):
+            for kvs in batches(page.kvs, _value_bytes, count=SLICE, max_bytes=SLICE_BYTES):
                 for kv in kvs:
                     folder = self._folder(kv.key)
                     stored = self._unchanged(folder, kv) or self._stored(folder, kv)
@@ -263,7 +256,7 @@ class WatchCache:
         If it does not come to its end, readers wait until everything was listed anew.
         """
         self._consistent.clear()
-        for events in _slices(batch.events, _event_bytes):
+        for events in batches(batch.events, _event_bytes, count=SLICE, max_bytes=SLICE_BYTES):
             self._apply(events)
             await turn()
         self._advance(batch.revision)
@@ -273,7 +266,7 @@ class WatchCache:
     def _apply(self, events: Sequence[Event]) -> None:
         now = self._clock.monotonic()
         for event in events:
-            resource_cache = self._resource_cache_of(event.kv.key)
+            resource_cache = self._resource_cache(self._folder(event.kv.key))
             change = self._change(resource_cache, event, now)
             if change is not None:
                 resource_cache.apply(change)
@@ -329,8 +322,7 @@ class WatchCache:
                 if wanted <= self.revision:
                     _finish(reached)
 
-    def _resource_cache_of(self, key: bytes) -> ResourceCache:
-        folder = self._folder(key)
+    def _resource_cache(self, folder: bytes) -> ResourceCache:
         resource_cache = self._resource_caches.get(folder)
         if resource_cache is None:
             resource_cache = self._resource_caches[folder] = ResourceCache(folder)
@@ -354,17 +346,6 @@ def _relabelled(text: bytes, heads: tuple[bytes, ...]) -> bytes:
     if text.startswith(heads[0]):
         return text
     return heads[0] + next(text[len(head) :] for head in heads if text.startswith(head))
-
-
-def _slices(items: Sequence[_T], size: Callable[[_T], int]) -> Iterator[Sequence[_T]]:
-    start = weight = 0
-    for end, item in enumerate(items, 1):
-        weight += size(item)
-        if end - start == SLICE or weight >= SLICE_BYTES:
-            yield items[start:end]
-            start, weight = end, 0
-    if start < len(items):
-        yield items[start:]
 
 
 def _value_bytes(kv: KeyValue) -> int:

@@ -83,13 +83,13 @@ def test_a_handshake_that_stalls_is_cut_off(sent):
         async with Site(tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)) as site:
             reader, writer = await site.connect()
             writer.write(sent)
-            await until(lambda: len(site.server.strangers) == 1)
+            await until(lambda: len(site.server.unauthenticated) == 1)
             site.loop.ahead += HEAD_SECONDS - LITTLE
             await turns(50)
-            assert (len(site.server.strangers), reader.at_eof()) == (1, False)
+            assert (len(site.server.unauthenticated), reader.at_eof()) == (1, False)
             site.loop.ahead += LITTLE
             assert await ended(reader) == b""
-            assert len(site.server.strangers) == 0
+            assert len(site.server.unauthenticated) == 0
 
     run(story)
 
@@ -117,7 +117,7 @@ def test_a_system_without_another_socket_closes_one_and_accepts_again_later(numb
         clock = SteppedClock()
         async with Site(clock=clock) as site:
             waiting, _ = await site.connect()
-            await until(lambda: len(site.server.strangers) == 1)
+            await until(lambda: len(site.server.unauthenticated) == 1)
             site.loop.failures.append(OSError(number, "no more"))
             await site.connect()  # the call that waits accepts it, the next one fails
             assert await ended(waiting) == b""
@@ -155,7 +155,7 @@ def test_a_connection_that_must_go_before_it_is_begun_is_closed():
 
     async def story():
         async with Site() as site:
-            site.server.strangers.most = 1
+            site.server.unauthenticated.maximum = 1
             found = await asyncio.gather(*(site.connect() for _ in range(5)))
             for reader, _ in found[:-1]:
                 assert await ended(reader) == b""

@@ -13,6 +13,7 @@ from mockube.apiserver.turns import (
     SLICE,
     SLICE_BYTES,
     Worker,
+    batches,
     filtered,
     yield_between_batches,
 )
@@ -46,6 +47,20 @@ async def test_a_slice_ends_after_so_many_bytes():
     await yield_between_batches(done.append, [1, 2, 3, 4], size=lambda _: SLICE_BYTES // 3)
     await task
     assert done == [1, 2, 3, "another", 4]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([1], [[1]], id="one"),
+        pytest.param([1, 1, 1, 1, 1, 1, 1], [[1, 1, 1], [1, 1, 1], [1]], id="so many"),
+        pytest.param([4, 6, 1], [[4, 6], [1]], id="so many bytes"),
+        pytest.param([1, 20, 30, 2], [[1], [20], [30], [2]], id="larger ones by themselves"),
+    ],
+)
+def test_a_batch_has_so_many_items_or_bytes(sizes, expected):
+    assert [*batches(sizes, lambda size: size, count=3, max_bytes=10)] == expected
 
 
 async def test_what_is_large_is_made_in_a_thread_and_in_order():

@@ -31,7 +31,7 @@ class Site:
 
     async def _handle(self, request):
         self.requests.append(request)
-        request.protocol.is_known = request.path == "/known"
+        request.protocol.is_authenticated = request.path == "/authenticated"
         await self.going.wait()
         try:
             self.bodies.append(await request.content.read())
@@ -243,10 +243,10 @@ async def test_chunks_of_one_byte_are_a_body(site):
     assert site.bodies == [b"a" * 100_000]
 
 
-async def test_strangers_make_room_for_each_other_and_not_for_who_is_known_or_served(site):
-    site.server.strangers.most = 3
-    known, served = site.wire(), site.wire()
-    known.receive(GET.replace(b"/ ", b"/known "))
+async def test_unauthenticated_connections_make_room_for_each_other_alone(site):
+    site.server.unauthenticated.maximum = 3
+    authenticated, served = site.wire(), site.wire()
+    authenticated.receive(GET.replace(b"/ ", b"/authenticated "))
     await turns(20)
     site.going.clear()
     served.receive(GET)
@@ -254,5 +254,5 @@ async def test_strangers_make_room_for_each_other_and_not_for_who_is_known_or_se
     idle = [site.wire() for _ in range(5)]
     await turns(20)
     assert [wire.is_closed for wire in idle] == [True, True, False, False, False]
-    assert [known.is_closed, served.is_closed] == [False, False]
+    assert [authenticated.is_closed, served.is_closed] == [False, False]
     site.going.set()
