@@ -188,7 +188,9 @@ class ApiServer:
         catalog = self.catalog
         return {
             **api_pages(catalog.groups, self._checks(), address=address),
-            **openapi_pages(Documents(catalog.rows.values(), catalog.customs), self._document_worker),
+            **openapi_pages(
+                Documents(catalog.rows.values(), catalog.customs, STRATEGIES), self._document_worker
+            ),
         }
 
     def _claim_resource_caches(self) -> None:

@@ -1,26 +1,43 @@
 """Whole documents: one for each group and version in OpenAPI 3 with an index of them, one for all in OpenAPI 2."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, Final, NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 import orjson
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.discovery.legacy import DOCUMENT
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.openapi import gnostic
-from mockube.apiserver.openapi.paths import Writer
+from mockube.apiserver.openapi.paths import META, Writer, group_tag, group_title
+from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
 
-_INFO: Final = {"title": "Kubernetes", "version": DOCUMENT["gitVersion"]}
-_ALWAYS: Final = tuple(
-    f"io.k8s.apimachinery.pkg.apis.meta.v1.{name}"
-    for name in ("DeleteOptions", "Status", "APIResourceList", "WatchEvent")
+_INFO: Final = {"title": "Kubernetes", "version": f"{DOCUMENT['major']}.{DOCUMENT['minor']}"}
+_CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+_SECURITY: Final = {
+    "description": "Bearer Token authentication",
+    "type": "apiKey",
+    "name": "authorization",
+    "in": "header",
+}
+_VERSIONS: Final = "get available API versions"
+_WELL_KNOWN: Final = ".well-known/openid-configuration"
+_KEYS: Final = "openid/v1/jwks"
+_JSON, _JWKS = "application/json", "application/jwk-set+json"
+_OF_EVERY_GROUP: Final = frozenset({f"{META}DeleteOptions", f"{META}WatchEvent"})
+"""Definitions that are known by a name in each group and version."""
+_NOT_OF_CLIENTS: Final = frozenset(
+    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
-"""What every group answers with or takes, whatever its kinds."""
+"""Groups that are not among the options of a custom resource: upstream takes those of client-go."""
+_VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 
 
 class Text(NamedTuple):
@@ -37,22 +54,31 @@ def _text(body: bytes) -> Text:
 class Documents:
     """The documents of a set of resources, each made when it is first asked for, and kept as text."""
 
-    def __init__(self, rows: Iterable[Resource], customs: Iterable[Custom] = ()) -> None:
+    def __init__(
+        self,
+        rows: Iterable[Resource],
+        customs: Iterable[Custom] = (),
+        strategies: Mapping[GroupResource, Strategy] = MappingProxyType({}),
+    ) -> None:
         self._customs = tuple(customs)
+        self._returned = frozenset(key for key, strategy in strategies.items() if strategy.returns_deleted)
         self._rows: dict[str, list[Resource]] = {}
         for row in rows:
-            folder = f"apis/{row.group}/{row.version}" if row.group else f"api/{row.version}"
-            self._rows.setdefault(folder, []).append(row)
+            self._rows.setdefault(_folder(row), []).append(row)
         self.v3 = cache(self._make_v3)
         self.v2 = cache(self._make_v2)
         self.index = cache(self._make_index)
-        self.folders: Sequence[str] = tuple(self._rows)
+        own = {folder for folder, rows in self._rows.items() if not rows[0].custom}
+        groups = {folder.rpartition("/")[0] for folder in own}
+        self.folders: Sequence[str] = sorted(
+            {"api", "apis", "version", _KEYS, _WELL_KNOWN} | groups | self._rows.keys()
+        )
 
     def _make_index(self) -> Text:
         """Where each document of version 3 is, and the hash of what it says."""
         paths = {
             folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self.v3(folder).digest}"}
-            for folder in self._rows
+            for folder in self.folders
         }
         return _text(orjson.dumps({"paths": paths}))
 
@@ -61,33 +87,84 @@ class Documents:
 
     @property
     def _v2(self) -> Tree:
-        rows = [row for rows in self._rows.values() for row in rows]
-        definitions = self._definitions
-        written = {name: definitions.schema(name, V2) for name in definitions.needed(self._names(rows))}
-        document = {"swagger": "2.0", "info": _INFO, "paths": Writer(self._kinds, V2).paths(rows)}
-        return document | {"definitions": written}
+        paths: Tree = {}
+        for folder in self.folders:
+            paths |= self._paths(folder)
+        shared = SharedParameters()
+        written = paths_v2(dict(sorted(paths.items())), shared)
+        names = self._definitions.needed(references(paths))
+        return {
+            "swagger": "2.0",
+            "info": _INFO,
+            "paths": written,
+            "definitions": {name: self._definitions.schema(name, V2) for name in names},
+            "parameters": dict(sorted(shared.named.items())),
+            "securityDefinitions": {"BearerToken": _SECURITY},
+            "security": [{"BearerToken": []}],
+        }
 
     def _make_v3(self, folder: str) -> Text:
-        rows, definitions = self._rows[folder], self._definitions
-        written = {name: definitions.schema(name, V3) for name in definitions.needed(self._names(rows))}
-        document = {"openapi": "3.0.0", "info": _INFO, "paths": Writer(self._kinds, V3).paths(rows)}
-        return _text(orjson.dumps(document | {"components": {"schemas": written}}))
+        paths = self._paths(folder)
+        custom = folder in self._rows and self._rows[folder][0].custom
+        components: Tree = {} if custom else {"securitySchemes": {"BearerToken": _SECURITY}}
+        if names := self._definitions.needed(references(paths)):
+            components["schemas"] = {name: self._schema_of(name, folder) for name in names}
+        info = _CUSTOM_INFO if custom else _INFO
+        document = {"openapi": "3.0.0", "info": info, "paths": paths, "components": components}
+        return _text(orjson.dumps(document))
 
-    def _names(self, rows: Iterable[Resource]) -> list[str]:
-        kinds = self._kinds
-        wanted = [(row.group, row.version, kind) for row in rows for kind in (row.kind, row.list_kind)]
-        wanted += [
-            (*(sub.group_version or row.group_version), sub.kind)
-            for row in rows
-            for sub in row.subresources
-            if sub.kind
-        ]
-        return [*_ALWAYS, *(kinds[gvk] for gvk in wanted if gvk in kinds)]
+    def _schema_of(self, name: str, folder: str) -> Tree:
+        schema = self._definitions.schema(name, V3)
+        if name not in _OF_EVERY_GROUP or folder not in self._rows:
+            return schema
+        row, key = self._rows[folder][0], "x-kubernetes-group-version-kind"
+        own = {("", "v1"), row.group_version}
+        if row.custom:
+            return schema | {key: [gvk for gvk in schema[key] if gvk["group"] not in _NOT_OF_CLIENTS]}
+        return schema | {key: [gvk for gvk in schema[key] if (gvk["group"], gvk["version"]) in own]}
+
+    def _paths(self, folder: str) -> Tree:
+        if folder in self._rows:
+            rows = self._rows[folder]
+            if rows[0].custom:
+                return self._writer.paths(rows)
+            title = f"get{group_title(rows[0].group)}{rows[0].version.capitalize()}APIResources"
+            tag = f"{group_tag(rows[0].group)}_{rows[0].version}"
+            page = self._writer.page(tag, title, "get available resources", answer=f"{META}APIResourceList")
+            return {f"/{folder}/": page} | self._writer.paths(rows)
+        return {f"/{folder}/": self._page(folder)}
+
+    def _page(self, folder: str) -> Tree:
+        page = self._writer.page
+        match folder:
+            case "api":
+                return page("core", "getCoreAPIVersions", _VERSIONS, answer=f"{META}APIVersions")
+            case "apis":
+                return page("apis", "getAPIVersions", _VERSIONS, answer=f"{META}APIGroupList")
+            case "version":
+                words = "get the version information for this server"
+                return page(folder, "getCodeVersion", words, answer=_VERSION_INFO, types=(_JSON,))
+            case ".well-known/openid-configuration":
+                words = (
+                    "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'"
+                )
+                return page("WellKnown", "getServiceAccountIssuerOpenIDConfiguration", words, types=(_JSON,))
+            case "openid/v1/jwks":
+                words = "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)"
+                return page("openid", "getServiceAccountIssuerOpenIDKeyset", words, types=(_JWKS,))
+            case _:
+                group = folder.removeprefix("apis/")
+                name = f"get{group_title(group)}APIGroup"
+                return page(group_tag(group), name, "get information of a group", answer=f"{META}APIGroup")
+
+    @cached_property
+    def _writer(self) -> Writer:
+        return Writer(self._definitions, self._definitions.of_kinds(), self._returned)
 
     @cached_property
     def _definitions(self) -> Definitions:
         return Definitions(customs=self._customs)
 
-    @cached_property
-    def _kinds(self) -> Any:
-        return self._definitions.of_kinds()
+
+def _folder(row: Resource) -> str:
+    return f"apis/{row.group}/{row.version}" if row.group else f"api/{row.version}"

@@ -75,13 +75,37 @@ def _operation(number: int, operation: ReadOnlyTree) -> bytes:
 
 
 def _parameters(number: int, parameters: list[ReadOnlyTree]) -> bytes:
-    return b"".join(_bytes(number, _bytes(1, _parameter(parameter))) for parameter in parameters)
+    return b"".join(_bytes(number, _parameter_item(parameter)) for parameter in parameters)
+
+
+def _parameter_item(parameter: ReadOnlyTree) -> bytes:
+    if "$ref" in parameter:
+        return _bytes(2, _text(1, parameter["$ref"]))
+    return _bytes(1, _parameter(parameter))
 
 
 def _parameter(parameter: ReadOnlyTree) -> bytes:
-    """A parameter that is no body: in the path or in the query."""
+    """A body, or what is in the path or in the query."""
+    if parameter["in"] == "body":
+        return _bytes(1, _message(_BODY, parameter))
     kind, table = _PARAMETERS[parameter["in"]]
     return _bytes(2, _bytes(kind, _message(table, parameter)))
+
+
+def _shared_parameters(number: int, named: ReadOnlyTree) -> bytes:
+    return _bytes(number, b"".join(_named(1, name, _parameter(one)) for name, one in named.items()))
+
+
+def _requirements(number: int, requirements: list[ReadOnlyTree]) -> bytes:
+    return b"".join(
+        _bytes(number, b"".join(_named(1, name, _texts(1, scopes)) for name, scopes in one.items()))
+        for one in requirements
+    )
+
+
+def _security(number: int, named: ReadOnlyTree) -> bytes:
+    made = (_named(1, name, _bytes(2, _message(_API_KEY, one))) for name, one in named.items())
+    return _bytes(number, b"".join(made))
 
 
 def _responses(number: int, responses: ReadOnlyTree) -> bytes:
@@ -113,12 +137,17 @@ _DOCUMENT: Final[Table] = {
     "info": (2, _info),
     "paths": (8, _paths),
     "definitions": (9, _schemas),
+    "parameters": (10, _shared_parameters),
+    "security": (12, _requirements),
+    "securityDefinitions": (13, _security),
 }
 _PATH_ITEM: Final[Table] = {
     "get": (2, _operation),
     "put": (3, _operation),
     "post": (4, _operation),
     "delete": (5, _operation),
+    "options": (6, _operation),
+    "head": (7, _operation),
     "patch": (8, _operation),
     "parameters": (9, _parameters),
 }
@@ -126,21 +155,41 @@ _OPERATION: Final[Table] = {
     "tags": (1, _texts),
     "description": (3, _text),
     "operationId": (5, _text),
+    "produces": (6, _texts),
+    "consumes": (7, _texts),
     "parameters": (8, _parameters),
     "responses": (9, _responses),
+    "schemes": (10, _texts),
 }
+_API_KEY: Final[Table] = {"type": (1, _text), "name": (2, _text), "in": (3, _text), "description": (4, _text)}
 _PARAMETERS: Final[Mapping[str, tuple[int, Table]]] = {
-    "query": (3, {"in": (2, _text), "name": (4, _text), "type": (6, _text), "uniqueItems": (20, _flag)}),
+    "query": (
+        3,
+        {
+            "in": (2, _text),
+            "description": (3, _text),
+            "name": (4, _text),
+            "type": (6, _text),
+            "uniqueItems": (20, _flag),
+        },
+    ),
     "path": (
         4,
         {
             "required": (1, _flag),
             "in": (2, _text),
+            "description": (3, _text),
             "name": (4, _text),
             "type": (5, _text),
             "uniqueItems": (19, _flag),
         },
     ),
+}
+_BODY: Final[Table] = {
+    "name": (2, _text),
+    "in": (3, _text),
+    "required": (4, _flag),
+    "schema": (5, lambda number, tree: _bytes(number, _schema(tree))),
 }
 _RESPONSE: Final[Table] = {"description": (1, _text), "schema": (2, _one_schema)}
 _SCHEMA: Final[Table] = {

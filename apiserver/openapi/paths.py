@@ -1,135 +1,384 @@
-"""What may be done with each resource, as OpenAPI's paths and operations."""
+"""What may be done with each resource, as OpenAPI's paths and operations.
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+Operations are first written as version 3 has them; `paths_v2.py` turns them into those of version 2.
+"""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.openapi.schemas import V3, Definitions
 
-_LIST_PARAMETERS: Final = (
-    ("allowWatchBookmarks", "boolean"),
-    ("continue", "string"),
-    ("fieldSelector", "string"),
-    ("labelSelector", "string"),
-    ("limit", "integer"),
-    ("resourceVersion", "string"),
-    ("resourceVersionMatch", "string"),
-    ("sendInitialEvents", "boolean"),
-    ("timeoutSeconds", "integer"),
-    ("watch", "boolean"),
+KindOf: TypeAlias = Mapping[tuple[str, str, str], str]
+"""The definition of a group, version and kind."""
+
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_CORE: Final = "io.k8s.api.core.v1."
+PRODUCES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_CUSTOM: Final = ("application/json", "application/yaml")
+"""In what custom objects are written."""
+_WATCHES: Final = (
+    *PRODUCES,
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
 )
-_WRITE_PARAMETERS: Final = (("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"))
-_DELETE_PARAMETERS: Final = (
-    ("dryRun", "string"),
-    ("gracePeriodSeconds", "integer"),
-    ("orphanDependents", "boolean"),
-    ("propagationPolicy", "string"),
+_APPLY: Final = "application/apply-patch+yaml"
+_PATCHES: Final = (
+    _APPLY,
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
 )
-_OPERATIONS: Final[Mapping[str, tuple[str, str, Sequence[tuple[str, str]]]]] = {
-    # verb: method, x-kubernetes-action, parameters
-    "list": ("get", "list", _LIST_PARAMETERS),
-    "create": ("post", "post", _WRITE_PARAMETERS),
-    "deletecollection": ("delete", "deletecollection", (*_LIST_PARAMETERS, *_DELETE_PARAMETERS)),
-    "get": ("get", "get", ()),
-    "update": ("put", "put", _WRITE_PARAMETERS),
-    "patch": ("patch", "patch", (*_WRITE_PARAMETERS, ("force", "boolean"))),
-    "delete": ("delete", "delete", _DELETE_PARAMETERS),
+_PRETTY: Final = (
+    "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or "
+    "command-line HTTP tool (curl and wget)."
+)
+_NAMESPACE: Final = "object name and auth scope, such as for teams and projects"
+_WATCH_LIST: Final = "watch individual changes to a list of {}. deprecated: use the 'watch' parameter with a list operation instead."
+_WATCH_ITEM: Final = (
+    "watch changes to an object of kind {}. deprecated: use the 'watch' parameter with a list operation instead, "
+    "filtered to a single item with the 'fieldSelector' parameter."
+)
+_SPOKEN: Final = {"get": "read", "update": "replace"}
+"""Verbs that operations have other words for."""
+_ACTIONS: Final = {"create": "post", "update": "put"}
+_METHODS: Final = {"list": "get", "create": "post", "update": "put", "deletecollection": "delete"}
+_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "list": (f"{META}ListOptions",),
+    "create": (f"{META}CreateOptions",),
+    "update": (f"{META}UpdateOptions",),
+    "patch": (f"{META}PatchOptions",),
+    "delete": (f"{META}DeleteOptions",),
+    "deletecollection": (f"{META}ListOptions", f"{META}DeleteOptions"),
 }
-_COLLECTION: Final = ("list", "create", "deletecollection")
-_ITEM: Final = ("get", "update", "patch", "delete")
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+_PROXY_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where operations of a resource are, and what their names say of it."""
+
+    row: Resource
+    sub: Subresource | None = None
+    namespaced: bool = False
+
+    @property
+    def title(self) -> str:
+        return group_title(self.row.group) + _title(self.row.version)
+
+    @property
+    def noun(self) -> str:
+        return f"{'Namespaced' if self.namespaced else ''}{self.row.kind}{_title(self.sub.name) if self.sub else ''}"
+
+    @property
+    def gvk(self) -> tuple[str, str, str]:
+        """What is taken and answered here."""
+        group, version = (self.sub and self.sub.group_version) or self.row.group_version
+        return group, version, (self.sub and self.sub.kind) or self.row.kind
+
+    @property
+    def named(self) -> tuple[str, str, str]:
+        """The kind that operations are said to be of."""
+        return (*self.row.group_version, self.row.kind) if self.row.custom else self.gvk
+
+    @property
+    def types(self) -> Sequence[str]:
+        return _CUSTOM if self.row.custom else PRODUCES
+
+    @property
+    def body_types(self) -> Sequence[str]:
+        return _CUSTOM if self.row.custom else ("*/*",)
+
+
+@dataclass
 class Writer:
-    """Writes operations; `references` names the schema of a kind, or "" for one without."""
+    """Writes paths. `returned` tells of which resources a deletion answers with the object."""
 
-    def __init__(self, definitions: Mapping[tuple[str, str, str], str], prefix: str) -> None:
-        self._definitions = definitions
-        self._prefix = prefix
+    definitions: Definitions
+    kinds: KindOf
+    returned: frozenset[GroupResource] = frozenset()
 
     def paths(self, rows: Iterable[Resource]) -> Tree:
         made: Tree = {}
         for row in rows:
-            for path, namespaced in _folders(row):
-                collection, item = f"{path}{row.name}", f"{path}{row.name}/{{name}}"
-                scope = ("namespace",) if namespaced else ()
-                if namespaced or not row.namespaced:
-                    self._add(made, collection, scope, self._operations(row, None, _COLLECTION, row.verbs))
-                    self._add(made, item, (*scope, "name"), self._operations(row, None, _ITEM, row.verbs))
-                    for sub in row.subresources:
-                        verbs = ("create", *_ITEM)
-                        operations = self._operations(row, sub, verbs, sub.verbs)
-                        self._add(made, f"{item}/{sub.name}", (*scope, "name"), operations)
-                else:
-                    self._add(made, collection, (), self._operations(row, None, ("list",), row.verbs))
+            for path, operations in self._of_resource(row):
+                if operations:
+                    made[path] = _shared(operations)
         return made
 
-    def _add(self, paths: Tree, path: str, names: Sequence[str], operations: Tree) -> None:
-        if operations:
-            parameters = [self._parameter(name, "string", where="path") for name in names]
-            parameters.append(self._parameter("pretty", "string"))
-            paths[path] = operations | {"parameters": parameters}
-
-    def _operations(
-        self, row: Resource, sub: Subresource | None, wanted: Sequence[str], verbs: Sequence[str]
+    def page(
+        self, tag: str, name: str, description: str, *, answer: str = "", types: Sequence[str] = PRODUCES
     ) -> Tree:
+        """Return what is at a path that belongs to no kind: it answers with a definition, or with a text."""
+        content = self._content(answer, types) if answer else _text(types)
+        operation = {"tags": [tag], "description": description, "operationId": name}
+        return {"get": operation | {"responses": _responses({"200": content})}}
+
+    def _of_resource(self, row: Resource) -> Iterator[tuple[str, Tree]]:
+        root = _root(row)
+        scope = "namespaces/{namespace}/" if row.namespaced else ""
+        place = _Place(row, namespaced=row.namespaced)
+        base = f"{root}{scope}{row.name}"
+        if row.namespaced and "list" in row.verbs:
+            everywhere = _Place(row)
+            name = f"list{everywhere.title}{row.kind}ForAllNamespaces"
+            yield f"{root}{row.name}", {"get": self._list(everywhere, name)}
+        yield base, self._operations(place, ("list", "create", "deletecollection"), row.verbs)
+        yield f"{base}/{{name}}", self._operations(place, ("get", "update", "patch", "delete"), row.verbs)
+        for sub in row.subresources:
+            yield from self._of_subresource(f"{base}/{{name}}", sub, row)
+        if "watch" in row.verbs and not row.custom:
+            yield from self._watches(place, root, scope)
+
+    def _of_subresource(self, item: str, sub: Subresource, row: Resource) -> Iterator[tuple[str, Tree]]:
+        place = _Place(row, sub, row.namespaced)
+        if sub.kind.endswith("Options"):
+            methods = _PROXY_METHODS if sub.name == "proxy" else ("get", "post")
+            yield f"{item}/{sub.name}", self._connects(place, methods, "")
+            if sub.name == "proxy":
+                yield f"{item}/{sub.name}/{{path}}", self._connects(place, methods, "WithPath")
+        else:
+            verbs = ("get", "create", "update", "patch", "delete")
+            yield f"{item}/{sub.name}", self._operations(place, verbs, sub.verbs)
+
+    def _watches(self, place: _Place, root: str, scope: str) -> Iterator[tuple[str, Tree]]:
+        row = place.row
+        if row.namespaced:
+            everywhere = f"watch{place.title}{row.kind}ListForAllNamespaces"
+            operation = self._watch(_Place(row), "watchlist", everywhere, named=False)
+            yield f"{root}watch/{row.name}", {"get": operation}
+        base = f"{root}watch/{scope}{row.name}"
+        listed = self._watch(place, "watchlist", f"watch{place.title}{place.noun}List", named=False)
+        yield base, {"get": listed}
+        if "get" in row.verbs:
+            one = self._watch(place, "watch", f"watch{place.title}{place.noun}", named=True)
+            yield f"{base}/{{name}}", {"get": one}
+
+    def _watch(self, place: _Place, action: str, operation: str, *, named: bool) -> Tree:
+        description = (_WATCH_ITEM if named else _WATCH_LIST).format(place.row.kind)
+        content = {"200": self._content(f"{META}WatchEvent", _WATCHES)}
+        parameters = [*self._scope_parameters(place, named=named), *self._query("list")]
+        return self._operation(place, action, operation, description, parameters, content)
+
+    def _list(self, place: _Place, name: str) -> Tree:
+        row = place.row
+        watched = "watch" in row.verbs and not row.custom
+        words = f"list {'or watch ' if watched else ''}objects of kind {row.kind}"
+        types = _CUSTOM if row.custom else _WATCHES
+        content = self._of_kind((row.group, row.version, row.list_kind), types)
+        parameters = [*self._scope_parameters(place, named=False), *self._query("list")]
+        return self._operation(place, "list", name, words, parameters, {"200": content})
+
+    def _operations(self, place: _Place, wanted: Sequence[str], verbs: Sequence[str]) -> Tree:
+        makers: Mapping[str, Callable[[_Place], Tree]] = {
+            "list": lambda place: self._list(place, f"list{place.title}{place.noun}"),
+            "deletecollection": self._delete_collection,
+            "delete": self._delete,
+            "get": self._read,
+            "create": partial(self._write, verb="create", codes=("200", "201", "202")),
+            "update": partial(self._write, verb="update", codes=("200", "201")),
+            "patch": partial(self._write, verb="patch", codes=("200", "201")),
+        }
+        return {_METHODS.get(verb, verb): makers[verb](place) for verb in wanted if verb in verbs}
+
+    def _read(self, place: _Place) -> Tree:
+        sub, kind = place.sub, place.row.kind
+        words = f"read {sub.name} of the specified {kind}" if sub else f"read the specified {kind}"
+        parameters = [*self._scope_parameters(place, named=True)]
+        if place.row.custom:
+            parameters += (one for one in self._query("list") if one["name"] == "resourceVersion")
+        content = self._of_kind(place.gvk, place.types)
+        if sub and sub.name == "log":
+            parameters += self._fields((f"{_CORE}PodLogOptions",))
+            types = (
+                "application/json",
+                "application/vnd.kubernetes.protobuf",
+                "application/yaml",
+                "text/plain",
+            )
+            content = _text(types)
+        name = f"read{place.title}{place.noun}"
+        return self._operation(place, "get", name, words, parameters, {"200": content})
+
+    def _write(self, place: _Place, *, verb: str, codes: Sequence[str]) -> Tree:
+        sub, kind, is_new = place.sub, place.row.kind, verb == "create"
+        word = "partially update" if verb == "patch" else _SPOKEN.get(verb, verb)
+        words = f"{word} the specified {kind}"
+        if sub:
+            words = f"{word} {sub.name} of {'a' if is_new else 'the specified'} {kind}"
+        elif is_new:
+            words = f"create {_article(kind)}{kind}"
+        content = self._of_kind(place.gvk, place.types)
+        body = self._of_kind(place.gvk, place.body_types)
+        if verb == "patch":
+            body = self._content(f"{META}Patch", _PATCHES[:3] if place.row.custom else _PATCHES)
+            codes = codes[:1] if place.row.custom else codes
+        named = not is_new or sub is not None
+        operation = self._operation(
+            place,
+            _ACTIONS.get(verb, verb),
+            f"{_SPOKEN.get(verb, verb)}{place.title}{place.noun}",
+            words,
+            [*self._scope_parameters(place, named=named), *self._query(verb)],
+            dict.fromkeys(codes, content),
+        )
+        return operation | {"requestBody": {"content": body, "required": True}}
+
+    def _delete(self, place: _Place) -> Tree:
+        row = place.row
+        kept = row.group_resource in self.returned
+        answer = self._content(f"{META}Status", place.types)
+        content = self._of_kind(place.gvk) if kept else answer
+        operation = self._operation(
+            place,
+            "delete",
+            f"delete{place.title}{place.noun}",
+            f"delete {_article(row.kind)}{row.kind}",
+            [*self._scope_parameters(place, named=True), *self._query("delete")],
+            {"200": content, "202": content},
+        )
+        body = self._content(f"{META}DeleteOptions", place.body_types)
+        return operation | {"requestBody": {"content": body}}
+
+    def _delete_collection(self, place: _Place) -> Tree:
+        taken = "list" if place.row.custom else "deletecollection"
+        operation = self._operation(
+            place,
+            "deletecollection",
+            f"delete{place.title}Collection{place.noun}",
+            f"delete collection of {place.row.kind}",
+            [*self._scope_parameters(place, named=False), *self._query(taken)],
+            {"200": self._content(f"{META}Status", place.types)},
+        )
+        if place.row.custom:
+            return operation
+        body = self._content(f"{META}DeleteOptions", place.body_types)
+        return operation | {"requestBody": {"content": body}}
+
+    def _connects(self, place: _Place, methods: Sequence[str], suffix: str) -> Tree:
+        assert place.sub is not None
         made: Tree = {}
-        for verb in wanted:
-            if verb in verbs:
-                method, action, parameters = _OPERATIONS[verb]
-                made[method] = self._operation(row, sub, verb, action, parameters)
+        parameters = [_path_parameter("name", f"name of the {place.gvk[2]}")]
+        if place.namespaced:
+            parameters.append(_path_parameter("namespace", _NAMESPACE))
+        if suffix:
+            parameters.append(_path_parameter("path", "path to the resource"))
+        parameters += self._fields((f"{_CORE}{place.gvk[2]}",))
+        for method in methods:
+            operation = self._operation(
+                place,
+                "connect",
+                f"connect{place.title}{_title(method)}{place.noun}{suffix}",
+                f"connect {method.upper()} requests to {place.sub.name} of {place.row.kind}",
+                parameters,
+                {"200": _text(("*/*",))},
+            )
+            made[method] = operation
         return made
 
     def _operation(
-        self,
-        row: Resource,
-        sub: Subresource | None,
-        verb: str,
-        action: str,
-        parameters: Sequence[tuple[str, str]],
+        self, place: _Place, action: str, name: str, words: str, parameters: Sequence[Tree], contents: Tree
     ) -> Tree:
-        kind = (sub.kind if sub else "") or row.kind
-        group, version = (sub.group_version if sub else None) or row.group_version
-        answered = f"{kind}List" if verb == "list" else kind
-        name = f"{verb}{_title(row.group)}{_title(row.version)}{kind}{_title(sub.name) if sub else ''}"
+        group, version, kind = place.named
         return {
-            "tags": [f"{row.group.partition('.')[0] or 'core'}_{row.version}"],
+            "tags": [f"{group_tag(place.row.group)}_{place.row.version}"],
+            "description": words,
             "operationId": name,
-            "description": f"{verb} {row.name}{'/' + sub.name if sub else ''}",
-            "parameters": [self._parameter(*parameter) for parameter in parameters],
-            "responses": {"200": self._response((group, version, answered))},
+            "parameters": sorted(parameters, key=lambda parameter: (parameter["name"], parameter["in"])),
+            "responses": _responses(contents),
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
         }
 
-    def _parameter(self, name: str, kind: str, where: str = "query") -> Tree:
-        required = {"required": True} if where == "path" else {}
-        typed: Tree = (
-            {"schema": {"type": kind, "uniqueItems": True}}
-            if self._is_v3()
-            else {"type": kind, "uniqueItems": True}
-        )
-        return {"name": name, "in": where} | required | typed
+    def _scope_parameters(self, place: _Place, *, named: bool) -> Iterator[Tree]:
+        if named:
+            yield _path_parameter("name", f"name of the {place.named[2]}")
+        if place.namespaced:
+            yield _path_parameter("namespace", _NAMESPACE)
+        yield _parameter("pretty", "string", _PRETTY)
 
-    def _response(self, gvk: tuple[str, str, str]) -> Tree:
-        definition = self._definitions.get(gvk)
-        if definition is None:
-            return {"description": "OK"}
-        schema = {"$ref": self._prefix + definition}
-        body: Tree = (
-            {"content": {"application/json": {"schema": schema}}} if self._is_v3() else {"schema": schema}
-        )
-        return {"description": "OK"} | body
+    def _query(self, verb: str) -> Iterator[Tree]:
+        for parameter in self._fields(_OPTIONS[verb]):
+            if verb != "deletecollection" or parameter["name"] not in {"allowWatchBookmarks", "watch"}:
+                yield parameter
 
-    def _is_v3(self) -> bool:
-        return self._prefix.startswith("#/components")
+    def _fields(self, names: Sequence[str]) -> Iterator[Tree]:
+        for name in names:
+            for key, schema in self.definitions.fields(name).items():
+                if key not in _TYPE_META and "type" in schema:
+                    kind = schema.get("items", schema)["type"]  # given several times, it is published as one
+                    yield _parameter(key, kind, schema.get("description", ""))
+
+    def _of_kind(self, gvk: tuple[str, str, str], types: Sequence[str] = PRODUCES) -> Tree:
+        name = self.kinds.get(gvk)
+        return self._content(name, types) if name else {}
+
+    def _content(self, name: str, types: Sequence[str]) -> Tree:
+        return {kind: {"schema": {"$ref": V3 + name}} for kind in types}
 
 
-def _folders(row: Resource) -> Iterable[tuple[str, bool]]:
-    root = f"/apis/{row.group}/{row.version}/" if row.group else f"/api/{row.version}/"
-    yield root, False
-    if row.namespaced:
-        yield f"{root}namespaces/{{namespace}}/", True
+def group_title(group: str) -> str:
+    """`rbac.authorization.k8s.io` is RbacAuthorization in the names of operations."""
+    return "".join(map(_title, group.removesuffix(".k8s.io").split("."))) if group else "Core"
+
+
+def group_tag(group: str) -> str:
+    title = group_title(group)
+    return title[:1].lower() + title[1:]
 
 
 def _title(text: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in text.partition(".")[0].split("-"))
+    return text[:1].upper() + text[1:]
+
+
+def _article(kind: str) -> str:
+    if kind.endswith("s") and not kind.endswith("ss"):
+        return ""
+    return "an " if kind[:1] in "AEIOU" else "a "
+
+
+def _root(row: Resource) -> str:
+    return f"/apis/{row.group}/{row.version}/" if row.group else f"/api/{row.version}/"
+
+
+def _text(types: Sequence[str]) -> Tree:
+    return {kind: {"schema": {"type": "string"}} for kind in types}
+
+
+def _parameter(name: str, kind: str, description: str) -> Tree:
+    return {
+        "name": name,
+        "in": "query",
+        "description": description,
+        "schema": {"type": kind, "uniqueItems": True},
+    }
+
+
+def _path_parameter(name: str, description: str) -> Tree:
+    return _parameter(name, "string", description) | {"in": "path", "required": True}
+
+
+def _responses(contents: Tree) -> Tree:
+    words = {"200": "OK", "201": "Created", "202": "Accepted"}
+    made = {
+        code: {"description": words[code]} | ({"content": content} if content else {})
+        for code, content in contents.items()
+    }
+    return made | {"401": {"description": "Unauthorized"}}
+
+
+def _shared(operations: Tree) -> Tree:
+    """Say once for the path which parameters all its operations have."""
+    each = [operation["parameters"] for operation in operations.values()]
+    shared = [parameter for parameter in each[0] if all(parameter in others for others in each[1:])]
+    made: Tree = {}
+    for method, operation in operations.items():
+        left = [parameter for parameter in operation["parameters"] if parameter not in shared]
+        rest = {key: value for key, value in operation.items() if key != "parameters"}
+        made[method] = rest | ({"parameters": left} if left else {})
+    return made | ({"parameters": shared} if shared else {})

@@ -11,7 +11,7 @@ from pkgutil import get_data
 from typing import Any, Final, TypeAlias
 
 import orjson
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.json import decode
 
 from mockube.apimachinery.schema.descriptions import openapi_definitions
@@ -23,11 +23,19 @@ _ONE_SCHEMA: Final = ("items", "additionalProperties")
 """Keywords under which another schema stands."""
 
 
-def load(release: str) -> Mapping[str, Raw]:
-    """By the name of a definition what is added to it, not looked into yet."""
+class _Data(Struct):
+    """By the names of definitions, not looked into yet."""
+
+    additions: dict[str, Raw]
+    """What is added to the definitions of kubernetes-validate."""
+    definitions: dict[str, Raw]
+    """Definitions that it does not have."""
+
+
+def load(release: str) -> _Data:
     packed = get_data(__package__, f"data/{release}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
-    return decode(gzip.decompress(packed), type=dict[str, Raw])
+    return decode(gzip.decompress(packed), type=_Data)
 
 
 def extended(schema: Schema, addition: Schema) -> Schema:
@@ -47,33 +55,54 @@ def extended(schema: Schema, addition: Schema) -> Schema:
 
 
 _META: Final = "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1."
+_CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _API_VERSION: Final = (
     "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
     "schemas to the latest internal value, and may reject unrecognized values. More info: "
-    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"
+    f"{_CONVENTIONS}#resources"
 )
 _KIND: Final = (
     "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
     "endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
-    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"
+    f"{_CONVENTIONS}#types-kinds"
 )
 _HEAD: Final = {
     "apiVersion": {"type": "string", "description": _API_VERSION},
     "kind": {"type": "string", "description": _KIND},
 }
+_METADATA: Final = {
+    "description": f"Standard object's metadata. More info: {_CONVENTIONS}#metadata",
+    "$ref": f"{_META}ObjectMeta",
+}
+_EMBEDDED: Final = {
+    "apiVersion": {
+        "type": "string",
+        "description": "apiVersion defines the versioned schema of this representation of an object. "
+        f"More info: {_CONVENTIONS}#resources",
+    },
+    "kind": {
+        "type": "string",
+        "description": "kind is a string value representing the type of this object. In CamelCase. "
+        f"More info: {_CONVENTIONS}#types-kinds",
+    },
+    "metadata": _METADATA,
+}
 
 
-def definitions_of(custom: Custom) -> Mapping[str, Schema]:
+def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
+    """Return the definitions of a custom kind and its list, as a version of OpenAPI has them."""
     name, row = custom.definition_name, custom.row
-    given = dict(custom.schema)
-    metadata = {
-        "description": "Standard object's metadata. More info: "
-        "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
-        "$ref": f"{_META}ObjectMeta",
+    if prefix == V2 and custom.schema.get("x-kubernetes-preserve-unknown-fields"):
+        given: Schema = {"type": "object"}
+    else:
+        given = _embedded(_without_unsupported(custom.schema) if prefix == V2 else custom.schema, prefix)
+        if "properties" in given or "type" in given:
+            given["properties"] = {**(given.get("properties") or {}), **_HEAD, "metadata": _METADATA}
+    items = {
+        "description": f"List of {row.name}. More info: {_CONVENTIONS}",
+        "type": "array",
+        "items": {"$ref": f"#/$defs/{name}"},
     }
-    if "properties" in given or "type" in given:
-        given["properties"] = {**(given.get("properties") or {}), **_HEAD, "metadata": metadata}
-    items = {"description": f"List of {row.name}.", "type": "array", "items": {"$ref": f"#/$defs/{name}"}}
     listed = {
         "description": f"{row.list_kind} is a list of {row.kind}",
         "type": "object",
@@ -81,17 +110,72 @@ def definitions_of(custom: Custom) -> Mapping[str, Schema]:
         "properties": {
             **_HEAD,
             "items": items,
-            "metadata": {"description": metadata["description"], "$ref": f"{_META}ListMeta"},
+            "metadata": {
+                "description": f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds",
+                "$ref": f"{_META}ListMeta",
+            },
         },
     }
     return {name: given | _kind(custom, row.kind), f"{name}List": listed | _kind(custom, row.list_kind)}
 
 
+def _mapped(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Schema]) -> Schema:
+    """Return the schema with its parts changed."""
+    made = dict(schema)
+    for keyword in _ONE_SCHEMA:
+        if isinstance(made.get(keyword), dict):
+            made[keyword] = change(made[keyword])
+    if made.get("properties"):
+        made["properties"] = {name: change(below) for name, below in made["properties"].items()}
+    return made
+
+
+def _embedded(schema: Mapping[str, Any], prefix: str) -> Schema:
+    """Return the schema with what its extensions mean said in the words of OpenAPI."""
+    made = _mapped(schema, lambda below: _embedded(below, prefix))
+    if schema.get("x-kubernetes-int-or-string") and prefix == V3:
+        made.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+    is_open = prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields")
+    if schema.get("x-kubernetes-embedded-resource") and not is_open:
+        made["properties"] = {**(made.get("properties") or {}), **_EMBEDDED}
+        needed = made.get("required", [])
+        made["required"] = [*needed, *(name for name in ("kind", "apiVersion") if name not in needed)]
+    return made
+
+
+def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
+    """Return the schema without what clients of version 2 cannot read, as upstream leaves it out for kubectl."""
+    made = {key: value for key, value in schema.items() if key not in _NOT_IN_V2}
+    nullable, is_open = schema.get("nullable"), schema.get("x-kubernetes-preserve-unknown-fields")
+    if nullable or is_open:
+        made.pop("items", None)
+        made.pop("properties", None)
+    kind = made.get("type")
+    if nullable or (kind == "array" and not made.get("items")) or (kind == "object" and is_open):
+        made.pop("type", None)
+    values = made.get("additionalProperties")
+    nullables = {name for name, below in (made.get("properties") or {}).items() if below.get("nullable")}
+    if isinstance(values, dict) and values.get("nullable"):
+        nullables.update(made.get("required", ()))
+    if "required" in made:
+        made["required"] = [name for name in made["required"] if name not in nullables]
+        if not made["required"]:
+            del made["required"]
+    return _mapped(made, _without_unsupported)
+
+
 def _kind(custom: Custom, kind: str) -> Schema:
     row = custom.row
-    return {"x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]}
+    made: Schema = {
+        "x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]
+    }
+    if row.selectable:
+        fields = [{"fieldPath": path.removeprefix(".")} for path in row.selectable]
+        made["x-kubernetes-selectable-fields"] = fields
+    return made
 
 
+_NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "not", "nullable", "oneOf"})
 _LOCAL: Final = "#/$defs/"
 _DROPPED: Final = frozenset({"$schema", "$id", "additionalProperties"})
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
@@ -116,31 +200,44 @@ class Definitions:
     """The definitions of one release."""
 
     def __init__(self, release: str = "1.36", *, customs: Iterable[Custom] = ()) -> None:
-        added = {
-            name: orjson.dumps(tree) for custom in customs for name, tree in definitions_of(custom).items()
+        customs = tuple(customs)
+        self._of_customs = {
+            prefix: {
+                name: schema for custom in customs for name, schema in definitions_of(custom, prefix).items()
+            }
+            for prefix in (V2, V3)
         }
-        self._texts = {**openapi_definitions(release), **added}
-        self._additions = load(release)
+        data = load(release)
+        published = openapi_definitions(release)
+        self._texts = {**data.definitions, **published}
+        self._additions = {name: text for name, text in data.additions.items() if name in published}
+        self._unpublished = data.definitions
         self._tree = cache(self._read)
-        self.names = tuple(self._texts)
+        self.names = (*self._texts, *self._of_customs[V3])
 
     def __contains__(self, name: str) -> bool:
-        return name in self._texts
+        return name in self._texts or name in self._of_customs[V3]
 
     def schema(self, name: str, prefix: str) -> Schema:
         """A definition whose references begin with `prefix`, as the version of OpenAPI has it."""
-        return _written(self._tree(name), prefix, name)
+        custom = self._of_customs[prefix].get(name)
+        return _written(self._tree(name), prefix, name) if custom is None else _schema(custom, prefix)
 
     def needed(self, names: Iterable[str]) -> list[str]:
         """These definitions and all that they refer to, in order of their names."""
         found: set[str] = set()
-        left = [name for name in names if name in self._texts]
+        left = [name for name in names if name in self]
         while left:
             name = left.pop()
             if name not in found:
                 found.add(name)
                 left += _references(self._tree(name))
         return sorted(found)
+
+    def fields(self, name: str) -> Mapping[str, Schema]:
+        """Return the fields of options, in the order of their names."""
+        read: Schema = orjson.loads(bytes(self._unpublished[name]))
+        return dict(sorted(read["properties"].items()))
 
     def of_kinds(self) -> Mapping[tuple[str, str, str], str]:
         """The definition of each group, version and kind."""
@@ -151,6 +248,8 @@ class Definitions:
         return found
 
     def _read(self, name: str) -> Schema:
+        if name in self._of_customs[V3]:
+            return self._of_customs[V3][name]
         read: Schema = orjson.loads(bytes(self._texts[name]))
         added = self._additions.get(name)
         return extended(read, orjson.loads(bytes(added))) if added else read
@@ -176,7 +275,10 @@ def _schema(tree: Schema, prefix: str) -> Schema:
     made: Schema = {}
     for key, value in tree.items():
         if key == "properties":
-            made[key] = {field: _property(field, schema, prefix) for field, schema in value.items()}
+            made[key] = {field: _schema(schema, prefix) for field, schema in value.items()}
+            if made[key].keys() >= _TYPE_META:
+                for field in _TYPE_META:
+                    made[key][field].pop("enum", None)
         elif key not in _DROPPED:
             made |= _KEYWORDS.get(key, _as_it_is)(key, value, prefix)
     if isinstance(tree.get("additionalProperties"), dict):
@@ -185,13 +287,6 @@ def _schema(tree: Schema, prefix: str) -> Schema:
         # Version 3.0 reads nothing that stands beside a reference.
         made["allOf"] = [{"$ref": made.pop("$ref")}]
     return made
-
-
-def _property(field: str, tree: Schema, prefix: str) -> Schema:
-    schema = _schema(tree, prefix)
-    if field in _TYPE_META:
-        schema.pop("enum", None)
-    return schema
 
 
 def _as_it_is(key: str, value: Any, _prefix: str) -> Schema:

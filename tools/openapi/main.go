@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -16,6 +17,31 @@ import (
 
 // header begins the part of a description that was made from the constants of the field's type.
 const header = "Possible enum values:\n"
+
+// unpublished are types that are parameters of requests, or that discovery answers with: kubernetes-validate has none of them.
+var unpublished = []string{
+	"ListOptions", "CreateOptions", "UpdateOptions", "PatchOptions", "DeleteOptions", "PodLogOptions", "PodExecOptions",
+	"PodAttachOptions", "PodPortForwardOptions", "PodProxyOptions", "ServiceProxyOptions", "NodeProxyOptions", "APIVersions",
+	"APIGroupList", "APIGroup", "GroupVersionForDiscovery", "ServerAddressByClientCIDR", "Patch",
+}
+
+func isUnpublished(name string) bool {
+	packageOf, kind := name[:strings.LastIndex(name, ".")], name[strings.LastIndex(name, ".")+1:]
+	switch packageOf {
+	case "io.k8s.api.core.v1", "io.k8s.apimachinery.pkg.apis.meta.v1":
+		return slices.Contains(unpublished, kind)
+	}
+	return name == "io.k8s.apimachinery.pkg.version.Info"
+}
+
+func reference(name string) spec.Ref {
+	return spec.MustCreateRef("#/$defs/" + name)
+}
+
+type data struct {
+	Additions   map[string]*addition   `json:"additions"`
+	Definitions map[string]spec.Schema `json:"definitions"`
+}
 
 // addition is what is added to a schema: a description to the end of its own.
 type addition struct {
@@ -29,10 +55,13 @@ type addition struct {
 
 func main() {
 	log.SetFlags(0)
-	found := map[string]*addition{}
-	for name, definition := range openapi.GetOpenAPIDefinitions(spec.MustCreateRef) {
+	found := data{Additions: map[string]*addition{}, Definitions: map[string]spec.Schema{}}
+	for name, definition := range openapi.GetOpenAPIDefinitions(reference) {
 		if made := additionTo(&definition.Schema); made != nil {
-			found[name] = made
+			found.Additions[name] = made
+		}
+		if isUnpublished(name) {
+			found.Definitions[name] = definition.Schema
 		}
 	}
 	packed := gzip.NewWriter(os.Stdout)

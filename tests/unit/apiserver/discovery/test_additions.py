@@ -7,7 +7,7 @@ from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apiserver.openapi import schemas
 
 DEFINITIONS = openapi_definitions("1.36")
-ADDITIONS = schemas.load("1.36")
+ADDITIONS = schemas.load("1.36").additions
 
 
 def test_a_release_without_facts_is_refused():

@@ -1,0 +1,136 @@
+"""Paths and operations of version 3 in the form of version 2, with the parameters that many operations share said once."""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.openapi.paths import PRODUCES
+from mockube.apiserver.openapi.schemas import V2, V3
+
+_NEVER_SHARED: Final = frozenset({"name", "dryRun", "fieldValidation"})
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
+_WATCH: Final = (
+    *PRODUCES,
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+)
+_ORDER: Final = ("text/plain", *_WATCH, "application/jwk-set+json", "*/*")
+_APPLY: Final = "application/apply-patch+yaml"
+_FNV_START: Final = 0xCBF29CE484222325
+_FNV_PRIME: Final = 0x100000001B3
+_ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+"""Go's encoder escapes them, and names of parameters are hashes of its text."""
+
+
+class SharedParameters:
+    """The parameters that operations refer to, by their names."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Tree] = {}
+        self._names: dict[bytes, str] = {}
+
+    def reference(self, parameter: Tree) -> Tree:
+        """Return the parameter, or a reference to it if it may be shared."""
+        reference = parameter.get("schema", {}).get("$ref", "")
+        if parameter["name"] in _NEVER_SHARED:
+            return parameter
+        if parameter["in"] == "body" and not reference.startswith(f"{V2}io.k8s.apimachinery"):
+            return parameter
+        text = orjson.dumps(parameter)
+        name = self._names.get(text)
+        if name is None:
+            name = self._names[text] = f"{parameter['name']}-{_hash(text)}"
+            self.named[name] = parameter
+        return {"$ref": f"#/parameters/{name}"}
+
+
+def paths_v2(paths: Mapping[str, Tree], shared: SharedParameters) -> Tree:
+    return {path: _path(item, shared) for path, item in paths.items()}
+
+
+def _path(item: Tree, shared: SharedParameters) -> Tree:
+    made: Tree = {method: _operation(item[method], shared) for method in _METHODS if method in item}
+    if "parameters" in item:
+        made["parameters"] = [shared.reference(_parameter(one)) for one in item["parameters"]]
+    return made
+
+
+def _operation(operation: Tree, shared: SharedParameters) -> Tree:
+    responses = operation["responses"]
+    produces = _types(responses["200"] if "200" in responses else responses["201"])
+    consumed = operation.get("requestBody", {}).get("content", {})
+    consumes = _consumes(operation, consumed, produces)
+    made: Tree = {
+        "description": operation["description"],
+        **({"consumes": consumes} if consumes else {}),
+        "produces": produces,
+        "schemes": ["https"],
+        "tags": operation["tags"],
+        "operationId": operation["operationId"],
+    }
+    parameters = [_parameter(one) for one in operation.get("parameters", ())]
+    if consumed:
+        parameters.insert(0, _body(operation["requestBody"]))
+    if parameters:
+        made["parameters"] = [shared.reference(one) for one in parameters]
+    made["responses"] = {code: _response(response) for code, response in responses.items()}
+    return made | {key: value for key, value in operation.items() if key.startswith("x-")}
+
+
+def _consumes(operation: Tree, body: Tree, produces: Sequence[str]) -> Sequence[str]:
+    if "x-kubernetes-action" in operation:
+        if "application/vnd.kubernetes.protobuf" not in produces and "*/*" not in produces:
+            return sorted(body, key=lambda kind: (kind == _APPLY, kind)) or produces  # of custom objects
+        return sorted(body, key=lambda kind: (kind == _APPLY, kind)) or ["*/*"]
+    return produces if operation["responses"]["200"]["content"][produces[0]]["schema"].get("$ref") else []
+
+
+def _types(response: Tree) -> list[str]:
+    return sorted(response.get("content", {}), key=_ORDER.index)
+
+
+def _response(response: Tree) -> Tree:
+    content = response.get("content")
+    made: Tree = {"description": response["description"]}
+    return made | ({"schema": _renamed(next(iter(content.values()))["schema"])} if content else {})
+
+
+def _body(request: Tree) -> Tree:
+    schema = _renamed(next(iter(request["content"].values()))["schema"])
+    needed = {"required": True} if request.get("required") else {}
+    return {"name": "body", "in": "body"} | needed | {"schema": schema}
+
+
+def _parameter(parameter: Tree) -> Tree:
+    """The order is that of Go's encoder."""
+    schema = parameter["schema"]
+    made: Tree = {"uniqueItems": True, "type": schema["type"], "description": parameter["description"]}
+    made |= {"name": parameter["name"], "in": parameter["in"]}
+    return made | ({"required": True} if parameter.get("required") else {})
+
+
+def _renamed(schema: Tree) -> Tree:
+    if "$ref" in schema:
+        return {"$ref": V2 + schema["$ref"].removeprefix(V3)}
+    return schema
+
+
+def _hash(text: bytes) -> str:
+    """FNV-1 in 64 bits, of which six bytes are a name."""
+    value = _FNV_START
+    for byte in text.decode().translate(_ESCAPES).encode():
+        value = (value * _FNV_PRIME & 0xFFFFFFFFFFFFFFFF) ^ byte
+    return urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()
+
+
+def references(tree: Any) -> set[str]:
+    """Return the names of all definitions that paths refer to."""
+    if isinstance(tree, list):
+        return set().union(*map(references, tree))
+    if not isinstance(tree, dict):
+        return set()
+    here = {tree["$ref"].rpartition("/")[2]} if isinstance(tree.get("$ref"), str) else set()
+    return here.union(*map(references, tree.values()))

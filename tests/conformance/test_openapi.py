@@ -1,0 +1,59 @@
+"""OpenAPI documents as a real cluster publishes them: of every group, and of definitions of many forms."""
+
+import lzma
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+
+from mockube.apiserver.customresources.compile import compile_definition
+from mockube.apiserver.kinds.registry import GROUPS, STRATEGIES
+from mockube.apiserver.openapi.documents import Documents
+from tests.conformance.golden.golden import differences
+
+FOLDER = Path(__file__).parent / "golden/openapi"
+ROWS = [row for group in GROUPS for row in group.resources]
+
+
+def recorded(name):
+    return orjson.loads(lzma.decompress((FOLDER / f"{name}.json.xz").read_bytes()))
+
+
+def documents_of_customs():
+    definitions = yaml.safe_load_all((FOLDER / "custom.yaml").read_text())
+    customs = [custom for definition in definitions for custom in compile_definition(definition, dict)]
+    return Documents([*ROWS, *(custom.row for custom in customs)], customs, STRATEGIES)
+
+
+BUILTIN, CUSTOM = recorded("builtin"), recorded("custom")
+DOCUMENTS = Documents(ROWS, strategies=STRATEGIES)
+WITH_CUSTOMS = documents_of_customs()
+
+
+@pytest.mark.parametrize("folder", sorted(BUILTIN.keys() - {"v2"}))
+def test_a_document_of_version_3_is_as_recorded(folder):
+    assert not differences(BUILTIN[folder], orjson.loads(DOCUMENTS.v3(folder).body))
+
+
+def test_the_document_of_version_2_is_as_recorded():
+    assert not differences(BUILTIN["v2"], orjson.loads(DOCUMENTS.v2().body))
+
+
+def test_there_are_the_documents_that_were_recorded():
+    assert sorted(BUILTIN.keys() - {"v2"}) == list(DOCUMENTS.folders)
+    assert CUSTOM.keys() - {"v2"} == {*WITH_CUSTOMS.folders} - {*DOCUMENTS.folders}
+
+
+@pytest.mark.parametrize("folder", sorted(CUSTOM.keys() - {"v2"}))
+def test_a_custom_kind_is_published_as_recorded(folder):
+    assert not differences(CUSTOM[folder], orjson.loads(WITH_CUSTOMS.v3(folder).body))
+
+
+def test_a_custom_kind_is_published_in_version_2_as_recorded():
+    document = orjson.loads(WITH_CUSTOMS.v2().body)
+    found = {
+        part: {name: of for name, of in document[part].items() if "example" in name}
+        for part in ("paths", "definitions")
+    }
+    assert not differences(CUSTOM["v2"], found)
