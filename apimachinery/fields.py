@@ -6,6 +6,7 @@ with a text. A field that is absent is an empty text.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -91,3 +92,23 @@ def _parse_term(term: str, text: str) -> Term:
         raise FieldSelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
     field, operator, value = parts.groups()
     return Term(field, unescape(value), operator != "!=")
+
+
+@dataclass(frozen=True, slots=True)
+class SelectableField:
+    """What a field selector may ask for."""
+
+    label: str
+    paths: tuple[tuple[str, ...], ...]
+    """Where its value is in the stored object: at the first of them that is not empty."""
+    absent: str = ""
+    """What a field that is not there counts as: Go's zero value, as text."""
+
+
+def selectable(label: str, *paths: str, absent: str = "") -> SelectableField:
+    """Name a field by its path, unless it is elsewhere in the stored object."""
+    return SelectableField(label, tuple(tuple(path.split(".")) for path in paths or (label,)), absent)
+
+
+METADATA_NAME = selectable("metadata.name")
+METADATA_NAMESPACE = selectable("metadata.namespace")

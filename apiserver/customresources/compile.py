@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.jsonpath import JSONPathError
 from mockube.apimachinery.schema.model import Type
 from mockube.apiserver.customresources.columns import printer
@@ -93,7 +94,9 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
         stored_at=f"{group}/{names['plural']}",
         storage_version=(group, stored),
         deprecated=_deprecated(spec, version),
-        selectable=tuple(_path_text(field["jsonPath"]) for field in version.get("selectableFields") or ()),
+        selectable=tuple(
+            selectable(_path_text(field["jsonPath"])) for field in version.get("selectableFields") or ()
+        ),
         relabelled=_others(spec, version["name"]),
         replicas=_replicas(subresources.get("scale") or {}),
         custom=True,

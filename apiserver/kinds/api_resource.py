@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.groups import GroupKind, GroupResource
 
 GroupVersion: TypeAlias = tuple[str, str]
@@ -59,8 +60,10 @@ class Resource:
     """What it is stored as, where that is another version or group than its own: `events` of two groups are one."""
     deprecated: str = ""
     """What every client of it is warned of."""
-    selectable: tuple[str, ...] = ()
-    """What field selectors may ask for besides metadata.name and metadata.namespace, as JSON paths."""
+    selectable: tuple[SelectableField, ...] = ()
+    """What field selectors may ask for besides metadata.name and metadata.namespace."""
+    refused_label: str = ""
+    """The message about a `label` that field selectors may not ask for, where it is not the usual one."""
     replicas: Replicas = field(default_factory=Replicas)
     relabelled: tuple[str, ...] = ()
     """Other API versions of it, from which its objects differ in nothing but what they are called."""

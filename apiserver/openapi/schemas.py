@@ -170,7 +170,7 @@ def _kind(custom: Custom, kind: str) -> Schema:
         "x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]
     }
     if row.selectable:
-        fields = [{"fieldPath": path.removeprefix(".")} for path in row.selectable]
+        fields = [{"fieldPath": one.label} for one in row.selectable]
         made["x-kubernetes-selectable-fields"] = fields
     return made
 

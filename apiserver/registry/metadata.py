@@ -30,15 +30,10 @@ def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
 
 
 def match_namespace(tree: Tree, call: Call) -> None:
-    """An object is in the namespace of its URL; it may leave out which, but not name another."""
+    """An object is in the namespace of its URL; it may leave out which, but not name another. The cluster's are in none."""
     metadata = of(tree)
-    given = metadata.get("namespace", "")
+    given = metadata.pop("namespace", "")
     if not call.resource.namespaced:
-        metadata.pop("namespace", None)
-        if given:
-            raise status.BadRequest(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
         return
     if given not in ("", call.namespace):
         raise status.BadRequest(

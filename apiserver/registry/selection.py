@@ -4,13 +4,13 @@ A selector that asks for everything costs nothing; one that asks for a name narr
 look at objects.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from mockube.apimachinery import fields, gotext, labels, status
-from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
 from mockube.apimachinery.labels import SelectorError
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
@@ -18,7 +18,10 @@ from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import ListOptions
 from mockube.apiserver.storage.stored import Stored
 
-Paths = Mapping[str, tuple[str, ...]]
+Fields: TypeAlias = Mapping[str, SelectableField]
+
+_NOT_SUPPORTED: Final = "field label not supported: {label}"
+_NOT_KNOWN: Final = '{quoted} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +55,11 @@ def _select(resource: Resource, label_selector: str, field_selector: str) -> Sel
     if not label_selector and not field_selector:
         return EVERYTHING
     by_label, by_field = _labels(label_selector), _fields(resource, field_selector)
-    paths = selectable_paths(resource)
+    known = selectable_fields(resource)
 
     def matches(stored: Stored) -> bool:
         return by_label.matches(stored.labels) and (
-            by_field.empty or by_field.matches(stored.selectable(paths))
+            by_field.empty or by_field.matches(stored.selectable(known))
         )
 
     return Selection(
@@ -95,23 +98,27 @@ def _fields(resource: Resource, text: str) -> fields.Selector:
         selector = fields.parse(text)
     except FieldSelectorError as error:
         raise status.BadRequest(str(error)) from error
-    known = selectable_paths(resource)
+    known = selectable_fields(resource)
     for term in selector.terms:
         if term.field not in known:
-            raise status.BadRequest(_unknown(resource, term.field))
+            raise status.BadRequest(_refused(resource, term.field))
     return selector
 
 
-def _unknown(resource: Resource, field: str) -> str:
-    """Upstream says it in two ways: its own kinds with a conversion of their own name only the field."""
-    if resource.selectable:
-        return f"field label not supported: {field}"
-    known = '"metadata.name", "metadata.namespace"'
-    return f"{gotext.quote(field)} is not a known field selector: only {known}"
+def _refused(resource: Resource, label: str) -> str:
+    """Upstream has several messages: a kind with a conversion of labels of its own has its own."""
+    usual = _NOT_SUPPORTED if _names_own_labels(resource) else _NOT_KNOWN
+    return (resource.refused_label or usual).format(label=label, quoted=gotext.quote(label))
 
 
 @cache
-def selectable_paths(resource: Resource) -> Paths:
-    """Where the fields are that a selector may ask for."""
-    paths = {"metadata.name": ("metadata", "name"), "metadata.namespace": ("metadata", "namespace")}
-    return paths | {field: tuple(field.split(".")) for field in resource.selectable}
+def selectable_fields(resource: Resource) -> Fields:
+    """Return the fields that a selector may ask for, by their labels."""
+    usual: Sequence[SelectableField] = (METADATA_NAME, METADATA_NAMESPACE)
+    if _names_own_labels(resource) and not resource.namespaced:
+        usual = (METADATA_NAME,)
+    return {field.label: field for field in (*usual, *resource.selectable)}
+
+
+def _names_own_labels(resource: Resource) -> bool:
+    return bool(resource.selectable) or resource.custom

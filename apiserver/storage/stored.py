@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.tree import Tree
 
 _NAME = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -53,7 +54,7 @@ class Stored:
         self.revision = revision
         self._item: bytes | None = None
         self._labels: Mapping[str, str] | None = None
-        self._selectable: Mapping[str, str] | None = None
+        self._selectable: tuple[object, Mapping[str, str]] | None = None
 
     @classmethod
     def unversioned(cls, value: bytes) -> "Stored":
@@ -88,15 +89,15 @@ class Stored:
             self._labels = _read_metadata(self.value).metadata.labels or {}
         return self._labels
 
-    def selectable(self, paths: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:
-        """What field selectors see at some paths: always the same paths for one resource."""
-        if self._selectable is None:
+    def selectable(self, fields: Mapping[str, SelectableField]) -> Mapping[str, str]:
+        """What field selectors see: kept for one version of the resource, which most are asked for."""
+        if self._selectable is None or self._selectable[0] is not fields:
             try:
                 tree = orjson.loads(self.value)
             except orjson.JSONDecodeError:  # beyond its metadata, that is, which has been checked
                 tree = None
-            self._selectable = {field: _field(tree, path) for field, path in paths.items()}
-        return self._selectable
+            self._selectable = fields, {label: _value(tree, field) for label, field in fields.items()}
+        return self._selectable[1]
 
     def tree(self) -> Tree:
         """The object, parsed anew: it is the caller's to change."""
@@ -108,7 +109,11 @@ class Stored:
         return Stored(self.key, self.value, revision)
 
 
-def _field(tree: Any, path: tuple[str, ...]) -> str:
+def _value(tree: Any, field: SelectableField) -> str:
+    return next(filter(None, (_text(tree, path) for path in field.paths)), field.absent)
+
+
+def _text(tree: Any, path: tuple[str, ...]) -> str:
     for step in path:
         tree = tree.get(step) if isinstance(tree, dict) else None
     if isinstance(tree, bool):

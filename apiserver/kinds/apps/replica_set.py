@@ -98,7 +98,6 @@ KIND: Final = Kind(
         version="v1",
         name="replicasets",
         kind="ReplicaSet",
-        selectable=("status.replicas",),
         categories=("all",),
         short_names=("rs",),
         subresources=(

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
@@ -123,7 +124,7 @@ KIND: Final = Kind(
         kind="CertificateSigningRequest",
         namespaced=False,
         short_names=("csr",),
-        selectable=("spec.signerName",),
+        selectable=(selectable("spec.signerName"),),
         subresources=(Subresource(name="approval"), STATUS),
     ),
     strategy=_STRATEGY,

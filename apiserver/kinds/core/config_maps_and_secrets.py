@@ -9,6 +9,7 @@ import orjson
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -179,7 +180,9 @@ CONFIG_MAP: Final = Kind(
 
 
 SECRET: Final = Kind(
-    resource=Resource(group="", version="v1", name="secrets", kind="Secret", selectable=("type",)),
+    resource=Resource(
+        group="", version="v1", name="secrets", kind="Secret", selectable=(selectable("type"),)
+    ),
     validation=Validation(
         create=_create_secret, update=together(unchanged("type"), _sealed("data"), as_created(_create_secret))
     ),

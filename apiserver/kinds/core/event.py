@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -162,17 +163,17 @@ KIND: Final = Kind(
         kind="Event",
         short_names=("ev",),
         selectable=(
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
+            selectable("involvedObject.kind"),
+            selectable("involvedObject.namespace"),
+            selectable("involvedObject.name"),
+            selectable("involvedObject.uid"),
+            selectable("involvedObject.apiVersion"),
+            selectable("involvedObject.resourceVersion"),
+            selectable("involvedObject.fieldPath"),
+            selectable("reason"),
+            selectable("reportingComponent"),
+            selectable("source", "source.component", "reportingComponent"),
+            selectable("type"),
         ),
     ),
     strategy=Strategy(create_on_update=True, dependents=UNSUPPORTED),

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import FINALIZER_NAMESPACE, LABEL_METADATA_NAME
@@ -89,7 +90,7 @@ KIND: Final = Kind(
         namespaced=False,
         short_names=("ns",),
         verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
-        selectable=("status.phase",),
+        selectable=(selectable("status.phase"),),
         subresources=(
             Subresource(name="finalize", verbs=("update",)),
             STATUS,

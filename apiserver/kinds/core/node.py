@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions, errors, meta, names, wellknown
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
@@ -209,7 +210,7 @@ KIND: Final = Kind(
         namespaced=False,
         short_names=("no",),
         stored_at="minions",
-        selectable=("spec.unschedulable",),
+        selectable=(selectable("spec.unschedulable", absent="false"),),
         subresources=(
             Subresource(
                 name="proxy",

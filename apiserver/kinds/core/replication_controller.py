@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.labels.selector import from_set
 from mockube.apimachinery.paths import ROOT, Path
@@ -136,7 +137,7 @@ KIND: Final = Kind(
         short_names=("rc",),
         categories=("all",),
         stored_at="controllers",
-        selectable=("status.replicas",),
+        selectable=(selectable("status.replicas", absent="0"),),
         subresources=(
             SCALE,
             STATUS,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -139,6 +140,8 @@ _FIELDS: Final = EventFields(
 )
 
 
+_REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
 KIND: Final = Kind(
     resource=Resource(
         group="events.k8s.io",
@@ -148,17 +151,10 @@ KIND: Final = Kind(
         short_names=("ev",),
         storage_version=("", "v1"),
         selectable=(
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
+            *(selectable(f"regarding.{name}", f"involvedObject.{name}") for name in _REFERENCE),
+            selectable("reason"),
+            selectable("reportingController", "reportingComponent"),
+            selectable("type"),
         ),
     ),
     strategy=Strategy(create_on_update=True, dependents=UNSUPPORTED),

@@ -70,12 +70,6 @@ KIND: Final = Kind(
         kind="IPAddress",
         namespaced=False,
         short_names=("ip",),
-        selectable=(
-            "spec.parentRef.group",
-            "spec.parentRef.resource",
-            "spec.parentRef.namespace",
-            "spec.parentRef.name",
-        ),
     ),
     validation=Validation(
         name=NameRule(_check_name, _check_name),

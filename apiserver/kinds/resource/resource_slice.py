@@ -8,6 +8,7 @@ from typing import Any, Final
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.timestamps import format_time
@@ -195,7 +196,8 @@ KIND: Final = Kind(
         name="resourceslices",
         kind="ResourceSlice",
         namespaced=False,
-        selectable=("spec.nodeName", "spec.driver"),
+        refused_label="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
+        selectable=(selectable("spec.nodeName"), selectable("spec.driver")),
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
     defaults=of("io.k8s.api.resource.v1", {"NodeAllocatableResourceMapping": {"allocationMultiplier": "1"}}),

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import (
@@ -189,7 +190,8 @@ KIND: Final = Kind(
         version="v1",
         name="jobs",
         kind="Job",
-        selectable=("status.successful",),
+        selectable=(selectable("status.successful", "status.succeeded", absent="0"),),
+        refused_label="field label {quoted} not supported for Job",
         categories=("all",),
         subresources=(STATUS,),
     ),

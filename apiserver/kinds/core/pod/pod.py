@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from mockube.apimachinery.fields import SelectableField, selectable
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -50,15 +51,16 @@ KIND: Final = Kind(
         short_names=("po",),
         categories=("all",),
         selectable=(
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.podIPs",
-            "status.nominatedNodeName",
+            selectable("spec.nodeName"),
+            selectable("spec.host", "spec.nodeName"),
+            selectable("spec.restartPolicy"),
+            selectable("spec.schedulerName"),
+            selectable("spec.serviceAccountName"),
+            selectable("spec.hostNetwork", absent="false"),
+            selectable("status.phase"),
+            selectable("status.podIP"),
+            SelectableField("status.podIPs", ()),
+            selectable("status.nominatedNodeName"),
         ),
         subresources=(
             Subresource(name="attach", kind="PodAttachOptions", verbs=("create", "get")),

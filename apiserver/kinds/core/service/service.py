@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -188,7 +189,7 @@ KIND: Final = Kind(
         short_names=("svc",),
         categories=("all",),
         stored_at="services/specs",
-        selectable=("spec.clusterIP", "spec.type"),
+        selectable=(selectable("spec.clusterIP"), selectable("spec.type")),
         subresources=(
             Subresource(
                 name="proxy",
