@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
 
 Settle: TypeAlias = Callable[[Tree], None]
 """Changes a tree that may share its inner parts with others: they are replaced, never changed."""
@@ -84,13 +85,23 @@ def _replace(tree: Tree, path: tuple[str, ...], value: Tree) -> None:
 _IN_POD: Final = partial(_name_account, ("spec",))
 _IN_TEMPLATE: Final = partial(_name_account, ("spec", "template", "spec"))
 
+
+def _count_template(daemon_set: Tree) -> None:
+    """The template's generation is a field of the internal type, which is always written: 0, if nothing was read."""
+    metadata = daemon_set.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    if ANNOTATION_TEMPLATE_GENERATION not in annotations:
+        annotations = annotations | {ANNOTATION_TEMPLATE_GENERATION: "0"}
+        daemon_set["metadata"] = metadata | {"annotations": annotations}
+
+
 _TABLE: Final[Mapping[tuple[str, str], tuple[Settle, ...]]] = {
     ("v1", "Node"): (partial(_name_both_ways, "spec", "podCIDR", "podCIDRs", ""),),
     ("v1", "Pod"): (_IN_POD, _end_soon, partial(_name_both_ways, "status", "podIP", "podIPs", "ip")),
     ("v1", "PodTemplate"): (partial(_name_account, ("template", "spec")),),
     ("v1", "ReplicationController"): (_IN_TEMPLATE,),
     ("v1", "Secret"): (_take_up_texts,),
-    ("apps/v1", "DaemonSet"): (_IN_TEMPLATE,),
+    ("apps/v1", "DaemonSet"): (_IN_TEMPLATE, _count_template),
     ("apps/v1", "Deployment"): (_IN_TEMPLATE,),
     ("apps/v1", "ReplicaSet"): (_IN_TEMPLATE,),
     ("apps/v1", "StatefulSet"): (_IN_TEMPLATE, _type_claims),

@@ -40,7 +40,7 @@ def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -
     """A new object with its first manager, who wrote it when it was created."""
     manager = field_manager(backend, call.resource, "")
     time = tree["metadata"]["creationTimestamp"]
-    return _without_none(manager.create(tree, manager=manager_name(call, options), time=time))
+    return without_none(manager.create(tree, manager=manager_name(call, options), time=time))
 
 
 def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
@@ -50,17 +50,11 @@ def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: Write
     only = backend.strategy(call.resource).only.get(subresource)
     # Nobody becomes the manager of what this way to write does not change.
     new = new if only is None else apply_fields(new, old, only)
-    name, time = manager_name(call, options), _time(backend, call)
-    return _without_none(manager.update(old, new, manager=name, time=time))
+    name, time = manager_name(call, options), format_time(backend.clock.now())
+    return without_none(manager.update(old, new, manager=name, time=time))
 
 
-def _time(backend: Backend, call: Call) -> str | None:
-    # Upstream does not say when, if what was written was shown as something else, such as a Scale.
-    shown = call.subresource and call.subresource.kind
-    return None if shown else format_time(backend.clock.now())
-
-
-def _without_none(tree: Tree) -> Tree:
+def without_none(tree: Tree) -> Tree:
     """An object that nobody manages has no managers at all, rather than an empty list of them."""
     if not tree["metadata"].get("managedFields"):
         tree["metadata"].pop("managedFields", None)

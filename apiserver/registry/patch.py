@@ -19,7 +19,7 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import APPLY_TYPES, apply
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
@@ -78,7 +78,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         seen = face.show(own)
         patched = _carry_out(backend, language, seen, given)
         new = face.take(own, _patched(backend, call, options, patched, seen, complaints))
-        return managed.on_update(backend, call, new, own, options)
+        return face.manage(backend, call, new, own, options)
 
     async def transform(old: Tree) -> Tree:
         return await backend.worker.run(call.size, patched_tree, old)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.call import ObjectAnswer
+from mockube.apiserver.registry import managed
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.options import WriteOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +19,8 @@ class SubresourceView:
     show: Callable[[Tree], Tree]
     take: Callable[[Tree, Tree], Tree]
     """The new object, of the old one and what was written; may refuse what was written."""
+    manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = managed.on_update
+    """The new object with its managers after a change: the fourth argument is the old one."""
 
     def shown(self, answer: ObjectAnswer) -> ObjectAnswer:
         return replace(answer, stored=None, tree=self.show(answer.object()))

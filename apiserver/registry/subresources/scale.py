@@ -1,6 +1,6 @@
 """/scale: of everything that has replicas, how many there are and how many there should be, in one form for all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from mockube.apiserver.registry.apply import APPLY_TYPES, read_application
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.options import write_options
+from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.subresource_view import SubresourceView
 from mockube.apiserver.registry.subresources import scale_managers
 from mockube.apiserver.registry.update import change
@@ -40,7 +40,29 @@ def face(resource: Resource) -> SubresourceView:
     def take(old: Tree, scale: Tree) -> Tree:
         return _scaled(resource, old, scale)
 
-    return SubresourceView(show=show, take=take)
+    return SubresourceView(show=show, take=take, manage=_manage)
+
+
+def _manage(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
+    """The object with its managers after a change of its Scale: who changed that manages the replicas."""
+    entries, scale = _managed(old), _scale(new, call.resource)
+    name = managed.manager_name(call, options)
+    written = _field_manager(backend).update(_seen(old, call.resource), scale, manager=name, time=None)
+    return _with_managers(new, entries, written, call.resource)
+
+
+def _managed(tree: Tree) -> Sequence[Tree]:
+    return meta.metadata(tree).get("managedFields") or ()
+
+
+def _seen(tree: Tree, resource: Resource) -> Tree:
+    """The Scale of an object, with those who manage its replicas."""
+    return meta.with_metadata(_scale(tree, resource), managedFields=scale_managers.of_scale(_managed(tree)))
+
+
+def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Resource) -> Tree:
+    managers = scale_managers.of_object(entries, _managed(scale), resource.api_version)
+    return managed.without_none(meta.with_metadata(new, managedFields=managers))
 
 
 def _selector(tree: Tree, resource: Resource) -> str:
@@ -108,7 +130,7 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
 
     async def replace(old: Tree) -> Tree:
         new = shown.take(old, orjson.loads(untouched))
-        return await backend.worker.run(call.size, managed.on_update, backend, call, new, old, options)
+        return await backend.worker.run(call.size, _manage, backend, call, new, old, options)
 
     return shown.shown(await change(backend, call, options, replace))
 
@@ -125,13 +147,8 @@ async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
     wanted = await backend.begin(call, reading)
 
     async def transform(old: Tree) -> Tree:
-        managed = meta.metadata(old).get("managedFields") or ()
-        seen = meta.with_metadata(shown.show(old), managedFields=scale_managers.of_scale(managed))
-        scale = await backend.worker.run(call.size, wanted.settle, seen)
-        managers = scale_managers.of_object(
-            managed, meta.metadata(scale).get("managedFields") or (), call.resource.api_version
-        )
-        return meta.with_metadata(shown.take(old, scale), managedFields=managers)
+        scale = await backend.worker.run(call.size, wanted.settle, _seen(old, call.resource))
+        return _with_managers(shown.take(old, scale), _managed(old), scale, call.resource)
 
     return shown.shown(await change(backend, call, wanted.options, transform))
 

@@ -124,7 +124,15 @@ def _same(spec: Tree, old: Tree, *fields: str) -> bool:
     return all(spec.get(field) == old.get(field) for field in fields)
 
 
+def _drop_internal_policy(service: Tree) -> None:
+    """Upstream leaves it out of what it reads: there is nothing in the cluster that it could be about."""
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName" and "internalTrafficPolicy" in spec:
+        service["spec"] = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}
+
+
 STRATEGY = Strategy(
+    canonicalize=_drop_internal_policy,
     create_on_update=True,
     prepare_create=_prepare_create,
     prepare_update={MAIN: _prepare_update},
