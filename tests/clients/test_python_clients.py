@@ -1,6 +1,7 @@
 """The Python clients that people use, on the kubeconfig that the server wrote."""
 
 import asyncio
+import gc
 
 import kr8s
 import kubernetes
@@ -17,6 +18,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def left_open_no_longer():
+    """Before another test is blamed for it."""
+    yield
+    gc.collect()
 
 
 def body(name, **data):
@@ -85,6 +93,7 @@ async def test_kr8s_creates_scales_and_deletes(server, namespace):
     ]
     assert [item.name for item in found] == ["a"]
     await config.delete()
+    await api._session.aclose()  # kr8s keeps every client, and closes none
 
 
 def test_lightkube_applies_and_watches(server, namespace):

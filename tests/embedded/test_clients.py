@@ -46,7 +46,9 @@ async def test_in_an_event_loop():
         async with cluster.kubernetes_asyncio() as client:
             nodes = (await awaited.CoreV1Api(client).list_node()).items
             assert [node.metadata.name for node in nodes] == ["node-1"]
-        assert [node.name async for node in (await cluster.kr8s()).get("nodes")] == ["node-1"]
+        api = await cluster.kr8s()
+        assert [node.name async for node in api.get("nodes")] == ["node-1"]
+        await api._session.aclose()  # kr8s keeps every client, and closes none
         client = cluster.lightkube()
         assert [node.metadata.name async for node in client.list(Node)] == ["node-1"]
         await client.close()
