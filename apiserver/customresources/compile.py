@@ -16,6 +16,7 @@ from mockube.apimachinery.schema.model import Type
 from mockube.apiserver.customresources.columns import printer
 from mockube.apiserver.customresources.cost import cost_of
 from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.strategy import custom_strategy
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, Subresource
 from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
@@ -61,6 +62,7 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
         strategy=custom_strategy(has_status=subresources.get("status") is not None),
         printer=_printer(spec, version),
         metadata=metadata,
+        scale=ScalePaths.of(_replicas(subresources["scale"])) if subresources.get("scale") else None,
         served=version["served"] and (version["storage"] or not needs_webhook(spec)),
     )
 

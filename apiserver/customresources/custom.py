@@ -1,25 +1,29 @@
 """A custom resource in one version, with all that the server does with its objects by its definition alone."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import ErrorType, FieldError
-from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import compile_pattern
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.defaulting import Fill, filler
+from mockube.apiserver.customresources.embedded import Coerce, coercer, embedded_checker
 from mockube.apiserver.customresources.list_types import lists_checker
 from mockube.apiserver.customresources.pruning import Prune, root_pruner
+from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.types import kind_type, load_all
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check
-from mockube.apiserver.kinds.jsonschema.schema import Schema, has_rules, patterns
+from mockube.apiserver.kinds.jsonschema.schema import Schema, has_rules, patterns, properties
 from mockube.apiserver.kinds.jsonschema.validate import Checker, checker
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import Printer
@@ -67,6 +71,8 @@ class Custom:
     """Finds the type of every object's metadata."""
     served: bool = True
     """A version that is not served may still be the one that is stored."""
+    scale: ScalePaths | None = None
+    """Where its Scale finds what it shows, if it has one."""
     preparation: int = 0
     """What it costs to make all that walks objects, in the unit of `apiserver/customresources/cost.py`."""
 
@@ -96,6 +102,9 @@ class Custom:
             "_fill": filler(self.schema),
             "_has_rules": has_rules(self.schema),
             "_check_lists": _lists_check(self.schema),
+            "coerce": coercer(self.schema),
+            "_check_embedded": _embedded_check(self.schema),
+            "_check_status": checker(_status_schema(self.schema)),
             "_check": checker(self.schema),
         }
         vars(self).update(made)
@@ -117,13 +126,31 @@ class Custom:
         if self._fill is not None:
             self._fill(tree)
 
-    def check(self, tree: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Iterable[FieldError]:
+    def check(self, tree: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Sequence[FieldError]:
         """What is wrong with an object's content, or with what an update changes of the old one's."""
         of_values = self._check(tree, ROOT) if old is None else self._check(tree, ROOT, old)
-        found = _bounded([*of_values, *self._check_lists(tree, ROOT)])
-        if self._has_rules and any(error.type in _BLOCKING for error in found):
-            found.append(errors.invalid(ROOT, None, _NOT_CHECKED))
-        return found
+        of_scale = self._check_scale(tree, only_status=False)
+        return self._with_lists([*of_values, *of_scale, *self._check_embedded(tree, ROOT)], tree, old)
+
+    def check_status(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[FieldError]:
+        """What is wrong with an object whose status alone was written, which upstream checks as a value of its own."""
+        of_values = self._check_status(tree["status"], ROOT, old.get("status")) if "status" in tree else ()
+        of_scale = self._check_scale(tree, only_status=True)
+        return self._with_lists([*map(_in_status, of_values), *of_scale], tree, old)
+
+    def _with_lists(
+        self, found: Sequence[FieldError], tree: Mapping[str, Any], old: Mapping[str, Any] | None
+    ) -> Sequence[FieldError]:
+        of_lists = [*self._check_lists(tree, ROOT)]
+        if of_lists and old is not None and any(self._check_lists(old, ROOT)):
+            of_lists = []  # an object in which something came twice before may keep it
+        bounded = _bounded([*found, *of_lists])
+        if self._has_rules and any(error.type in _BLOCKING for error in bounded):
+            bounded.append(errors.invalid(ROOT, None, _NOT_CHECKED))
+        return bounded
+
+    def _check_scale(self, tree: Mapping[str, Any], *, only_status: bool) -> Iterable[FieldError]:
+        return () if self.scale is None else self.scale.check(tree, only_status=only_status)
 
     @cached_property
     def _fill(self) -> Fill | None:
@@ -138,9 +165,38 @@ class Custom:
         return checker(self.schema)
 
     @cached_property
+    def _check_status(self) -> Checker:
+        return checker(_status_schema(self.schema))
+
+    @cached_property
     def _check_lists(self) -> Check:
         return _lists_check(self.schema)
 
+    @cached_property
+    def _check_embedded(self) -> Check:
+        return _embedded_check(self.schema)
+
+    @cached_property
+    def coerce(self) -> Coerce | None:
+        """Reads the objects that it embeds, if there are any."""
+        return coercer(self.schema)
+
 
 def _lists_check(schema: Schema) -> Check:
-    return lists_checker(schema) or (lambda _tree, _path: ())
+    return lists_checker(schema) or _nothing
+
+
+def _embedded_check(schema: Schema) -> Check:
+    return embedded_checker(schema) or _nothing
+
+
+def _nothing(_tree: Any, _path: Path) -> Iterable[FieldError]:
+    return ()
+
+
+def _status_schema(schema: Schema) -> Schema:
+    return properties(schema).get("status", {})
+
+
+def _in_status(error: FieldError) -> FieldError:
+    return replace(error, field="status" if error.field == str(ROOT) else f"status.{error.field}")

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from mockube.apiserver.kinds.apiextensions.structural import PRESERVE
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANYTHING,
     HEAD,
     Schema,
     is_embedded,
-    is_object,
-    items,
     properties,
     values,
 )
@@ -26,19 +25,30 @@ def _keep(value: Any, _unknown: Unknown) -> Any:
 
 
 def pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
-    if is_object(schema):
-        return _object(schema, frozenset(), drop_null=drop_null)
-    if schema.get("type") == "array":
-        return _array(pruner(items(schema), drop_null=drop_null))
-    return _keep
+    """What is looked at is what the value is, whatever type the schema says: in a text's place, an object is emptied."""
+    return _value(schema, frozenset(), drop_null=drop_null)
 
 
 def root_pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
     """For a whole object, of which metadata and the like are looked at elsewhere."""
-    return _object(schema, HEAD, drop_null=drop_null)
+    return _value(schema, HEAD, drop_null=drop_null)
 
 
-def _object(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
+def _value(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
+    prune_members = _members_pruner(schema, kept, drop_null=drop_null)
+    prune_elements = _elements_pruner(schema, drop_null=drop_null)
+    if prune_members is _keep and prune_elements is _keep:
+        return _keep
+
+    def prune(value: Any, unknown: Unknown) -> Any:
+        if value.__class__ is dict:
+            return prune_members(value, unknown)
+        return prune_elements(value, unknown) if value.__class__ is list else value
+
+    return prune
+
+
+def _members_pruner(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
     known = {name: pruner(inner, drop_null=drop_null) for name, inner in properties(schema).items()}
     never_null = frozenset(
         name for name, inner in properties(schema).items() if drop_null and _is_never_null(inner)
@@ -55,6 +65,22 @@ def _object(schema: Schema, kept: frozenset[str], *, drop_null: bool) -> Prune:
     )
 
 
+def _elements_pruner(schema: Schema, *, drop_null: bool) -> Prune:
+    """Elements of a list that is kept are kept, but for what their own schema names."""
+    inner = schema.get("items")
+    if inner is None:
+        return _keep if schema.get(PRESERVE) else _array(_emptied)
+    return _array(pruner({PRESERVE: True} | inner if schema.get(PRESERVE) else inner, drop_null=drop_null))
+
+
+def _emptied(value: Any, unknown: Unknown) -> Any:
+    """What no schema describes: its objects lose all that is in them."""
+    if value.__class__ is dict:
+        unknown += value
+        return {}
+    return _array(_emptied)(value, unknown) if value.__class__ is list else value
+
+
 def _is_never_null(schema: Schema) -> bool:
     """Null means the default, if there is one."""
     return not schema.get("nullable") and schema.get("default") is None
@@ -62,8 +88,6 @@ def _is_never_null(schema: Schema) -> bool:
 
 def _members(known: Mapping[str, Prune], rest: Prune | None, is_never_null: Callable[[str], bool]) -> Prune:
     def prune(value: Any, unknown: Unknown) -> Any:
-        if value.__class__ is not dict:
-            return value
         made: dict[str, Any] = {}
         for name, item in value.items():
             inner = known.get(name, rest)
@@ -88,8 +112,6 @@ def _array(inner: Prune) -> Prune:
         return _keep
 
     def prune(value: Any, unknown: Unknown) -> Any:
-        if value.__class__ is not list:
-            return value
         made = []
         for index, item in enumerate(value):
             before = len(unknown)

@@ -4,16 +4,16 @@ Custom objects are trees to upstream. Only their metadata is read into a struct;
 of it, in any order, with null and empty things as they were given.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import cache
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any, Final
 
-from mockube.apimachinery import gotext
+from mockube.apimachinery import gotext, meta, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import document, faults
 from mockube.apimachinery.schema.decode import Decoded, Decoder
-from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
+from mockube.apimachinery.schema.model import Schemas, Type
 from mockube.apimachinery.schema.normal import Normaliser
 from mockube.apimachinery.schema.scan import has_duplicates
 from mockube.apimachinery.tree import Tree
@@ -56,10 +56,7 @@ class AllDecoder(Decoder):
     def __init__(self, schemas: Schemas, catalog: Catalog) -> None:
         super().__init__(_normaliser(schemas))
         self._catalog = catalog
-        metadata = Field(name="metadata", type=schemas.definition(OBJECT_META))
-        self._head = Type(
-            shape=Shape.STRUCT, name="custom", load=lambda: MappingProxyType({"metadata": metadata})
-        )
+        self._metadata = schemas.definition(OBJECT_META)
 
     def decode(
         self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
@@ -67,28 +64,44 @@ class AllDecoder(Decoder):
         custom = self._catalog.custom_definition(of.name)
         if custom is None:
             return super().decode(of, tree, text=text, strict=strict, before=before)
-        return self._decode_custom(custom.prune, tree, text, strict=strict)
+        return self._decode_custom(custom, custom.prune, tree, text, strict=strict)
 
     def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> Decoded:
         custom = self._catalog.custom_definition(of.name)
         if custom is None:
             return super().decode(of, tree, strict=strict)
-        return self._decode_custom(custom.prune_applied, tree, b"", strict=strict)
+        return self._decode_custom(custom, custom.prune_applied, tree, b"", strict=strict)
 
-    def _decode_custom(self, prune: Prune, tree: Any, text: bytes, *, strict: bool) -> Decoded:
+    def _decode_custom(
+        self, custom: Custom, prune: Prune, tree: Any, text: bytes, *, strict: bool
+    ) -> Decoded:
         twice = (
             faults.find(faults.UNTYPED, document.parse(text)).strict
             if strict and text and has_duplicates(text, tree)
             else ()
         )
-        head = super().decode(self._head, {"metadata": tree.get("metadata")}, strict=strict)
+        of_metadata: list[str] = []
+        of_embedded: list[str] = []
         unknown: list[str] = []
+        head = self._decode_metadata(of_metadata, tree.get("metadata"), _METADATA, strict=strict)
         kept = prune(tree, unknown)
-        rest = {name: value for name, value in kept.items() if name not in _HEAD}
-        complaints = [f"unknown field {gotext.quote(path)}" for path in sorted(unknown)]
-        return Decoded(head.tree | rest, (*twice, *head.strict, *complaints) if strict else ())
+        if custom.coerce is not None:
+            kept = custom.coerce(kept, ROOT, partial(self._decode_metadata, of_embedded, strict=strict))
+        made = {"metadata": head} | {name: value for name, value in kept.items() if name not in _HEAD}
+        if not strict:
+            return Decoded(made)
+        of_fields = (f"unknown field {gotext.quote(path)}" for path in sorted(unknown))
+        return Decoded(made, (*twice, *of_metadata, *of_fields, *sorted(of_embedded)))
+
+    def _decode_metadata(self, complaints: list[str], value: Any, path: Path, *, strict: bool) -> Any:
+        decoded = super().decode(self._metadata, {} if value is None else value, strict=strict)
+        quoted = f'unknown field "{path}.'
+        complaints += (complaint.replace(_UNKNOWN, quoted, 1) for complaint in decoded.strict)
+        return decoded.tree
 
 
+_UNKNOWN: Final = 'unknown field "'
+_METADATA: Final = ROOT.child("metadata")
 _HEAD: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -98,8 +111,6 @@ class AllRules:
     def __init__(self, built_in: Rules, catalog: Catalog) -> None:
         self._built_in = built_in
         self._catalog = catalog
-        self.warn_create = built_in.warn_create
-        self.warn_update = built_in.warn_update
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
         custom = self._catalog.custom_kind(api_version, kind)
@@ -112,7 +123,7 @@ class AllRules:
         custom = self._custom(resource)
         if custom is None:
             return self._built_in.check_create(resource, tree)
-        found = objectmeta.check(tree, objectmeta.SUBDOMAIN, namespaced=resource.namespaced)
+        found = objectmeta.check(tree, _NAMES, namespaced=resource.namespaced)
         return [*found, *custom.check(tree)]
 
     def check_update(
@@ -120,7 +131,40 @@ class AllRules:
     ) -> Sequence[FieldError]:
         found = self._built_in.check_update(resource, subresource, new, old)
         custom = self._custom(resource)
-        return found if custom is None else [*found, *custom.check(new, old)]
+        if custom is None:
+            return found
+        of_metadata = objectmeta.check_update(new, old) if found else ()
+        check = custom.check_status if subresource == "status" else custom.check
+        return [*found, *of_metadata, *check(new, old)]
+
+    def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
+        """Upstream checks the finalizers of custom objects no further than to say which others may use as well."""
+        if not resource.custom:
+            return self._built_in.warn_create(resource, tree)
+        return _finalizer_warnings(meta.metadata(tree).get("finalizers") or ())
+
+    def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]:
+        if not resource.custom:
+            return self._built_in.warn_update(resource, subresource, new, old)
+        finalizers = meta.metadata(new).get("finalizers")
+        if not finalizers:
+            return ()
+        return _finalizer_warnings({*finalizers} - {*(meta.metadata(old).get("finalizers") or ())})
 
     def _custom(self, resource: Resource) -> Custom | None:
         return self._catalog.custom_kind(resource.api_version, resource.kind) if resource.custom else None
+
+
+_NAMES: Final = objectmeta.with_any_finalizers(objectmeta.SUBDOMAIN)
+
+
+def _finalizer_warnings(finalizers: Iterable[str]) -> Iterator[str]:
+    for finalizer in sorted({*finalizers}):
+        path = f"metadata.finalizers: {gotext.quote(finalizer)}"
+        yield from (f"{path}: {problem}" for problem in names.check_label_key(finalizer))
+        if "/" not in finalizer and finalizer not in objectmeta.STANDARD_FINALIZERS:
+            including = " including a path (/)" if "." in finalizer else ""
+            yield (
+                f"{path}: prefer a domain-qualified finalizer name{including} "
+                "to avoid accidental conflicts with other finalizer writers"
+            )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import orjson
 
-from mockube.apimachinery import errors, status
+from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch.apply import times
 from mockube.apimachinery.paths import ROOT
@@ -23,7 +23,7 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.convert import from_stored, to_stored
 from mockube.apiserver.registry.create import create_tree
-from mockube.apiserver.registry.options import WriteOptions, integer, write_options
+from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.kv import Compare, Delete, Target, Txn
@@ -100,9 +100,9 @@ def _unconditional(call: Call) -> ApiError:
 
 def _version(text: str) -> int:
     try:
-        return integer(text)
-    except status.BadRequest as error:
-        raise ApiError(str(error).replace("ParseInt", "ParseUint")) from error
+        return gotext.parse_uint(text)
+    except gotext.NumberError as error:
+        raise ApiError(str(error)) from error
 
 
 async def _prepare(

@@ -314,9 +314,10 @@ async def test_a_definition_goes_that_was_stored_in_a_version_it_no_longer_has(c
         pytest.param("null", 201, b'"size":3', id="null, for which there is a default"),
     ],
 )
-async def test_numbers_are_written_as_upstream_writes_them(widgets, field, value, stored):
+async def test_numbers_are_written_as_upstream_writes_them(client, field, value, stored):
+    await define(client, definition(version(schema=SCHEMA)))  # one that has a scale takes no floats there
     body = f'{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"size":{field}}}}}'
-    answer = await widgets.post(WIDGETS, body.encode())
+    answer = await client.post(WIDGETS, body.encode())
     assert answer.status == value
     assert stored in answer.data
 

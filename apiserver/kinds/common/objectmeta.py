@@ -26,11 +26,11 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.selectors import check_labels
 
-_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
 def _check_whose(finalizer: str) -> list[str]:
-    if "/" in finalizer or finalizer in _STANDARD_FINALIZERS:
+    if "/" in finalizer or finalizer in STANDARD_FINALIZERS:
         return []
     return ["name is neither a standard finalizer name nor is it fully qualified"]
 

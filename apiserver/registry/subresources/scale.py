@@ -99,16 +99,22 @@ def _scale(tree: Tree, resource: Resource) -> Tree:
 
 
 def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
-    """The object with the replicas of a Scale, if it is a Scale of this object."""
+    """The object with the replicas of a Scale, if it is a Scale of this object.
+
+    Custom objects say themselves how many replicas they may have, and are unchanged if nobody says since when.
+    """
     name, replicas = meta.name(old), _replicas(scale)
-    if replicas < 0:
+    if replicas < 0 and not resource.custom:
         wrong = errors.invalid(ROOT.child("spec", "replicas"), replicas, "must be greater than or equal to 0")
         raise status.invalid(SCALE, name, [wrong])
     if meta.uid(scale) not in ("", meta.uid(old)):
         about = GroupResource(resource.group, f"{resource.name}/scale")
         problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
         raise status.conflict(about, name, problem)
-    seen = {"resourceVersion": meta.resource_version(scale)}
+    version = meta.resource_version(scale)
+    if resource.custom:
+        version = version or meta.resource_version(old)
+    seen = {"resourceVersion": version}
     return meta.with_value(old | {"metadata": old["metadata"] | seen}, resource.replicas.wanted, replicas)
 
 

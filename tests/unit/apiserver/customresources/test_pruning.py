@@ -55,6 +55,20 @@ def obj(**properties):
             id="an object in an object",
         ),
         pytest.param(obj(a=obj(b=TEXT)), {"a": "no object"}, {"a": "no object"}, [], id="another type stays"),
+        pytest.param(obj(a=TEXT), {"a": {"b": 1}}, {"a": {}}, ["a.b"], id="an object in a text's place"),
+        pytest.param(
+            obj(a=TEXT), {"a": [1, {"b": 1}]}, {"a": [1, {}]}, ["a[1].b"], id="a list in a text's place"
+        ),
+        pytest.param(
+            obj(a=obj(b=TEXT)), {"a": [{"b": "x"}]}, {"a": [{}]}, ["a[0].b"], id="a list in an object's place"
+        ),
+        pytest.param(
+            obj(a={"type": "array", "items": obj(b=TEXT)}),
+            {"a": {"b": "x"}},
+            {"a": {}},
+            ["a.b"],
+            id="an object in a list's place",
+        ),
     ],
 )
 def test_what_is_left(schema, tree, expected, dropped):

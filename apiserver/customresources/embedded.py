@@ -1,0 +1,138 @@
+"""Whole objects within an object: their apiVersion, kind and metadata are read and checked as those of any object."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeAlias
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.checks import Check
+from mockube.apiserver.kinds.jsonschema.schema import (
+    ANYTHING,
+    Schema,
+    is_embedded,
+    properties,
+    values,
+)
+
+
+class ReadMetadata(Protocol):
+    """Reads an object's metadata as its type says; raises `DecodeError` where a field has another type."""
+
+    def __call__(self, value: Any, path: Path) -> Any: ...
+
+
+Coerce: TypeAlias = Callable[[Any, Path, ReadMetadata], Any]
+"""A new value, which may share with the old one what is kept whole."""
+
+_VERSION_PARTS: Final = 2
+_STAND_IN: Final = {"name": "fakename"}
+"""An object within another may be without a name."""
+
+
+def coercer(schema: Schema) -> Coerce | None:
+    """What reads the objects that a schema embeds; None if it embeds none."""
+    known = {name: inner for name, of in properties(schema).items() if (inner := coercer(of)) is not None}
+    rest, of_item = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
+    embedded = is_embedded(schema)
+    if not known and rest is None and of_item is None and not embedded:
+        return None
+
+    def coerce(value: Any, path: Path, read: ReadMetadata) -> Any:
+        if value.__class__ is list and of_item is not None:
+            return [of_item(item, path.index(index), read) for index, item in enumerate(value)]
+        if value.__class__ is not dict:
+            return value
+        changed = _head(value, path, read) if embedded else {}
+        for name in value.keys() & known.keys():
+            changed[name] = known[name](value[name], path.child(name), read)
+        if rest is not None:
+            others = value.keys() - properties(schema).keys()
+            changed |= {name: rest(value[name], path.key(name), read) for name in others}
+        return value | changed
+
+    return coerce
+
+
+def _coercer_of(schema: Schema | None) -> Coerce | None:
+    return None if schema is None or schema is ANYTHING else coercer(schema)
+
+
+def _head(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str, Any]:
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value.get(name, ""), str):
+            raise DecodeError(str(errors.invalid(path.child(name), value[name], "must be a string")))
+    if "metadata" not in value:
+        return {}
+    try:
+        return {"metadata": read(value["metadata"], path.child("metadata"))}
+    except DecodeError as error:
+        wrong = errors.invalid(path.child("metadata"), value["metadata"], str(error))
+        raise DecodeError(str(wrong)) from error
+
+
+def embedded_checker(schema: Schema) -> Check | None:
+    """What checks the objects that a schema embeds; None if it embeds none."""
+    known = {
+        name: inner for name, of in properties(schema).items() if (inner := embedded_checker(of)) is not None
+    }
+    rest, of_item = _checker_of(values(schema)), _checker_of(schema.get("items"))
+    embedded = is_embedded(schema)
+    if not known and rest is None and of_item is None and not embedded:
+        return None
+
+    def check(value: Any, path: Path) -> Iterable[FieldError]:
+        found: list[FieldError] = []
+        if value.__class__ is list and of_item is not None:
+            for index, item in enumerate(value):
+                found += of_item(item, path.index(index))
+        if value.__class__ is not dict:
+            return found
+        if embedded:
+            found += _check_head(value, path)
+        for name, item in value.items():
+            if name in known:
+                found += known[name](item, path.child(name))
+            elif rest is not None and name not in properties(schema):
+                found += rest(item, path.key(name))
+        return found
+
+    return check
+
+
+def _checker_of(schema: Schema | None) -> Check | None:
+    return None if schema is None or schema is ANYTHING else embedded_checker(schema)
+
+
+def _check_head(value: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
+    for name in ("apiVersion", "kind"):
+        if name not in value:
+            yield errors.required(path.child(name), "")
+    for name, problems in (("apiVersion", _version_problems), ("kind", _kind_problems)):
+        given = value.get(name)
+        if name in value and not given:
+            yield errors.invalid(path.child(name), "", "must not be empty")
+        elif given:
+            yield from (errors.invalid(path.child(name), given, problem) for problem in problems(given))
+    metadata = value.get("metadata")
+    if metadata is not None:
+        tree = {"metadata": _STAND_IN | {name: one for name, one in metadata.items() if one}}
+        namespaced = bool(metadata.get("namespace"))
+        yield from objectmeta.check(
+            tree, objectmeta.LEAST, namespaced=namespaced, path=path.child("metadata")
+        )
+
+
+def _version_problems(version: str) -> list[str]:
+    if version.count("/") < _VERSION_PARTS:
+        return []
+    return [f"unexpected GroupVersion string: {version}"]
+
+
+def _kind_problems(kind: str) -> list[str]:
+    problems = names.check_dns1035_label(kind.lower())
+    if not problems:
+        return []
+    return [f"may have mixed case, but should otherwise match: {','.join(problems)}"]

@@ -1,0 +1,99 @@
+"""What the subresource `scale` reads out of custom objects is a number or a text wherever they are written."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.gonumbers import as_read
+from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.kinds.api_resource import Replicas
+
+_MOST: Final = 2**31 - 1
+_GO_TYPES: Final = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    type(None): "<nil>",
+}
+
+
+class AccessorError(ValueError):
+    """A value on the way, or at its end, has another type; the message is upstream's."""
+
+
+class ScalePaths(NamedTuple):
+    """Where a definition's objects have what their Scale shows."""
+
+    wanted: tuple[str, ...]
+    present: tuple[str, ...]
+    selector: tuple[str, ...]
+
+    @classmethod
+    def of(cls, replicas: Replicas) -> "ScalePaths":
+        return cls(tuple(replicas.wanted), tuple(replicas.present), tuple(replicas.selector))
+
+    def check(self, tree: Mapping[str, Any], *, only_status: bool) -> Iterator[FieldError]:
+        if not only_status:
+            yield from _check_number(tree, self.wanted)
+        yield from _check_number(tree, self.present)
+        if self.selector:
+            try:
+                nested(tree, self.selector, str)
+            except AccessorError as error:
+                yield errors.invalid(_field(self.selector), "", str(error))
+
+
+def nested(tree: Any, path: tuple[str, ...], expected: type) -> Any:
+    """The value at a path, None if there is none; null counts as a value of another type."""
+    value = tree
+    for index, step in enumerate(path):
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise _accessor_error(path[: index + 1], value, "map[string]interface{}")
+        if step not in value:
+            return None
+        value = value[step]
+    if value.__class__ in (int, float):
+        value = as_read(value)
+    if value.__class__ is not expected:
+        raise _accessor_error(path, value, _GO_TYPES[expected])
+    return value
+
+
+def _check_number(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[FieldError]:
+    try:
+        number = nested(tree, path, int) or 0
+    except AccessorError as error:
+        yield errors.invalid(_field(path), 0, str(error))
+        return
+    if number < 0:
+        yield errors.invalid(_field(path), number, "should be a non-negative integer")
+    elif number > _MOST:
+        yield errors.invalid(_field(path), number, f"should be less than or equal to {_MOST}")
+
+
+def _field(path: tuple[str, ...]) -> Any:
+    return ROOT.child("." + ".".join(path))
+
+
+def _accessor_error(path: tuple[str, ...], value: Any, expected: str) -> AccessorError:
+    found = _GO_TYPES[value.__class__]
+    return AccessorError(
+        f".{'.'.join(path)} accessor error: {_shown(value)} is of the type {found}, expected {expected}"
+    )
+
+
+def _shown(value: Any) -> str:
+    """A tree as `%v` shows it."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{_shown(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_shown, value))}]"
+    if isinstance(value, str):
+        return value
+    return "<nil>" if value is None else gotext.plain(as_read(value) if value.__class__ is int else value)

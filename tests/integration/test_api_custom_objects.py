@@ -1,0 +1,253 @@
+"""Requests about custom objects, each with what kube-apiserver 1.36.3 answered to it."""
+
+import pytest
+
+from tests.support import apiserver
+from tests.support.definitions import GROUP, WIDGETS, define, definition, version
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "s": TEXT,
+                "n": TEXT | {"nullable": True},
+                "l": {"type": "array", "items": TEXT},
+                "size": NUMBER,
+                "emb": {
+                    "type": "object",
+                    "x-kubernetes-embedded-resource": True,
+                    "x-kubernetes-preserve-unknown-fields": True,
+                },
+                "keyed": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["k"],
+                    "items": {"type": "object", "required": ["k"], "properties": {"k": TEXT}},
+                },
+            },
+        },
+        "status": {"type": "object", "properties": {"s": TEXT, "size": NUMBER, "selector": TEXT}},
+    },
+}
+SCALE = {
+    "specReplicasPath": ".spec.size",
+    "statusReplicasPath": ".status.size",
+    "labelSelectorPath": ".status.selector",
+}
+WIDGET = definition(version(schema=SCHEMA, subresources={"status": {}, "scale": SCALE}))
+MODIFIED = (
+    'Operation cannot be fulfilled on widgets.example.com "w": '
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+UNCONDITIONAL = (
+    'widgets.example.com "w" is invalid: metadata.resourceVersion: Invalid value: 0: '
+    "must be specified for an update"
+)
+PREFER = "to avoid accidental conflicts with other finalizer writers"
+
+
+def widget(spec=None, **metadata):
+    head = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"} | metadata}
+    return head if spec is None else head | {"spec": spec}
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await define(client, WIDGET)
+        yield client
+
+
+def warnings(answer):
+    return [value for name, value in answer.headers.items() if name.lower() == "warning"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        pytest.param(
+            {"size": 2.5},
+            '[spec.size: Invalid value: "number": spec.size in body must be of type integer: "number", '
+            '<nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.size, '
+            ".spec.size: Invalid value: 0: .spec.size accessor error: 2.5 is of the type float64, expected int64]",
+            id="a fraction for a scale",
+        ),
+        pytest.param(
+            {"size": 2.0},
+            ".spec.size: Invalid value: 0: .spec.size accessor error: 2 is of the type float64, expected int64",
+            id="a float for a scale",
+        ),
+        pytest.param(
+            {"size": "x"},
+            '[spec.size: Invalid value: "string": spec.size in body must be of type integer: "string", '
+            ".spec.size: Invalid value: 0: .spec.size accessor error: x is of the type string, expected int64]",
+            id="a text for a scale",
+        ),
+        pytest.param(
+            {"size": {"a": None}},
+            '[spec.size: Invalid value: "object": spec.size in body must be of type integer: "object", '
+            ".spec.size: Invalid value: 0: .spec.size accessor error: map[] is of the type "
+            "map[string]interface {}, expected int64]",
+            id="an object for a scale",
+        ),
+        pytest.param(
+            {"size": -1},
+            ".spec.size: Invalid value: -1: should be a non-negative integer",
+            id="a negative scale",
+        ),
+        pytest.param(
+            {"size": 3000000000},
+            ".spec.size: Invalid value: 3000000000: should be less than or equal to 2147483647",
+            id="a large scale",
+        ),
+        pytest.param(
+            {"emb": {}},
+            "[spec.emb.apiVersion: Required value, spec.emb.kind: Required value]",
+            id="an embedded object without its kind",
+        ),
+    ],
+)
+async def test_refused_at_creation(client, spec, message):
+    answer = await client.post(WIDGETS, widget(spec))
+    assert (answer.status, answer.body["reason"]) == (422, "Invalid")
+    assert answer.body["message"] == f'Widget.example.com "w" is invalid: {message}'
+
+
+@pytest.mark.parametrize(
+    ("spec", "kept", "dropped"),
+    [
+        pytest.param({"s": None, "n": None}, {"n": None}, [], id="null where it may not be"),
+        pytest.param(
+            {"emb": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "zz": 1}, "yy": 1}},
+            {"emb": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "yy": 1}},
+            ["spec.emb.metadata.zz"],
+            id="metadata of an embedded object",
+        ),
+        pytest.param({"zz": 1}, {}, ["spec.zz"], id="an unknown field"),
+    ],
+)
+async def test_pruned_at_creation(client, spec, kept, dropped):
+    answer = await client.post(WIDGETS, widget(spec))
+    assert (answer.status, answer.body["spec"]) == (201, kept)
+    assert warnings(answer) == [f'299 - "unknown field \\"{path}\\""' for path in dropped]
+
+
+async def test_an_object_in_place_of_a_text_is_pruned_and_refused(client):
+    answer = await client.post(WIDGETS, widget({"s": {"a": 1}, "l": [{"b": 1}]}))
+    assert answer.body["message"] == (
+        'Widget.example.com "w" is invalid: ['
+        'spec.l[0]: Invalid value: "object": spec.l[0] in body must be of type string: "object", '
+        'spec.s: Invalid value: "object": spec.s in body must be of type string: "object"]'
+    )
+    assert warnings(answer) == [
+        '299 - "unknown field \\"spec.l[0].b\\""',
+        '299 - "unknown field \\"spec.s.a\\""',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "expected"),
+    [
+        pytest.param(["a.b/c", "orphan", "kubernetes"], [], id="names that nobody doubts"),
+        pytest.param(["x"], [f'"x": prefer a domain-qualified finalizer name {PREFER}'], id="a word"),
+        pytest.param(
+            ["x.y"],
+            [f'"x.y": prefer a domain-qualified finalizer name including a path (/) {PREFER}'],
+            id="a domain alone",
+        ),
+    ],
+)
+async def test_finalizers_without_a_domain_are_warned_of(client, finalizers, expected):
+    quoted = [f"metadata.finalizers: {one}".replace('"', '\\"') for one in expected]
+    answer = await client.post(WIDGETS, widget(finalizers=finalizers))
+    assert answer.status == 201, answer.body
+    assert warnings(answer) == [f'299 - "{text}"' for text in quoted]
+
+
+async def test_only_new_finalizers_are_warned_of(client):
+    await client.post(WIDGETS, widget(finalizers=["x"]))
+    same = await client.patch(f"{WIDGETS}/w", {"metadata": {"labels": {"a": "b"}}})
+    more = await client.patch(f"{WIDGETS}/w", {"metadata": {"finalizers": ["x", "y"]}})
+    assert (len(warnings(same)), len(warnings(more))) == (0, 1)
+
+
+async def test_labels_are_found_wrong_three_times_in_an_update(client):
+    await client.post(WIDGETS, widget())
+    answer = await client.patch(f"{WIDGETS}/w", {"metadata": {"labels": {"a b": "c"}}})
+    assert answer.status == 422
+    assert [cause["field"] for cause in answer.body["details"]["causes"]] == ["metadata.labels"] * 3
+
+
+# --- subresources
+
+
+@pytest.mark.parametrize(
+    ("resource_version", "status", "message"),
+    [
+        pytest.param(None, 422, UNCONDITIONAL, id="none"),
+        pytest.param("0", 422, UNCONDITIONAL, id="zero"),
+        pytest.param("1", 409, MODIFIED, id="an old one"),
+        pytest.param("-1", 500, 'strconv.ParseUint: parsing "-1": invalid syntax', id="no number"),
+    ],
+)
+@pytest.mark.parametrize("subresource", ["", "/status"])
+async def test_an_update_needs_the_current_resource_version(
+    client, subresource, resource_version, status, message
+):
+    tree = (await client.post(WIDGETS, widget({"size": 2}))).body
+    tree["metadata"] |= {"resourceVersion": resource_version}
+    answer = await client.put(f"{WIDGETS}/w{subresource}", tree)
+    assert (answer.status, answer.body["message"]) == (status, message)
+
+
+@pytest.mark.parametrize(("resource_version", "status"), [(None, 200), ("0", 422), ("1", 409)])
+async def test_a_scale_is_updated_without_a_resource_version(client, resource_version, status):
+    await client.post(WIDGETS, widget({"size": 2}))
+    scale = (await client.get(f"{WIDGETS}/w/scale")).body
+    scale["metadata"] |= {"resourceVersion": resource_version}
+    scale["spec"]["replicas"] = 5
+    assert (await client.put(f"{WIDGETS}/w/scale", scale)).status == status
+
+
+async def test_a_negative_scale_is_refused_as_the_object_would_be(client):
+    await client.post(WIDGETS, widget({"size": 2}))
+    answer = await client.patch(f"{WIDGETS}/w/scale", {"spec": {"replicas": -3}})
+    assert answer.body["message"] == (
+        'Widget.example.com "w" is invalid: .spec.size: Invalid value: -3: should be a non-negative integer'
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "causes"),
+    [
+        pytest.param(
+            {"s": 5},
+            [("status.s", 'Invalid value: "integer": s in body must be of type string: "integer"')],
+            id="a number for a text",
+        ),
+        pytest.param(
+            {"size": -1},
+            [(".status.size", "Invalid value: -1: should be a non-negative integer")],
+            id="a negative scale",
+        ),
+        pytest.param(
+            {"selector": 4},
+            [
+                ("status.selector", 'Invalid value: "integer": selector in body must be of type string: "integer"'),
+                (
+                    ".status.selector",
+                    'Invalid value: "": .status.selector accessor error: 4 is of the type int64, expected string',
+                ),
+            ],
+            id="a number for a selector",
+        ),
+    ],
+)  # fmt: skip
+async def test_a_status_is_checked_as_a_value_of_its_own(client, written, causes):
+    await client.post(WIDGETS, widget())
+    answer = await client.patch(f"{WIDGETS}/w/status", {"status": written})
+    assert answer.status == 422
+    assert [(cause["field"], cause["message"]) for cause in answer.body["details"]["causes"]] == causes
