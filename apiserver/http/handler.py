@@ -88,7 +88,7 @@ class Handler:
         try:
             self._hosts.check(request)
             query = _parameters(request.query_string)
-            watch = query.get("watch", ("",))[0] not in ("", "0", "false")
+            watch = query.get("watch", ("0",))[0].lower() not in ("0", "false")
             info = parse(request.method, request.path, watch=watch)
             try:
                 user = await self._senders.authenticated(request, info)

@@ -28,7 +28,7 @@ METADATA: Paths = tuple(
 OWN_STATUS: Mapping[str, Paths] = {MAIN: STATUS, "status": (*SPEC, *METADATA)}
 """As `resets`, where /status changes nothing but the status."""
 
-BACKGROUND, ORPHAN, UNSUPPORTED = "Background", "Orphan", "Unsupported"
+BACKGROUND, FOREGROUND, ORPHAN, UNSUPPORTED = "Background", "Foreground", "Orphan", "Unsupported"
 """What becomes of an object's dependents when it is deleted and nobody says what should."""
 
 
@@ -90,6 +90,8 @@ class Strategy:
     prepare_delete: Callable[[Tree], None] = _keep
     """What happens to an object that is marked as being deleted, besides the mark."""
     dependents: str = BACKGROUND
+    cascading: str = BACKGROUND
+    """What the old way means to say that dependents should go as well."""
     dependents_warning: str = ""
     """What a client is told that deletes without saying what should become of the dependents."""
     returns_deleted: bool = False

@@ -18,11 +18,9 @@ from mockube.apiserver.registry.body import decode_applied
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.managed import field_manager
-from mockube.apiserver.registry.options import WriteOptions, check_apply, write_options
+from mockube.apiserver.registry.options import PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.wire.parse import Unreadable, parse
-
-APPLY_TYPES = frozenset({"application/apply-patch+yaml"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +52,13 @@ class Application:
             raise ApiError(str(error)) from error
         made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | decoded.tree
         self.backend.rules.default(made["apiVersion"], made["kind"], made)
-        metadata.match_name(made, self.call.name)
         metadata.match_namespace(made, self.call)
+        metadata.match_name(made, self.call.name)
         return made
 
 
 def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
-    options = write_options(call, "PatchOptions")
-    check_apply(options)
+    options = write_options(call, PATCH_OPTIONS)
     try:
         config = rewritten(parse(call.body.data, "application/yaml").tree)
     except Unreadable as error:
@@ -79,6 +76,7 @@ async def apply(backend: Backend, call: Call) -> ObjectAnswer:
 
     if call.subresource is None and await backend.find(call.resource, call.namespace, call.name) is None:
         tree = await run(call.size, wanted.settle, dict(manager.empty))
+        metadata.check_new(tree, call, dry_run=wanted.options.dry_run)
         return await create_tree(backend, call, tree, wanted.options, manage=False)
     return await change(backend, call, wanted.options, transform)
 

@@ -4,6 +4,7 @@ What the schema does not know is dropped, and named in a warning or refused, as 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
@@ -13,6 +14,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import Parsed, Unreadable, parse
 
 SHOWN = 30
@@ -126,14 +128,35 @@ def _check_kind(backend: Backend, given: tuple[str, str], api_version: str, kind
         return
     version = gotext.quote(api_version.rpartition("/")[2])
     prefix = f"{given[1]} in version {version} cannot be handled as a {kind}: "
+    raise status.BadRequest(prefix + not_converted(backend, given, api_version, kind))
+
+
+def not_registered(api_version: str, kind: str) -> str:
+    """What Go's scheme says of a kind that it does not know."""
+    where = f"version {gotext.quote(api_version)} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
+    return f"no kind {gotext.quote(kind)} is registered for {where}"
+
+
+def not_converted(backend: Backend, given: tuple[str, str], api_version: str, kind: str) -> str:
+    """Why one kind cannot be read as another."""
     if backend.schemas.kind(*given) is None:
-        scheme = gotext.quote("pkg/runtime/scheme.go:111")
-        named = f"{gotext.quote(str(given[1]))} is registered for version {gotext.quote(str(given[0]))}"
-        raise status.BadRequest(f"{prefix}no kind {named} in scheme {scheme}")
+        return not_registered(*given)
     group = api_version.rpartition("/")[0].partition(".")[0] or "core"
-    raise status.BadRequest(
-        f"{prefix}converting ({_go_name(*given)}) to ({group}.{kind}): unknown conversion"
-    )
+    return f"converting ({_go_name(*given)}) to ({group}.{kind}): unknown conversion"
+
+
+def type_of(tree: Any) -> tuple[str, str]:
+    """The apiVersion and kind that a body gives itself, "" where it does not."""
+    if not isinstance(tree, dict):
+        raise status.BadRequest(_NO_TYPE + _not_readable(tree, _TYPE_META))
+    for name in ("apiVersion", "kind"):
+        if not isinstance(tree.get(name), str | None):
+            problem = _not_readable(tree[name], f"struct field .{name} of type string")
+            raise status.BadRequest(_NO_TYPE + problem)
+    api_version = tree.get("apiVersion") or ""
+    if api_version.count("/") > 1:
+        raise status.BadRequest(f"unexpected GroupVersion string: {api_version}")
+    return api_version, tree.get("kind") or ""
 
 
 def _check_custom(call: Call, given: tuple[str, str]) -> None:
@@ -154,16 +177,15 @@ def _go_name(api_version: str, kind: str) -> str:
 
 def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
     shown = f"{body.data[:SHOWN].hex()}{' ...' if len(body.data) > SHOWN else ''}" if body.data else "<empty>"
-    what = f"couldn't get version/kind; json parse error: {problem}"
+    what = _NO_TYPE + problem
     return status.BadRequest(
         f"the object provided is unrecognized (must be of type {kind}): {what} ({shown})"
     )
 
 
+_NO_TYPE = "couldn't get version/kind; json parse error: "
 _TYPE_META = r'value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
-_GO_NAMES = ((bool, "bool"), (str, "string"), (list, "array"), (dict, "object"))
 
 
 def _not_readable(value: object, where: str) -> str:
-    found = next((name for cls, name in _GO_NAMES if isinstance(value, cls)), "number")
-    return f"json: cannot unmarshal {found} into Go {where}"
+    return f"json: cannot unmarshal {type_name(value)} into Go {where}"

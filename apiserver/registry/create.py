@@ -27,8 +27,6 @@ MAX_NAMES = 8
 async def create(backend: Backend, call: Call) -> ObjectAnswer:
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
-    if _is_revision(metadata.of(tree).get("resourceVersion", "")):
-        raise ApiError("resourceVersion should not be set on objects to be created")
     return await create_tree(backend, call, tree, options)
 
 
@@ -128,6 +126,8 @@ async def _insert(
         if await backend.find(resource, namespace, name) is not None:
             raise status.already_exists(resource.group_resource, name)
         return ObjectAnswer(code=201, tree=tree)
+    if _is_revision(metadata.of(tree).get("resourceVersion", "")):
+        raise ApiError("resourceVersion should not be set on objects to be created")
     key = backend.layout.object(resource, namespace, name)
     transaction = Txn(
         compare=(Compare(key=key, target=Target.MOD, operand=0), *claims.compare),

@@ -11,7 +11,7 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
+from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
@@ -157,7 +157,7 @@ async def _delete_stored(
     check_preconditions(about, call.name, options, old["metadata"])
     marked = _mark(strategy, old, options, backend.clock.now())
     if marked is None:
-        return ObjectAnswer(stored=stored)
+        return ObjectAnswer(code=_code_of_waiting(options), stored=stored)
     return await _carry_out(backend, call, options, stored, marked)
 
 
@@ -168,7 +168,7 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
     grace = strategy.grace(old, options.grace)
     if going and grace is not None:
         return _mark_sooner(tree, options.grace)
-    _set_policy(meta, options.policy or _default_policy(strategy, meta))
+    _set_policy(meta, _policy(strategy, meta, options))
     if grace is None:
         if not strategy.pending(tree):
             return tree
@@ -193,12 +193,14 @@ def _mark_sooner(tree: Tree, asked: int | None) -> Tree | None:
     return tree
 
 
-def _default_policy(strategy: Strategy, meta: Tree) -> str:
-    """What becomes of dependents if the client does not say: as a finalizer says that is there, or as is usual."""
-    decided = strategy.dependents == UNSUPPORTED or not _POLICY_FINALIZERS.isdisjoint(
-        meta.get("finalizers", ())
-    )
-    return "" if decided else strategy.dependents
+def _policy(strategy: Strategy, meta: Tree, options: DeleteOptions) -> str:
+    """What becomes of dependents: as the client says, or as a finalizer says that is there, or as is usual."""
+    if strategy.dependents == UNSUPPORTED:
+        return BACKGROUND
+    if options.cascading:
+        return strategy.cascading
+    decided = not _POLICY_FINALIZERS.isdisjoint(meta.get("finalizers", ()))
+    return options.policy or ("" if decided else strategy.dependents)
 
 
 def _set_policy(meta: Tree, policy: str) -> None:
@@ -221,7 +223,7 @@ async def _carry_out(
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
     value, revision = canonical(marked), stored.revision
     if options.dry_run:
-        return _answer(call, strategy, Stored(stored.key, value, revision), waits=waits)
+        return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
     if value != stored.value:
         put = backend.put(stored.key, value)
         result = await backend.kv.txn(Txn(compare=(_unchanged(stored.key, revision),), then=(put,)))
@@ -234,17 +236,26 @@ async def _carry_out(
         result = await backend.kv.txn(Txn(compare=(seen, *claims.compare), then=(gone, *claims.then)))
         if not result.succeeded:
             return None
-    return _answer(call, strategy, Stored(stored.key, value, revision), waits=waits)
+    return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
 
 
 def _unchanged(key: bytes, revision: int) -> Compare:
     return Compare(key=key, target=Target.MOD, operand=revision)
 
 
-def _answer(call: Call, strategy: Strategy, last: Stored, *, waits: bool) -> ObjectAnswer:
-    if waits or strategy.returns_deleted:
+def _answer(
+    backend: Backend, call: Call, options: DeleteOptions, last: Stored, *, waits: bool
+) -> ObjectAnswer:
+    if waits:
+        return ObjectAnswer(code=_code_of_waiting(options), stored=last)
+    if backend.strategy(call.resource).returns_deleted:
         return ObjectAnswer(stored=last)
     subject = call.resource.group_resource
     uid = last.tree()["metadata"]["uid"]
     details = Details(name=call.name, group=subject.group, kind=subject.resource, uid=uid)
     return ObjectAnswer(tree=status.success(details))
+
+
+def _code_of_waiting(options: DeleteOptions) -> int:
+    """Upstream says that a deletion is only accepted to those alone who ask in the old way for dependents to go."""
+    return 202 if options.cascading else 200

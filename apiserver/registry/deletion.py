@@ -5,19 +5,38 @@ from typing import Any
 
 from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.body import decode_as, not_registered, type_of
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import META, boolean, integer
+from mockube.apiserver.registry.options import META, check_dry_run, flag, number, refuse
 from mockube.apiserver.wire.parse import Unreadable, parse
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 FINALIZER_OF = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
 POLICIES = (FOREGROUND, BACKGROUND, ORPHAN)
+KIND = "DeleteOptions"
+
+_UNVERSIONED = (
+    "Status",
+    "APIVersions",
+    "APIGroup",
+    "APIGroupList",
+    "APIResourceList",
+    "CreateOptions",
+    "UpdateOptions",
+)
+_OTHER_KINDS = {
+    "v1": _UNVERSIONED,
+    f"{META}/v1": (
+        *_UNVERSIONED, "GetOptions", "ListOptions", "PatchOptions", "WatchEvent", "Table", "TableOptions",
+        "PartialObjectMetadata", "PartialObjectMetadataList",
+    ),
+}  # fmt: skip
+"""What upstream's decoder of options knows besides them, by apiVersion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +47,8 @@ class DeleteOptions:
     """Of `POLICIES`, or "" if the client left it to the resource."""
     uid: str | None = None
     version: str | None = None
+    cascading: bool = False
+    """Whether the client said, in the old way, that dependents should go as well."""
 
 
 def delete_options(backend: Backend, call: Call) -> DeleteOptions:
@@ -36,12 +57,8 @@ def delete_options(backend: Backend, call: Call) -> DeleteOptions:
 
 def options_of(tree: Tree) -> DeleteOptions:
     """The options that a `DeleteOptions` object tells of, checked."""
-    dry_run = tree.get("dryRun", [])
-    wrong = [*_check(tree)]
-    if dry_run and set(dry_run) != {"All"}:
-        wrong.append(errors.not_supported(ROOT.child("dryRun"), dry_run, ["All"]))
-    if wrong:
-        raise status.invalid(GroupKind(META, "DeleteOptions"), "", wrong)
+    dry_run = tree.get("dryRun") or ()
+    refuse(KIND, [*_check(tree), *check_dry_run(dry_run)])
     grace = tree.get("gracePeriodSeconds")
     conditions = tree.get("preconditions") or {}
     return DeleteOptions(
@@ -50,29 +67,38 @@ def options_of(tree: Tree) -> DeleteOptions:
         policy=_policy(tree),
         uid=conditions.get("uid"),
         version=conditions.get("resourceVersion"),
+        cascading=tree.get("orphanDependents") is False,
     )
 
 
 def _from_body(backend: Backend, call: Call) -> Tree:
     try:
         parsed = parse(call.body.data, call.body.media_type)
-        if not isinstance(parsed.tree, dict):
-            raise status.BadRequest("a DeleteOptions must be an object")
-        typed = parsed.tree | {"kind": "DeleteOptions", "apiVersion": "v1"}
+        _check_kind(parsed.tree)
+        typed = parsed.tree | {"kind": KIND, "apiVersion": "v1"}
         tree: Tree = decode_as(backend, typed, text=parsed.text).tree
     except (Unreadable, DecodeError) as error:
         raise status.BadRequest(str(error)) from error
     return tree
 
 
+def _check_kind(tree: Any) -> None:
+    """Options may say that they are of any group and version, but of no other kind."""
+    api_version, kind = type_of(tree)
+    if kind in ("", KIND):
+        return
+    version = api_version or f"{META}/v1"
+    if kind in _OTHER_KINDS.get(version, ()):
+        raise status.BadRequest(f"converting (v1.{kind}) to (v1.{KIND}): unknown conversion")
+    raise status.BadRequest(not_registered(version, kind))
+
+
 def _from_query(call: Call) -> Tree:
-    tree: dict[str, Any] = {"dryRun": [value for value in call.query.get("dryRun", ()) if value]}
-    if grace := call.parameter("gracePeriodSeconds"):
-        tree["gracePeriodSeconds"] = integer(grace)
-    if policy := call.parameter("propagationPolicy"):
-        tree["propagationPolicy"] = policy
-    if orphan := call.parameter("orphanDependents"):
-        tree["orphanDependents"] = boolean(orphan)
+    tree: dict[str, Any] = {"dryRun": call.query.get("dryRun", ())}
+    tree["gracePeriodSeconds"] = number(call, "gracePeriodSeconds")
+    tree["orphanDependents"] = flag(call, "orphanDependents")
+    if "propagationPolicy" in call.query:
+        tree["propagationPolicy"] = call.parameter("propagationPolicy")
     return tree
 
 

@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from mockube.apimachinery import chance as chances
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, status
 from mockube.apimachinery.chance import Chance
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.call import Call
@@ -29,6 +30,28 @@ def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
     metadata["creationTimestamp"] = format_time(now)
 
 
+def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:
+    """What an update or apply makes was not there before: it cannot be a certain object, and has had no version.
+
+    A dry run shows the version that was sent all the same.
+    """
+    metadata = of(tree)
+    if uid := metadata.get("uid"):
+        problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise status.conflict(call.resource.group_resource, call.name, problem)
+    version(metadata.get("resourceVersion", ""))
+    if not dry_run:
+        metadata.pop("resourceVersion", None)
+
+
+def version(text: str) -> int:
+    """A resourceVersion that a client has seen, as a number; 0 if he says none."""
+    try:
+        return gotext.parse_uint(text) if text else 0
+    except gotext.NumberError as error:
+        raise ApiError(str(error)) from error
+
+
 def match_namespace(tree: Tree, call: Call) -> None:
     """An object is in the namespace of its URL; it may leave out which, but not name another. The cluster's are in none."""
     metadata = of(tree)
@@ -43,9 +66,11 @@ def match_namespace(tree: Tree, call: Call) -> None:
 
 
 def match_name(tree: Tree, name: str) -> None:
-    """An object sent to a name's URL has that name; it may leave it out."""
-    metadata = of(tree)
-    given = metadata.setdefault("name", name)
+    """An object that comes to a name's URL has that name."""
+    given = of(tree).get("name")
+    if not given:
+        problem = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        raise status.BadRequest(problem)
     if given != name:
         raise status.BadRequest(
             f"the name of the object ({given}) does not match the name on the URL ({name})"
@@ -59,12 +84,14 @@ def generated_name(base: str, chance: Chance) -> str:
 def keep(new: Tree, old: Tree) -> None:
     """Put back what an update can never change."""
     mine, theirs = of(new), of(old)
-    mine.setdefault("uid", theirs.get("uid"))
-    for field in ("creationTimestamp", "deletionTimestamp", "generation"):
+    mine["uid"] = mine.get("uid") or theirs.get("uid")
+    for field in ("creationTimestamp", "generation"):
         if field in theirs:
             mine[field] = theirs[field]
         else:
             mine.pop(field, None)
+    if "deletionTimestamp" in theirs:
+        mine["deletionTimestamp"] = theirs["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in theirs:
         mine.setdefault("deletionGracePeriodSeconds", theirs["deletionGracePeriodSeconds"])
     mine.pop("selfLink", None)

@@ -4,7 +4,7 @@ Numbers that are no numbers are a bad request; values that are not allowed make 
 `ListOptions` and so on, as upstream names them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -12,11 +12,16 @@ from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.kinds.common.objectmeta import check_printable
 from mockube.apiserver.registry.call import Call
+from mockube.apiserver.wire.negotiation import sent
 
 META = "meta.k8s.io"
 FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 MAX_FIELD_MANAGER = 128
+
+PATCH_OPTIONS = "PatchOptions"
+APPLY_TYPES = frozenset({"application/apply-patch+yaml"})
 
 EXACT, NOT_OLDER_THAN = "Exact", "NotOlderThan"
 
@@ -50,76 +55,72 @@ class ListOptions(Struct, frozen=True, kw_only=True):
 
 def write_options(call: Call, kind: str) -> WriteOptions:
     """The options of a create, update or patch; `kind` is upstream's name for them."""
-    if not call.query:
+    if not call.query and kind != PATCH_OPTIONS:
         return _NO_OPTIONS
-    dry_run = [value for value in call.query.get("dryRun", ()) if value]
+    dry_run = call.query.get("dryRun", ())
     manager, validation = call.parameter("fieldManager"), call.parameter("fieldValidation")
-    wrong = [*_check_dry_run(dry_run), *_check_manager(manager), *_check_validation(validation)]
-    _refuse(kind, wrong)
+    wrong = [*_check_manager(manager), *check_dry_run(dry_run), *_check_validation(validation)]
+    if kind == PATCH_OPTIONS:
+        wrong = [*_check_patch(call, manager), *wrong]
+    refuse(kind, wrong)
     return WriteOptions(
         dry_run=bool(dry_run),
         field_manager=manager,
         field_validation=validation,
-        force=boolean(call.parameter("force")),
+        force=bool(flag(call, "force")),
     )
 
 
-def check_apply(options: WriteOptions) -> None:
-    """An apply needs a manager, for it is all about who manages what."""
-    if not options.field_manager:
-        _refuse("PatchOptions", [errors.required(ROOT.child("fieldManager"), "is required for apply patch")])
-
-
-def check_not_apply(call: Call) -> None:
-    if call.parameter("force"):
-        _refuse(
-            "PatchOptions",
-            [errors.forbidden(ROOT.child("force"), "may not be specified for non-apply patch")],
-        )
+def _check_patch(call: Call, manager: str) -> Iterable[FieldError]:
+    """An apply needs a manager, for it is all about who manages what; other patches never force anybody."""
+    if sent(call.body.media_type)[0] in APPLY_TYPES:
+        if not manager:
+            yield errors.required(ROOT.child("fieldManager"), "is required for apply patch")
+    elif "force" in call.query:
+        yield errors.forbidden(ROOT.child("force"), "may not be specified for non-apply patch")
 
 
 def list_options(call: Call, *, watch_list: bool = True) -> ListOptions:
     """`watch_list`: watches may begin with what there is."""
     watch = call.verb == "watch"
-    initial = call.parameter("sendInitialEvents")
-    timeout = call.parameter("timeoutSeconds")
     options = ListOptions(
         label_selector=call.parameter("labelSelector"),
         field_selector=call.parameter("fieldSelector"),
         resource_version=call.parameter("resourceVersion"),
         match=call.parameter("resourceVersionMatch"),
-        limit=max(integer(call.parameter("limit")), 0),
+        limit=max(number(call, "limit") or 0, 0),
         continue_token=call.parameter("continue"),
-        timeout_seconds=integer(timeout) if timeout else None,
+        timeout_seconds=number(call, "timeoutSeconds"),
         watch=watch,
-        bookmarks=boolean(call.parameter("allowWatchBookmarks")),
-        initial_events=boolean(initial) if initial else None,
+        bookmarks=bool(flag(call, "allowWatchBookmarks")),
+        initial_events=flag(call, "sendInitialEvents"),
     )
-    _refuse("ListOptions", _check_match(options, watch_list=watch_list))
+    refuse("ListOptions", _check_match(options, watch_list=watch_list))
     return options
 
 
-def integer(text: str) -> int:
-    """An int64 as Go reads it; "" is 0."""
-    if not text:
-        return 0
+def number(call: Call, name: str) -> int | None:
+    """A parameter as an int64 as Go reads it, for which "" is none; None if it was not given."""
+    if name not in call.query:
+        return None
     try:
-        return gotext.parse_int(text)
+        return gotext.parse_int(call.parameter(name))
     except gotext.NumberError as error:
         raise status.BadRequest(str(error)) from error
 
 
-def boolean(text: str) -> bool:
-    """As upstream reads a query's flag: everything but nothing, "0" and "false" is yes."""
-    return text.lower() not in ("", "0", "false")
+def flag(call: Call, name: str) -> bool | None:
+    """A parameter as upstream reads a flag: everything but "0" and "false" is yes; None if it was not given."""
+    return call.parameter(name).lower() not in ("0", "false") if name in call.query else None
 
 
-def _refuse(kind: str, wrong: list[FieldError]) -> None:
+def refuse(kind: str, wrong: Sequence[FieldError]) -> None:
+    """Refuse options, by upstream's name for them, if something is wrong."""
     if wrong:
         raise status.invalid(GroupKind(META, kind), "", wrong)
 
 
-def _check_dry_run(dry_run: list[str]) -> Iterable[FieldError]:
+def check_dry_run(dry_run: Sequence[str]) -> Iterable[FieldError]:
     if dry_run and set(dry_run) != {"All"}:
         yield errors.not_supported(ROOT.child("dryRun"), dry_run, ["All"])
 
@@ -127,11 +128,7 @@ def _check_dry_run(dry_run: list[str]) -> Iterable[FieldError]:
 def _check_manager(manager: str) -> Iterable[FieldError]:
     if len(manager.encode()) > MAX_FIELD_MANAGER:
         yield errors.too_long(ROOT.child("fieldManager"), MAX_FIELD_MANAGER)
-    for position, character in enumerate(manager):
-        if not character.isprintable():
-            detail = f"should only contain printable characters, got {gotext.quote(character)} at position {position}"
-            yield errors.invalid(ROOT.child("fieldManager"), manager, detail)
-            return
+    yield from check_printable(manager, ROOT.child("fieldManager"))
 
 
 def _check_validation(validation: str) -> Iterable[FieldError]:

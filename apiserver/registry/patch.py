@@ -20,11 +20,11 @@ from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.apply import APPLY_TYPES, apply
+from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.body import decode_as, not_converted, type_of
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.options import WriteOptions, check_not_apply, write_options
+from mockube.apiserver.registry.options import APPLY_TYPES, PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.wire.negotiation import sent
@@ -39,6 +39,8 @@ class Language:
 
     carry_out: CarryOut
     check: Callable[[Any], Sequence[str]] = lambda _: ()
+    reads_type: bool = True
+    """What comes of a patch is read as what it says that it is."""
     growth: Callable[[Any], int] = lambda _: 0
     """Bytes that an object may become larger by, beyond those of the patch."""
 
@@ -50,7 +52,7 @@ LANGUAGES: Mapping[str, Language] = {
         growth=json_patch.growth,
     ),
     "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: merge.apply(tree, patch)),
-    "application/strategic-merge-patch+json": Language(carry_out=strategic.apply),
+    "application/strategic-merge-patch+json": Language(carry_out=strategic.apply, reads_type=False),
 }
 
 
@@ -67,8 +69,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         raise status.unsupported_media_type([*CUSTOM_LANGUAGES, *APPLY_TYPES])
     if language is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
-    options = write_options(call, "PatchOptions")
-    check_not_apply(call)
+    options = write_options(call, PATCH_OPTIONS)
     given, complaints = await backend.begin(call, _read, call, language, options)
     call.growth = language.growth(given)
 
@@ -77,6 +78,8 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         own = orjson.loads(orjson.dumps(old))
         seen = face.show(own)
         patched = _carry_out(backend, language, seen, given)
+        if language.reads_type:
+            _check_type(backend, call, options, patched, seen)
         new = face.take(own, _patched(backend, call, options, patched, seen, complaints))
         return face.manage(backend, call, new, own, options)
 
@@ -123,19 +126,16 @@ def refused(error: PatchError) -> ApiError:
 
 
 def _patched(
-    backend: Backend, call: Call, options: WriteOptions, patched: Any, old: Tree, complaints: Sequence[str]
+    backend: Backend, call: Call, options: WriteOptions, patched: Tree, old: Tree, complaints: Sequence[str]
 ) -> Tree:
     """What came of a patch, read as an object of its kind."""
-    if not isinstance(patched, dict):
-        raise status.BadRequest("the patch makes something that is no object")
     kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
-    if patched.get("kind") != old["kind"] or patched.get("apiVersion") != old["apiVersion"]:
-        raise _invalid(patched, _other_kind(backend, old, patched))
     try:
         # What was converted may not be in stored form.
         before = old if backend.conversion(call.resource) is None else None
         strict = options.field_validation != "Ignore"
-        decoded = decode_as(backend, patched, strict=strict, before=before)
+        named = (kind["apiVersion"], kind["kind"])
+        decoded = decode_as(backend, patched | kind, named, strict=strict, before=before)
     except DecodeError as error:
         raise _invalid(patched, str(error)) from error
     found = [*complaints, *decoded.strict]
@@ -144,18 +144,37 @@ def _patched(
     call.warnings += found
     made: Tree = kind | decoded.tree
     backend.rules.default(kind["apiVersion"], kind["kind"], made)
-    metadata.match_name(made, call.name)
     metadata.match_namespace(made, call)
+    metadata.match_name(made, call.name)
     return made
 
 
-def _other_kind(backend: Backend, old: Tree, patched: Tree) -> str:
-    given = f"{patched.get('apiVersion', '')}".rpartition("/")[2], str(patched.get("kind", ""))
-    group = old["apiVersion"].rpartition("/")[0].partition(".")[0] or "core"
-    if backend.schemas.kind(str(patched.get("apiVersion", "")), given[1]) is None:
-        named = f"{gotext.quote(given[1])} is registered for version {gotext.quote(str(patched.get('apiVersion', '')))}"
-        return f"no kind {named} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
-    return f"converting ({given[0]}.{given[1]}) to ({group}.{old['kind']}): unknown conversion"
+def _check_type(backend: Backend, call: Call, options: WriteOptions, patched: Any, old: Tree) -> None:
+    """Refuse what is of another kind by now; one that is left out is that of the URL."""
+    try:
+        api_version, kind = type_of(patched)
+    except status.BadRequest as error:
+        raise _invalid(patched, str(error)) from error
+    if not api_version:
+        _check_internal(call, options, patched, kind or old["kind"], old)
+    elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
+        raise _invalid(patched, not_converted(backend, (api_version, kind), old["apiVersion"], old["kind"]))
+
+
+def _check_internal(call: Call, options: WriteOptions, patched: Tree, kind: str, old: Tree) -> None:
+    """What has no apiVersion is read into upstream's own type, in which no field has the name that it was sent by."""
+    if kind != old["kind"]:
+        group = gotext.quote(call.resource.group)
+        where = f"the internal version of group {group} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
+        raise _invalid(patched, f"no kind {gotext.quote(kind)} is registered for {where}")
+    unknown = [
+        f"unknown field {gotext.quote(name)}" for name in patched if name not in ("apiVersion", "kind")
+    ]
+    if unknown and options.field_validation == "Strict":
+        raise _invalid(patched, f"strict decoding error: {', '.join(unknown)}")
+    if options.field_validation != "Ignore":
+        call.warnings += unknown
+    metadata.match_name({}, call.name)
 
 
 def _invalid(patched: Tree, problem: str) -> ApiError:

@@ -8,7 +8,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.status import Expired
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
-from mockube.apiserver.registry.options import EXACT, ListOptions, list_options
+from mockube.apiserver.registry.options import EXACT, ListOptions, flag, list_options
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.versions import TOO_OLD_TO_LIST, get_version, list_version, wait_for
 from mockube.apiserver.storage import continuation
@@ -40,6 +40,8 @@ class PageExpired(Expired):
 
 
 async def get(backend: Backend, call: Call) -> ObjectAnswer:
+    if call.query and flag(call, "export"):
+        raise status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     asked = get_version(call.parameter("resourceVersion"))
     if asked:
         await wait_for(backend, asked)
@@ -121,12 +123,12 @@ def _token(backend: Backend, call: Call, last: bytes, revision: int) -> str:
 
 
 async def _next_page(backend: Backend, call: Call, options: ListOptions, chosen: Selection) -> ListAnswer:
-    if options.resource_version not in ("", "0"):
-        raise status.BadRequest("specifying resource version is not allowed when using continue")
     try:
         position = continuation.decode(options.continue_token)
     except BadToken as error:
         raise status.BadRequest(f"invalid continue token: {error}") from error
+    if options.resource_version not in ("", "0"):
+        raise status.BadRequest("specifying resource version is not allowed when using continue")
     return await _at(backend, call, options, chosen, position)
 
 

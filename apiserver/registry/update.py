@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import orjson
 
-from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery import errors, status
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch.apply import times
 from mockube.apimachinery.paths import ROOT
@@ -39,8 +39,11 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
     sent = await backend.begin(call, read_object, backend, call, options)
     metadata.match_namespace(sent, call)
     metadata.match_name(sent, call.name)
+    uid = sent["metadata"].get("uid", "")
     strategy = backend.strategy(call.resource)
     if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
+        _check_uid(call, uid, "", backend.layout.object(call.resource, call.namespace, call.name))
+        metadata.check_new(sent, call, dry_run=options.dry_run)
         return await create_tree(backend, call, sent, options)
 
     untouched = orjson.dumps(sent)
@@ -49,19 +52,21 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
         new = orjson.loads(untouched)
         return await backend.worker.run(call.size, managed.on_update, backend, call, new, old, options)
 
-    return await change(backend, call, options, replace)
+    return await change(backend, call, options, replace, uid=uid)
 
 
-async def change(backend: Backend, call: Call, options: WriteOptions, transform: Transform) -> ObjectAnswer:
-    """Replace an object by what `transform` makes of it."""
+async def change(
+    backend: Backend, call: Call, options: WriteOptions, transform: Transform, *, uid: str = ""
+) -> ObjectAnswer:
+    """Replace an object, of a certain uid if one is given, by what `transform` makes of it."""
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
         call.stored_size, run = len(stored.value), backend.worker.run
         old = stored.tree()
+        _check_uid(call, uid, old["metadata"]["uid"], stored.key)
         new = await transform(await run(call.size, from_stored, backend, call.resource, old))
         new = await run(call.size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
-        _check_preconditions(backend, call, stored, new, old)
         new, claims = await _prepare(backend, call, options, new, old)
         old["metadata"].pop("resourceVersion")
         new = await run(call.size, times.kept, old, new)
@@ -75,20 +80,24 @@ async def change(backend: Backend, call: Call, options: WriteOptions, transform:
             return answer
 
 
-def _check_preconditions(backend: Backend, call: Call, stored: Stored, new: Tree, old: Tree) -> None:
-    """Refuse to change another object, or another version of it, than the one that was meant."""
-    uid, version = new["metadata"].get("uid", ""), new["metadata"].pop("resourceVersion", "")
-    if uid and uid != old["metadata"]["uid"]:
-        key = stored.key.decode()
-        problem = (
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
+    """Refuse to change another object than the one that was meant."""
+    if uid and uid != present:
+        problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: {key.decode()}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: {problem}"
         )
-        text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
         raise status.conflict(call.resource.group_resource, call.name, text)
-    if version in ("", "0"):
+
+
+def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
+    """Refuse to change another version of an object than the one that was meant."""
+    version = metadata.version(new["metadata"].pop("resourceVersion", ""))
+    if not version:
         if not backend.strategy(call.resource).unconditional_update:
             raise _unconditional(call)
-    elif _version(version) != stored.revision:
+    elif version != int(old["metadata"]["resourceVersion"]):
         raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
 
 
@@ -96,13 +105,6 @@ def _unconditional(call: Call) -> ApiError:
     resource = call.resource.group_resource
     wrong = errors.invalid(ROOT.child("metadata", "resourceVersion"), 0, "must be specified for an update")
     return status.invalid(GroupKind(resource.group, resource.resource), call.name, [wrong])
-
-
-def _version(text: str) -> int:
-    try:
-        return gotext.parse_uint(text)
-    except gotext.NumberError as error:
-        raise ApiError(str(error)) from error
 
 
 async def _prepare(
@@ -114,6 +116,8 @@ async def _prepare(
         operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run
     )
     await backend.admission.mutate(backend, attributes)
+    assert attributes.object is not None
+    _check_version(backend, call, attributes.object, old)
     run = backend.worker.run
     new = attributes.object = await run(call.size, _prepared, backend, call, new, old)
     claims = await backend.claims(resource, new, old)

@@ -1,11 +1,14 @@
 """Continue tokens: where the next page of a list begins, and at which revision. In upstream's own encoding."""
 
 import base64
-import binascii
 import posixpath
+import string
+from collections.abc import Mapping
 
 import orjson
 from msgspec import Struct
+
+from mockube.apiserver.wire import go_json
 
 VERSION = "meta.k8s.io/v1"
 LATEST = -1
@@ -33,8 +36,8 @@ def decode(text: str) -> Continuation:
     version, revision, start = token.get("v", ""), token.get("rv", 0), token.get("start", "")
     if version != VERSION:
         raise BadToken(f"continue key is not valid: server does not recognize this encoded version {version}")
-    if not isinstance(revision, int) or not isinstance(start, str):
-        raise BadToken("continue key is not valid: a field has another type")
+    assert isinstance(revision, int)
+    assert isinstance(start, str)
     if revision == 0:
         raise BadToken(
             f"continue key is not valid: incorrect encoded start resourceVersion (version {VERSION})"
@@ -49,19 +52,39 @@ def decode(text: str) -> Continuation:
 
 
 def _read(text: str) -> dict[str, object]:
-    try:
-        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        at = next((i for i, c in enumerate(text) if not (c.isalnum() or c in "-_")), len(text))
-        raise BadToken(f"continue key is not valid: illegal base64 data at input byte {at}") from error
-    try:
-        token = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        first = data[:1].decode("latin-1")
-        problem = (
-            f"invalid character '{first}' looking for beginning of value"
-            if first
-            else "unexpected end of JSON input"
-        )
-        raise BadToken(f"continue key is not valid: {problem}") from error
-    return token if isinstance(token, dict) else {}
+    data = _decoded(text.encode())
+    if fault := go_json.syntax_error(data):
+        raise BadToken(f"continue key is not valid: {fault}")
+    token = go_json.repaired(data)
+    if token is None:
+        return {}
+    if not isinstance(token, dict):
+        raise _wrong_type(token, "value of type storage.continueToken")
+    for name, of in _FIELDS.items():
+        value = token.get(name)
+        if value is not None and (not isinstance(value, of) or isinstance(value, bool)):
+            raise _wrong_type(value, f"struct field continueToken.{name} of type {_GO_NAMES[of]}")
+    return {name: value for name, value in token.items() if value is not None}
+
+
+_FIELDS: Mapping[str, type] = {"v": str, "rv": int, "start": str}
+_GO_NAMES = {str: "string", int: "int64"}
+
+
+def _wrong_type(value: object, where: str) -> BadToken:
+    return BadToken(
+        f"continue key is not valid: json: cannot unmarshal {go_json.type_name(value)} into Go {where}"
+    )
+
+
+_ALPHABET = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"-_")
+
+
+def _decoded(text: bytes) -> bytes:
+    """Base64 without padding, as in URLs; what is wrong is said as Go does."""
+    at = next((i for i, character in enumerate(text) if character not in _ALPHABET), len(text))
+    if at == len(text) and len(text) % 4 == 1:
+        at -= 1
+    if at < len(text):
+        raise BadToken(f"continue key is not valid: illegal base64 data at input byte {at}")
+    return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_")

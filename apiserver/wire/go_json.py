@@ -34,6 +34,15 @@ def syntax_error(text: bytes) -> str:
     return ""
 
 
+_TYPE_NAMES = ((bool, "bool"), (str, "string"), (list, "array"), (dict, "object"))
+
+
+def type_name(value: object) -> str:
+    """What Go calls a value that does not fit."""
+    found = next((name for cls, name in _TYPE_NAMES if isinstance(value, cls)), "number")
+    return f"number {value}" if isinstance(value, float) else found
+
+
 class OutOfRange(ValueError):
     """A number is larger than any that Go holds."""
 

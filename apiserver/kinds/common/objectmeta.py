@@ -193,7 +193,8 @@ def check_finalizers(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) 
 # --- who manages what
 
 
-def _check_printable(manager: str, path: Path) -> Iterable[FieldError]:
+def check_printable(manager: str, path: Path) -> Iterable[FieldError]:
+    """A manager's name, in metadata or in a query."""
     return () if manager.isprintable() else _unprintable(manager, path)
 
 
@@ -213,7 +214,7 @@ _CHECK_MANAGED: Final = every(
         absent="",
     ),
     field("fieldsType", must(lambda value: value in ("", "FieldsV1"), "must be `FieldsV1`"), absent=""),
-    field("manager", no_longer_than(_LONGEST_MANAGER), _check_printable, absent=""),
+    field("manager", no_longer_than(_LONGEST_MANAGER), check_printable, absent=""),
     field("subresource", no_longer_than(_LONGEST_SUBRESOURCE), absent=""),
 )
 

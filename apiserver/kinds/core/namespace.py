@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.objectmeta import LABEL
 from mockube.apiserver.kinds.common.objects import created, part, within
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Request, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
@@ -102,6 +102,7 @@ KIND: Final = Kind(
             "status": SPEC,
             "finalize": STATUS_PATHS,
         },
+        cascading=FOREGROUND,
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_update, "status": _prepare_update, "finalize": _prepare_update},
         pending=_pending,

@@ -1,0 +1,129 @@
+"""What a query may ask of a verb: what a real kube-apiserver 1.36 answered, parameter by parameter."""
+
+import pytest
+
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+HERE = "/api/v1/namespaces/default"
+NO_NUMBER = 'strconv.ParseInt: parsing "{}": invalid syntax'
+INVALID = '{}.meta.k8s.io "" is invalid: {}'
+NO_DRY_RUN = 'dryRun: Unsupported value: [{}]: supported values: "All"'
+NO_POLICY = 'propagationPolicy: Unsupported value: "{}": supported values: "Foreground", "Background", "Orphan", "nil"'
+NO_TOKEN = "invalid continue token: continue key is not valid: {}"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def told(answer):
+    return answer.status, answer.body.get("message", "") if answer.body["kind"] == "Status" else ""
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("limit=", (400, NO_NUMBER.format(""))),
+        ("limit=a", (400, NO_NUMBER.format("a"))),
+        ("limit=-1", (200, "")),
+        ("timeoutSeconds=", (400, NO_NUMBER.format(""))),
+        (
+            "sendInitialEvents=",
+            (
+                422,
+                INVALID.format(
+                    "ListOptions", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"
+                ),
+            ),
+        ),
+        ("allowWatchBookmarks=", (200, "")),
+        ("watch=False", (200, "")),
+        ("watch=0", (200, "")),
+        ("continue=", (200, "")),
+        ("continue=x", (400, NO_TOKEN.format("illegal base64 data at input byte 0"))),
+        ("continue=abc$", (400, NO_TOKEN.format("illegal base64 data at input byte 3"))),
+        ("continue=eyJ2", (400, NO_TOKEN.format("unexpected end of JSON input"))),
+        ("continue=bnVsbA", (400, NO_TOKEN.format("server does not recognize this encoded version "))),
+        (
+            "continue=W10",
+            (
+                400,
+                NO_TOKEN.format("json: cannot unmarshal array into Go value of type storage.continueToken"),
+            ),
+        ),
+        ("continue=x&resourceVersion=1", (400, NO_TOKEN.format("illegal base64 data at input byte 0"))),
+    ],
+)
+async def test_parameters_of_lists(client, query, expected):
+    assert told(await client.get(f"{MAPS}?{query}")) == expected
+
+
+@pytest.mark.parametrize("value", ["true", "", "x"])
+async def test_nothing_is_exported(client, value):
+    refused = await client.get(f"{HERE}?export={value}")
+    assert told(refused) == (400, "the export parameter, deprecated since v1.14, is no longer supported")
+    assert (await client.get(f"{HERE}?export=0")).status == 200
+
+
+@pytest.mark.parametrize("path", [MAPS, f"{MAPS}/nope"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("gracePeriodSeconds=", (400, NO_NUMBER.format(""))),
+        ("gracePeriodSeconds=1.5", (400, NO_NUMBER.format("1.5"))),
+        ("propagationPolicy=", (422, INVALID.format("DeleteOptions", NO_POLICY.format("")))),
+        ("propagationPolicy=X", (422, INVALID.format("DeleteOptions", NO_POLICY.format("X")))),
+        ("dryRun=", (422, INVALID.format("DeleteOptions", NO_DRY_RUN.format('""')))),
+        ("dryRun=All&dryRun=", (422, INVALID.format("DeleteOptions", NO_DRY_RUN.format('"All",""')))),
+    ],
+)
+async def test_parameters_of_deletions(client, path, query, expected):
+    assert told(await client.delete(f"{path}?{query}")) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("dryRun=", NO_DRY_RUN.format('""')),
+        ("fieldManager=%0A", 'fieldManager: Invalid value: "\\n": invalid character U+000A (at position 0)'),
+        (
+            "fieldManager=%C3%A4a%00%E2%80%A8",
+            (
+                '[fieldManager: Invalid value: "äa\\x00\\u2028": invalid character U+0000 (at position 3), '
+                'fieldManager: Invalid value: "äa\\x00\\u2028": invalid character U+2028 (at position 4)]'
+            ),
+        ),
+        (
+            "dryRun=x&fieldManager=%01&fieldValidation=y",
+            (
+                '[fieldManager: Invalid value: "\\x01": invalid character U+0001 (at position 0), '
+                'dryRun: Unsupported value: ["x"]: supported values: "All", '
+                'fieldValidation: Unsupported value: "y": supported values: "", "Ignore", "Strict", "Warn"]'
+            ),
+        ),
+    ],
+)
+async def test_options_are_judged_before_what_was_sent(client, query, wrong):
+    refused = await client.post(f"{MAPS}?{query}", {"metadata": {"labels": True}})
+    assert told(refused) == (422, INVALID.format("CreateOptions", wrong))
+    refused = await client.put(f"{MAPS}/nope?{query}", {"metadata": {"labels": True}})
+    assert told(refused) == (422, INVALID.format("UpdateOptions", wrong))
+    refused = await client.patch(f"{MAPS}/nope?{query}", b"{")
+    assert told(refused) == (422, INVALID.format("PatchOptions", wrong))
+
+
+@pytest.mark.parametrize("value", ["true", "false", ""])
+async def test_only_an_apply_may_force(client, value):
+    refused = await client.patch(f"{HERE}?force={value}", {})
+    problem = "force: Forbidden: may not be specified for non-apply patch"
+    assert told(refused) == (422, INVALID.format("PatchOptions", problem))
+
+
+async def test_an_apply_needs_a_manager_besides_all_else(client):
+    refused = await client.patch(f"{HERE}?dryRun=x", {}, kind="apply-patch+yaml")
+    no_dry_run = NO_DRY_RUN.format('"x"')
+    problems = f"[fieldManager: Required value: is required for apply patch, {no_dry_run}]"
+    assert told(refused) == (422, INVALID.format("PatchOptions", problems))
