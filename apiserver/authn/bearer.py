@@ -37,14 +37,18 @@ class TokenReader(Protocol):
 
 
 class StaticTokens:
-    """Tokens of a file: good for whatever audience."""
+    """Tokens of a file: they know no audiences, and are meant for those of the server."""
 
-    def __init__(self, users: Mapping[str, User]) -> None:
+    def __init__(self, users: Mapping[str, User], audiences: Sequence[str] = ()) -> None:
         self._users = {_digest(token): user for token, user in users.items()}
+        self._audiences = audiences
 
     async def read(self, token: str, audiences: Sequence[str]) -> Known | None:
         user = self._users.get(_digest(token))
-        return None if user is None else Known(user, audiences)
+        if user is None or not self._audiences:
+            return None if user is None else Known(user, audiences)
+        meant = [audience for audience in self._audiences if audience in audiences]
+        return Known(user, meant) if meant else None
 
 
 class BearerTokens:

@@ -79,6 +79,6 @@ def authenticators(trust: Trust, find: Find, *, clock: Clock, chance: Chance) ->
     accounts = ServiceAccounts(
         trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
     )
-    bearer = BearerTokens((StaticTokens(trust.tokens), accounts), audiences=audiences, clock=clock)
+    bearer = BearerTokens((StaticTokens(trust.tokens, audiences), accounts), audiences=audiences, clock=clock)
     chain = Authentication((ClientCertificates(clock), bearer), anonymous=trust.anonymous)
     return Authenticators(chain=chain, bearer=bearer, accounts=accounts)

@@ -50,6 +50,13 @@ def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -
     return without_none(manager.create(tree, manager=manager_name(call, options), time=time))
 
 
+def on_question(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+    """An object that is answered and never stored has a manager all the same."""
+    manager = field_manager(backend, call.resource, "")
+    time = format_time(backend.clock.now())
+    return without_none(manager.create(tree, manager=manager_name(call, options), time=time))
+
+
 def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
     """An object with its managers after a change to it."""
     subresource = call.subresource.name if call.subresource else ""

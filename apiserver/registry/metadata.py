@@ -23,11 +23,17 @@ def of(tree: Tree) -> Tree:
 def begin(tree: Tree, call: Call, *, now: datetime, chance: Chance) -> None:
     """Give a new object what only the server may: whatever the client said of it is dropped."""
     metadata = of(tree)
-    for field in _SYSTEM:
-        metadata.pop(field, None)
+    clear_system(tree)
     match_namespace(tree, call)
     metadata["uid"] = chances.uid(chance)
     metadata["creationTimestamp"] = format_time(now)
+
+
+def clear_system(tree: Tree) -> None:
+    """Drop what only the server may say of an object."""
+    metadata = of(tree)
+    for field in _SYSTEM:
+        metadata.pop(field, None)
 
 
 def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:

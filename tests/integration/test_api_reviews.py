@@ -197,3 +197,98 @@ async def test_a_request_says_how_long_it_may_take(client):
     answer = await client.get("/api/v1/namespaces?timeout=soon")
     assert answer.status == 400
     assert "invalid timeout specified in the request URL" in answer.body["message"]
+
+
+# --- what a real kube-apiserver 1.36 answered
+
+
+def managed(answer):
+    (entry,) = answer.body["metadata"]["managedFields"]
+    return entry["manager"], entry["fieldsV1"]
+
+
+async def test_questions_are_managed_like_objects(client):
+    asked = {"metadata": {"name": "x", "uid": "u", "deletionGracePeriodSeconds": 3}, "spec": {"token": "x"}}
+    answer = await client.post(f"{AUTHENTICATION}/tokenreviews?fieldManager=me", asked)
+    assert managed(answer) == ("me", {"f:spec": {"f:token": {}}})
+    assert answer.body["metadata"].keys() == {"name", "managedFields"}
+
+
+async def test_a_question_about_access_has_no_metadata_but_its_manager(client):
+    asked = {"spec": {"nonResourceAttributes": {"path": "/x"}}}
+    path = f"{AUTHORIZATION}/selfsubjectaccessreviews?fieldManager=me"
+    fields = {"f:spec": {"f:nonResourceAttributes": {".": {}, "f:path": {}}}}
+    assert managed(await client.post(path, asked)) == ("me", fields)
+    refused = await client.post(path, asked | {"metadata": {"name": "x", "uid": "u"}})
+    (cause,) = refused.body["details"]["causes"]
+    assert cause["message"].startswith('Invalid value: {"name":"x","managedFields":[{"manager":"me",')
+    assert cause["message"].endswith("]}: must be empty")
+
+
+async def test_a_token_of_a_file_is_meant_for_the_server(client):
+    unknown = await review(client, "admin", audiences=["a", "b"])
+    assert unknown == {"user": {}, "error": "invalid bearer token"}
+    known = await review(client, "admin")
+    assert (await review(client, "admin", audiences=["a", *known["audiences"]])) == known
+
+
+LABELS, FIELDS = (f"spec.resourceAttributes.{name}" for name in ("labelSelector", "fieldSelector"))
+VALUES = "must be specified when `operator` is 'In' or 'NotIn'"
+NO_VALUES = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+
+
+def requirement(key="a", operator="Exists", **values):
+    return {"requirements": [{"key": key, "operator": operator, **values}]}
+
+
+@pytest.mark.parametrize("where", [LABELS, FIELDS])
+@pytest.mark.parametrize(
+    ("selector", "wrong"),
+    [
+        (
+            {},
+            "{0}.requirements: Required value: when {0} is specified, requirements or rawSelector is required",
+        ),
+        (
+            requirement() | {"rawSelector": "a=b"},
+            '{0}.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements',
+        ),
+        (requirement(operator="In"), f"{{0}}.requirements[0].values: Required value: {VALUES}"),
+        (requirement(values=["x"]), f"{{0}}.requirements[0].values: Forbidden: {NO_VALUES}"),
+    ],
+)
+async def test_selectors_of_questions_are_checked(client, where, selector, wrong):
+    asked = {"verb": "list", "resource": "pods", where.rpartition(".")[2]: selector}
+    path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
+    refused = await client.post(path, {"spec": {"resourceAttributes": asked}})
+    assert refused.status == 422
+    assert refused.body["message"] == f'.authorization.k8s.io "" is invalid: {wrong.format(where)}'
+
+
+@pytest.mark.parametrize(
+    ("selectors", "ignored"),
+    [
+        ({"labelSelector": requirement()}, None),
+        ({"labelSelector": {"rawSelector": "a=b"}, "fieldSelector": {"rawSelector": "a=b"}}, None),
+        ({"labelSelector": requirement(operator="Foo")}, f"{LABELS} ignored due to parse error"),
+        ({"labelSelector": {"rawSelector": "a!!"}}, f"{LABELS} ignored due to parse error"),
+        ({"fieldSelector": requirement()}, f"{FIELDS} ignored due to parse error"),
+        (
+            {
+                "labelSelector": requirement(operator="Foo"),
+                "fieldSelector": {
+                    "requirements": [
+                        {"key": "a", "operator": "In", "values": ["b"]},
+                        {"key": "a", "operator": "In", "values": ["b", "c"]},
+                    ]
+                },
+            },
+            f"{FIELDS} partially ignored due to parse error; {LABELS} ignored due to parse error",
+        ),
+    ],
+)
+async def test_selectors_that_cannot_be_read_are_named(client, selectors, ignored):
+    asked = {"verb": "list", "resource": "pods", **selectors}
+    path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
+    answer = await client.post(path, {"spec": {"resourceAttributes": asked}})
+    assert (answer.status, answer.body["status"].get("evaluationError")) == (201, ignored)

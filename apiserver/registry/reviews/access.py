@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.reviews import question
+from mockube.apiserver.registry.reviews import question, selectors
 from mockube.apiserver.user import User
 
 _NO_KIND = GroupKind("authorization.k8s.io", "")
@@ -26,7 +26,14 @@ class AccessReviews:
     async def of_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
         tree = await question.read(backend, call)
         spec = tree.get("spec") or {}
-        _refuse([*_check_attributes(spec), *_check_subject(spec), *_check_metadata(tree)])
+        _refuse(
+            [
+                *_check_attributes(spec),
+                *_check_subject(spec),
+                *_check_selectors(spec),
+                *_check_metadata(tree),
+            ]
+        )
         return await self._answer(tree, _subject(spec))
 
     async def of_local_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
@@ -36,6 +43,7 @@ class AccessReviews:
             [
                 *_check_attributes(spec),
                 *_check_subject(spec),
+                *_check_selectors(spec),
                 *_check_metadata(tree, allowed="namespace"),
                 *_check_local(tree, spec),
             ]
@@ -44,7 +52,8 @@ class AccessReviews:
 
     async def of_self(self, backend: Backend, call: Call) -> ObjectAnswer:
         tree = await question.read(backend, call)
-        _refuse([*_check_attributes(tree.get("spec") or {}), *_check_metadata(tree)])
+        spec = tree.get("spec") or {}
+        _refuse([*_check_attributes(spec), *_check_selectors(spec), *_check_metadata(tree)])
         return await self._answer(tree, call.user)
 
     async def rules(self, backend: Backend, call: Call) -> ObjectAnswer:
@@ -61,7 +70,8 @@ class AccessReviews:
         found: Tree = {"allowed": decision is Decision.ALLOW}
         if decision is Decision.DENY:
             found["denied"] = True
-        return question.answer(tree, found | ({"reason": reason} if reason else {}))
+        ignored = selectors.ignored(tree["spec"].get("resourceAttributes") or {})
+        return question.answer(tree, found | question.present({"reason": reason, "evaluationError": ignored}))
 
 
 def _subject(spec: Mapping[str, Any]) -> User:
@@ -115,11 +125,14 @@ def _check_subject(spec: Mapping[str, Any]) -> Iterable[FieldError]:
         )
 
 
+def _check_selectors(spec: Mapping[str, Any]) -> Iterable[FieldError]:
+    return selectors.check(spec.get("resourceAttributes") or {})
+
+
 def _check_metadata(tree: Tree, *, allowed: str = "") -> Iterable[FieldError]:
-    metadata = {name: value for name, value in tree["metadata"].items() if name != "managedFields"}
-    if metadata.keys() - {allowed}:
+    if tree["metadata"].keys() - {"managedFields", allowed}:
         said = f"must be empty except for {allowed}" if allowed else "must be empty"
-        yield errors.invalid(_METADATA, metadata, said)
+        yield errors.invalid(_METADATA, tree["metadata"], said)
 
 
 def _check_local(tree: Tree, spec: Mapping[str, Any]) -> Iterable[FieldError]:

@@ -1,7 +1,7 @@
 """A question that was sent as an object, read and admitted like one that is going to be stored."""
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry import metadata
+from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
@@ -13,7 +13,11 @@ async def read(backend: Backend, call: Call) -> Tree:
     """The object, with its metadata and spec."""
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
+    if call.subresource is None:
+        metadata.clear_system(tree)
     metadata.match_namespace(tree, call)
+    if call.subresource is None:
+        tree = await backend.worker.run(call.size, managed.on_question, backend, call, tree, options)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )

@@ -1,0 +1,87 @@
+"""Selectors that a question about access may hold: checked, and named where one cannot be read."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery import errors, fields, labels
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.names import check_label_value
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver.kinds.common.checks import Check, each, valid
+from mockube.apiserver.kinds.common.selectors import check_label_name, check_operator
+
+_ATTRIBUTES: Final = ROOT.child("spec", "resourceAttributes")
+_OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
+_check_values: Final = each(valid(check_label_value))
+
+
+def check(attributes: Mapping[str, Any]) -> Iterable[FieldError]:
+    """What is wrong with the selectors of resource attributes. Operators may be those of newer clients."""
+    for name, check_key in (("fieldSelector", _check_field), ("labelSelector", _check_label)):
+        if (selector := attributes.get(name)) is not None:
+            yield from _check(selector, check_key, _ATTRIBUTES.child(name))
+
+
+def _check(selector: Mapping[str, Any], check_requirement: Check, path: Path) -> Iterable[FieldError]:
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements")
+    if raw and requirements:
+        detail = "may not specified at the same time as requirements"
+        yield errors.invalid(path.child("rawSelector"), raw, detail)
+    if not raw and not requirements:
+        detail = f"when {path} is specified, requirements or rawSelector is required"
+        yield errors.required(path.child("requirements"), detail)
+    yield from each(check_requirement)(requirements, path.child("requirements"))
+
+
+def _check_known_operator(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldError]:
+    return check_operator(requirement, path) if requirement.get("operator") in _OPERATORS else ()
+
+
+def _check_field(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldError]:
+    if not requirement.get("key"):
+        yield errors.required(path.child("key"), "must be specified")
+    yield from _check_known_operator(requirement, path)
+
+
+def _check_label(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldError]:
+    yield from _check_known_operator(requirement, path)
+    yield from check_label_name(requirement.get("key", ""), path.child("key"))
+    yield from _check_values(requirement.get("values"), path.child("values"))
+
+
+def ignored(attributes: Mapping[str, Any]) -> str:
+    """Which selectors cannot be read in whole or in part, as the answer says it."""
+    judged = (
+        ("fieldSelector", _field_requirement_is_read, fields.parse),
+        ("labelSelector", lambda one: one.get("operator") in _OPERATORS, labels.parse),
+    )
+    found = (_ignored(attributes.get(name) or {}, name, is_read, parse) for name, is_read, parse in judged)
+    return "; ".join(filter(None, found))
+
+
+def _ignored(
+    selector: Mapping[str, Any],
+    name: str,
+    is_read: Callable[[Mapping[str, Any]], bool],
+    parse: Callable[[str], object],
+) -> str:
+    requirements = selector.get("requirements") or ()
+    read = [is_read(requirement) for requirement in requirements]
+    if all(read) and (requirements or _is_text(selector.get("rawSelector", ""), parse)):
+        return ""
+    return f"spec.resourceAttributes.{name} {'partially ' if any(read) else ''}ignored due to parse error"
+
+
+def _is_text(text: str, parse: Callable[[str], object]) -> bool:
+    try:
+        parse(text)
+    except (FieldSelectorError, SelectorError):
+        return False
+    return True
+
+
+def _field_requirement_is_read(requirement: Mapping[str, Any]) -> bool:
+    """Fields are compared with one value alone so far."""
+    return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
