@@ -5,9 +5,10 @@ is served at the moment; whoever makes documents of it all is told when it chang
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.compile import by_maturity
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
@@ -85,8 +86,11 @@ class Catalog:
             if custom.row.version in needed and not custom.is_prepared:
                 await worker.run(custom.preparation, custom.prepare)
 
-    def add(self, customs: Sequence[Custom]) -> None:
-        """Serve a custom resource in all its versions, in place of what was served of it before."""
+    def add(self, customs: Sequence[Custom], *, changed_at: int = 0) -> None:
+        """Serve a custom resource in all its versions, in place of what was served of it before.
+
+        Objects that were stored until a revision, if one is given, may not be as the definition is now.
+        """
         resource = customs[0].row.group_resource
         self._forget(resource)
         self._custom[resource] = customs
@@ -94,8 +98,9 @@ class Catalog:
             self._put(custom.row, served=custom.served)
             self._kinds[custom.row.api_version, custom.row.kind] = custom
             self._definitions[custom.definition_name] = custom
-            if custom.row.storage_version != custom.row.group_version:
-                self.conversions[custom.row.group_version, custom.row.name] = _relabelled(custom.row)
+            if custom.row.storage_version != custom.row.group_version or changed_at:
+                conversion = _conversion(custom, _stored(customs), changed_at)
+                self.conversions[custom.row.group_version, custom.row.name] = conversion
         self.strategies[resource] = customs[0].strategy
         self._changed()
 
@@ -130,11 +135,31 @@ def _group(name: str, rows: Sequence[Resource]) -> Group:
     return Group(name=name, versions=tuple(versions), resources=tuple(rows))
 
 
-def _relabelled(row: Resource) -> Conversion:
-    """Between versions of a custom resource nothing differs but what they are called."""
-    assert row.storage_version is not None
-    stored = "/".join(row.storage_version)
+def _stored(customs: Sequence[Custom]) -> Custom:
+    """The version that is stored."""
+    return next(one for one in customs if one.row.storage_version in (None, one.row.group_version))
+
+
+def _conversion(custom: Custom, stored: Custom, changed_at: int) -> Conversion:
+    """Between versions of a custom resource nothing is converted but their name; each has the fields of its schema."""
+    is_stored = custom is stored
+
+    def to_stored(tree: Tree) -> Tree:
+        # Upstream fills in what the stored version defaults when that is read; so only a later default is.
+        made: Tree = stored.prune({**tree, "apiVersion": stored.row.api_version}, [])
+        stored.default(made)
+        return made
+
+    def from_stored(tree: Tree) -> Tree:
+        old = stored.prune(tree, [])
+        stored.default(old)
+        if is_stored:
+            return cast(Tree, old)
+        return cast(Tree, custom.prune({**old, "apiVersion": custom.row.api_version}, []))
+
     return Conversion(
-        to_stored=lambda tree: {**tree, "apiVersion": stored},
-        from_stored=lambda tree: {**tree, "apiVersion": row.api_version},
+        to_stored=to_stored,
+        from_stored=from_stored,
+        at_storage=True,
+        stored_before=changed_at if is_stored else None,
     )

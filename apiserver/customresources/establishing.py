@@ -291,7 +291,9 @@ class Establishing:
         # Its patterns are read to estimate what they cost: a few bytes may take long.
         size = len(seen.stored.value) * self._row.work
         customs = await worker.run(size, compile_definition, tree, lambda: schemas.definition(OBJECT_META))
-        self._catalog.add(customs)
+        # Every change of a definition is a new generation of it.
+        changed_at = seen.stored.revision if meta.generation(tree) > 1 else 0
+        self._catalog.add(customs, changed_at=changed_at)
         await self._backend.watch_cache.reconsider()
         self._served[name] = version
 

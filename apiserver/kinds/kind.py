@@ -22,6 +22,10 @@ class Conversion(NamedTuple):
 
     to_stored: Callable[[Tree], Tree]
     from_stored: Callable[[Tree], Tree]
+    at_storage: bool = False
+    """Whether writes are admitted, validated and defaulted in the client's version, and converted when they are stored."""
+    stored_before: int | None = None
+    """Only what is of this revision or older is converted when it is read; None for everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

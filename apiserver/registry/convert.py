@@ -1,10 +1,11 @@
 """Objects between the version that a client speaks and the one that is stored, where those are not the same.
 
 Clients' writes are read, patched and attributed to managers in the client's version; they are admitted, validated and
-stored in the stored one.
+stored in the stored one. Custom objects are admitted and validated in the client's version as well.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -12,20 +13,42 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.turns import yield_between_batches
 
+APPLY: Final = "application/apply-patch"
+"""How the types of what is applied begin."""
+
 
 def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+    """A client's object in the version in which it is admitted and validated."""
     conversion = backend.conversion(resource)
-    if conversion is None:
+    if conversion is None or conversion.at_storage:
         return tree
     made = conversion.to_stored(tree)
     decoded: Tree = decode_as(backend, made).tree
     made = {"kind": made["kind"], "apiVersion": made["apiVersion"]} | decoded
     backend.rules.default(made["apiVersion"], made["kind"], made)
     return made
+
+
+def old_object(backend: Backend, resource: Resource, tree: Tree) -> tuple[Tree, Tree]:
+    """A stored object as a change to it is validated, and as the client sees it."""
+    shown, conversion = from_stored(backend, resource, tree), backend.conversion(resource)
+    return (shown if conversion is not None and conversion.at_storage else tree), shown
+
+
+def encoded(backend: Backend, call: Call, tree: Tree) -> Tree:
+    """A valid object as it is stored: of a custom one, what the schema of the stored version leaves."""
+    conversion = backend.conversion(call.resource)
+    if conversion is not None and conversion.at_storage:
+        return conversion.to_stored(tree)
+    if call.resource.custom and call.body.media_type.startswith(APPLY):
+        # What is applied keeps null until it is valid.
+        decoded: Tree = decode_as(backend, tree).tree
+        return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
+    return tree
 
 
 def from_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
@@ -40,6 +63,8 @@ def client_version_converter(backend: Backend, resource: Resource) -> Callable[[
         return None
 
     def show(stored: Stored) -> Stored:
+        if conversion.stored_before is not None and stored.revision > conversion.stored_before:
+            return stored
         return Stored(stored.key, canonical(conversion.from_stored(stored.tree())), stored.revision)
 
     return show

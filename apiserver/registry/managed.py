@@ -1,7 +1,5 @@
 """Who manages which fields, kept in `metadata.managedFields` at every write."""
 
-from typing import Final
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.apply import FieldManager, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
@@ -39,10 +37,6 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
     return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)
 
 
-_PRECONDITIONS: Final = ("uid", "resourceVersion")
-"""What a client says of the object that it has seen, whatever it may change."""
-
-
 def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
     """A new object with its first manager, who wrote it when it was created."""
     manager = field_manager(backend, call.resource, "")
@@ -64,8 +58,9 @@ def on_update(backend: Backend, call: Call, new: Tree, old: Tree, options: Write
     only = backend.strategy(call.resource).only.get(subresource)
     # Nobody becomes the manager of what this way to write does not change.
     if only is not None:
-        seen = {name: new["metadata"].get(name, "") for name in _PRECONDITIONS}
-        new = meta.with_metadata(apply_fields(new, old, only), **seen)
+        # The version that a client has seen counts, whatever it may change.
+        seen = new["metadata"].get("resourceVersion", "")
+        new = meta.with_metadata(apply_fields(new, old, only), resourceVersion=seen)
     name, time = manager_name(call, options), format_time(backend.clock.now())
     return without_none(manager.update(old, new, manager=name, time=time))
 

@@ -21,7 +21,7 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.convert import from_stored, to_stored
+from mockube.apiserver.registry.convert import encoded, old_object, to_stored
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
@@ -62,20 +62,23 @@ async def change(
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
         call.stored_size, run = len(stored.value), backend.worker.run
-        old = stored.tree()
-        _check_uid(call, uid, old["metadata"]["uid"], stored.key)
-        new = await transform(await run(call.size, from_stored, backend, call.resource, old))
+        raw = stored.tree()
+        _check_uid(call, uid, raw["metadata"]["uid"], stored.key)
+        old, shown = await run(call.size, old_object, backend, call.resource, raw)
+        new = await transform(shown)
         new = await run(call.size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(backend, call, options, new, old)
-        old["metadata"].pop("resourceVersion")
+        for one in (old, raw):
+            one["metadata"].pop("resourceVersion", None)
         new = await run(call.size, times.kept, old, new)
-        if new == old:
+        to_store = await run(call.size, encoded, backend, call, new) if call.resource.custom else new
+        if to_store == raw:
             return ObjectAnswer(stored=stored)
         if options.dry_run:
             new["metadata"]["resourceVersion"] = str(stored.revision)
             return ObjectAnswer(tree=new)
-        answer = await _store(backend, call, stored, new, claims)
+        answer = await _store(backend, call, stored, to_store, claims)
         if answer is not None:
             return answer
 

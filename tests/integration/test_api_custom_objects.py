@@ -1,9 +1,12 @@
 """Requests about custom objects, each with what kube-apiserver 1.36.3 answered to it."""
 
+import asyncio
+
 import pytest
 
 from tests.support import apiserver
-from tests.support.definitions import GROUP, WIDGETS, define, definition, version
+from tests.support.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
+from tests.support.turns import PATIENCE
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 SCHEMA = {
@@ -251,3 +254,92 @@ async def test_a_status_is_checked_as_a_value_of_its_own(client, written, causes
     answer = await client.patch(f"{WIDGETS}/w/status", {"status": written})
     assert answer.status == 422
     assert [(cause["field"], cause["message"]) for cause in answer.body["details"]["causes"]] == causes
+
+
+# --- several versions, and a definition that changes
+
+
+def of(**properties):
+    return {"type": "object", "properties": {"spec": {"type": "object"} | properties}}
+
+
+OLD = of(properties={"a": TEXT, "old": TEXT, "d": TEXT | {"default": "one"}})
+NEW = of(properties={"a": TEXT, "new": TEXT, "e": TEXT | {"default": "two"}}, required=["new"])
+
+
+@pytest.fixture
+async def versions(client):
+    """Served in two versions whose schemas differ; v1 is stored."""
+    both = [version(schema=OLD), version("v2", schema=NEW, storage=False)]
+    await define(client, definition(*both, plural="gadgets", kind="Gadget"))
+    return client
+
+
+def gadget(spec, api_version="v1"):
+    head = {"apiVersion": f"{GROUP}/{api_version}", "kind": "Gadget", "metadata": {"name": "g"}}
+    return head | {"spec": spec}
+
+
+def gadgets(api_version):
+    return f"/apis/{GROUP}/{api_version}/namespaces/default/gadgets"
+
+
+async def test_an_object_is_validated_by_the_schema_of_its_version_alone(versions):
+    """An old client knows nothing of what a new version requires."""
+    assert (await versions.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))).status == 201
+    labelled = await versions.patch(f"{gadgets('v1')}/g", {"metadata": {"labels": {"a": "b"}}})
+    refused = await versions.patch(f"{gadgets('v2')}/g", {"metadata": {"labels": {"a": "c"}}})
+    assert (labelled.status, refused.status) == (200, 422)
+    assert refused.body["message"] == 'Gadget.example.com "g" is invalid: spec.new: Required value'
+
+
+async def test_a_read_shows_the_fields_of_the_version_that_is_read(versions):
+    await versions.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))
+    new = (await versions.get(f"{gadgets('v2')}/g")).body
+    old = (await versions.get(f"{gadgets('v1')}/g")).body
+    assert (old["spec"], new["spec"]) == ({"a": "x", "old": "o", "d": "one"}, {"a": "x"})
+
+
+async def test_what_the_stored_version_has_no_field_for_is_not_stored(versions):
+    made = await versions.post(gadgets("v2"), gadget({"a": "x", "new": "n"}, "v2"))
+    assert (made.status, made.body["spec"]) == (201, {"a": "x"})
+    listed = (await versions.get(gadgets("v1"))).body["items"]
+    assert [one["spec"] for one in listed] == [{"a": "x", "d": "one"}]
+
+
+async def test_a_dry_run_shows_what_would_be_validated(versions):
+    path = f"{gadgets('v2')}?dryRun=All"
+    made = await versions.post(path, gadget({"a": "x", "new": "n"}, "v2"))
+    assert made.body["spec"] == {"a": "x", "new": "n", "e": "two"}
+
+
+async def change_schema(client, schema):
+    """Serve v1 of the gadgets with another schema."""
+    name = f"{DEFINITIONS}/gadgets.{GROUP}"
+    answer = await client.patch(
+        name, [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": schema}],
+        kind="json-patch+json",
+    )  # fmt: skip
+    assert answer.status == 200, answer.body
+
+
+async def test_objects_that_were_stored_before_a_change_are_shown_as_the_definition_is_now(client):
+    await define(client, definition(version(schema=OLD), plural="gadgets", kind="Gadget"))
+    await client.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))
+    await change_schema(client, NEW)
+    shown = await until_shown(client, {"a": "x", "e": "two"})
+    listed = (await client.get(gadgets("v1"))).body["items"]
+    assert [one["spec"] for one in listed] == [shown["spec"]]
+    patched = await client.patch(f"{gadgets('v1')}/g", {"spec": {"new": "n"}})
+    assert (patched.status, patched.body["spec"]) == (200, {"a": "x", "e": "two", "new": "n"})
+    assert patched.body["metadata"]["generation"] == 2
+    unchanged = await client.patch(f"{gadgets('v1')}/g", {"metadata": {"labels": {"a": "b"}}})
+    assert unchanged.body["metadata"]["generation"] == 2
+
+
+async def until_shown(client, spec):
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            shown = (await client.get(f"{gadgets('v1')}/g")).body
+            if shown["spec"] == spec:
+                return shown

@@ -118,7 +118,6 @@ NO_TEMPLATE = "statefulSetTemplate, advancedStatefulSetTemplate, cloneSetTemplat
 @pytest.mark.parametrize(
     ("tree", "problem"),
     [
-        pytest.param(united_deployment(*TWO, replicas=-1), "spec.replicas: Invalid value: -1: must be greater than or equal to 0", id="2"),
         pytest.param(united_deployment(*TWO, selector={}), "empty selector is invalid for statefulset", id="3"),
         pytest.param(
             united_deployment(
@@ -216,6 +215,21 @@ async def test_a_united_deployment_is_refused(client, tree, problem):
 
 
 @pytest.mark.parametrize(
+    ("path", "kind", "tree"),
+    [
+        pytest.param(UNITED, "UnitedDeployment", united_deployment(*TWO, replicas=-1), id="UnitedDeployment"),
+        pytest.param(CLONES, "CloneSet", clone_set(replicas=-1), id="CloneSet"),
+    ],
+)
+async def test_negative_replicas_are_refused_before_webhooks_are_asked(client, path, kind, tree):
+    message = await refusal(client, path, tree)
+    assert message == (
+        f'{kind}.apps.kruise.io "{tree["metadata"]["name"]}" is invalid: '
+        ".spec.replicas: Invalid value: -1: should be a non-negative integer"
+    )
+
+
+@pytest.mark.parametrize(
     ("changed", "problem"),
     [
         pytest.param(
@@ -254,7 +268,6 @@ async def test_a_template_may_give_way_to_one_of_another_kind(client):
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        pytest.param({"replicas": -1}, "spec.replicas: Invalid value: -1: must be greater than or equal to 0", id="replicas"),
         pytest.param({"selector": {}}, "empty selector is invalid for cloneset", id="selector"),
         pytest.param({"template": pod_template(restartPolicy="Never")}, 'spec.template.spec.restartPolicy: Unsupported value: "Never"', id="restarts"),
         pytest.param({"template": pod_template(activeDeadlineSeconds=5)}, "activeDeadlineSeconds in cloneset is not Supported", id="deadline"),
