@@ -7,7 +7,7 @@ Errors anywhere on the way are raised as what they are and become responses here
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final
@@ -173,7 +173,8 @@ class Handler:
         custom = resource.custom and not (call.subresource and call.subresource.kind)
         wanted = negotiate.wanted(header(request, hdrs.ACCEPT), custom=custom)
         if wanted is None:
-            raise status.NotAcceptable(_NOT_ACCEPTABLE, Details())
+            of_lists = info.verb in _OF_ALL_NAMESPACES
+            raise status.NotAcceptable(_NOT_ACCEPTABLE_OF_LISTS if of_lists else _NOT_ACCEPTABLE, Details())
         if call.verb == "watch":
             return await self.watching.serve(self.server, request, call, wanted)
         try:
@@ -244,24 +245,35 @@ async def _through(around: Middleware, proceed: Proceed, asked: Asked) -> web.St
 def _check_that_it_can_be_asked_for(resource: Resource, info: RequestInfo) -> None:
     if not info.is_plain:
         raise _no_such_resource()
-    if info.namespace and not resource.namespaced and info.resource != "namespaces":
+    if info.namespace and not resource.namespaced and info.namespace != info.name:
         raise _no_such_resource()
     verbs = resource.verbs
+    here: Collection[str] = _OF_ONE if info.name else _OF_ALL
     if info.subresource:
         subresource = resource.subresource(info.subresource)
         if subresource is None:
             raise _no_such_resource()
-        verbs = subresource.verbs
-    elif resource.namespaced and not info.namespace and (info.name or info.verb == "create"):
+        verbs = here = subresource.verbs
+    elif resource.namespaced and not info.namespace:
+        # Of custom objects upstream looks at the verb first.
+        is_there = not resource.custom or info.verb in _OF_ALL_NAMESPACES
+        here = _OF_ALL_NAMESPACES if is_there and not info.name else ()
+    if info.verb in verbs and info.verb in here:
+        return
+    if not any(verb in verbs for verb in here):
         raise _no_such_resource()
-    wrong_place = info.verb in _OF_ONE if not info.name else info.verb == "create" and not info.subresource
-    if info.verb not in verbs or wrong_place:
-        raise MethodNotSupported(NOT_ALLOWED, Details())
+    raise MethodNotSupported(NOT_ALLOWED, Details())
 
 
-_OF_ONE = frozenset({"get", "update", "patch", "delete"})
-"""Verbs that need a name."""
-_NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {', '.join(f.value for f in FORMATS)}"
+_OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})
+"""Verbs that need a name. A path is there if the resource has any of those that belong to it."""
+_OF_ALL = frozenset({"create", "list", "watch", "deletecollection"})
+_OF_ALL_NAMESPACES = frozenset({"list", "watch"})
+_FORMATS = ", ".join(_format.value for _format in FORMATS)
+_NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {_FORMATS}"
+_NOT_ACCEPTABLE_OF_LISTS = (
+    f"{_NOT_ACCEPTABLE}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+)
 
 
 def _no_such_resource() -> NotFound:

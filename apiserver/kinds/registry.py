@@ -247,7 +247,9 @@ def _default(tree: Tree, _: datetime) -> list[Any]:
     return [meta.name(tree), format_time(created) if created else "0001-01-01T00:00:00Z"]
 
 
-DEFAULT: Final = Printer(columns=(NAME, Column(name="Created At", type="date")), cells=_default)
+DEFAULT: Final = Printer(
+    columns=(NAME, Column(name="Created At", type="date")), cells=_default, has_no_rows=True
+)
 """For a kind that has no printer of its own."""
 
 

@@ -77,6 +77,7 @@ class Renderer:
         if tree["kind"] == "Status":
             return write(tree, wanted.format)
         if wanted.view is View.PARTIAL:
+            _check_view(call, tree["apiVersion"], tree["kind"], wanted, listed=False)
             return write(partial.of(tree, wanted.version), wanted.format)
         revision = tree["metadata"].get("resourceVersion")  # what was only tried has none
         shown = {"resourceVersion": revision} if revision else {}
@@ -97,6 +98,10 @@ class Renderer:
 
     async def _list(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
         """A list that has to be made object by object."""
+        if wanted.view is View.PARTIAL:
+            _check_view(call, answer.api_version, answer.kind, wanted, listed=True)
+            if not answer.items and wanted.format is not Format.PROTOBUF:
+                return [write(_head(answer, wanted) | {"items": None}, wanted.format)]
         shape, encode = _shape(answer, wanted), _ITEMS[wanted.format]
         items = await self._each(call, lambda stored: encode(shape(stored)), answer.items)
         return _joined(_head(answer, wanted), "items", items, wanted.format)
@@ -130,6 +135,8 @@ class Renderer:
         encode = _ITEMS[wanted.format]
         rows = await self._each(call, lambda stored: encode(row(stored.tree())), items)
         head = table.make(printer, (), answer.metadata, version=wanted.version)
+        if not rows and printer.has_no_rows:
+            return [write(head | {"rows": None}, wanted.format)]
         del head["rows"]
         return _joined(head, "rows", rows, wanted.format)
 
@@ -153,6 +160,11 @@ class Renderer:
 
     def _printer(self, resource: Resource) -> table.Printer:
         return self._printers(resource.api_version, resource.kind)
+
+
+def _check_view(call: Call, api_version: str, kind: str, wanted: Wanted, *, listed: bool) -> None:
+    custom = call.resource.custom
+    partial.check_view(api_version, kind, listed=listed, wants_list=wanted.listed, custom=custom)
 
 
 def _size(stored: Stored) -> int:

@@ -27,6 +27,8 @@ class Wanted:
     format: Format
     view: View = View.OBJECT
     version: str = "v1"
+    listed: bool = False
+    """The view is that of a list, where there are two."""
 
 
 JSON = Wanted(format=Format.JSON)
@@ -81,7 +83,7 @@ def _choose(found: Format, parameters: dict[str, str]) -> Wanted | None:
         return None
     if view is View.TABLE and found is Format.PROTOBUF:  # tables have no such form
         return None
-    return Wanted(format=found, view=view, version=version)
+    return Wanted(format=found, view=view, version=version, listed=shown_as.endswith("List"))
 
 
 def sent(content_type: str) -> tuple[str, dict[str, str]]:

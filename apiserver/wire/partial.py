@@ -3,11 +3,29 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
 
 ONLY_IN_V1: Mapping[str, str] = {"DaemonSet": ANNOTATION_TEMPLATE_GENERATION}
 """The annotation that upstream writes into whole objects of a kind alone: a field of the object that v1 has no more."""
+
+
+_GO_PACKAGES: Mapping[str, str] = {"": "core", "events": "core"}
+"""By the first word of a group: where upstream's own types of it lie, if not in one of that name."""
+
+
+def check_view(api_version: str, kind: str, *, listed: bool, wants_list: bool, custom: bool) -> None:
+    """Refuse to show a list as one object's metadata, or one object as a list."""
+    if listed == wants_list:
+        return
+    package = api_version.rpartition("/")[0].partition(".")[0]
+    name = f"*{_GO_PACKAGES.get(package, package)}.{kind}"
+    if custom:
+        name = f"*unstructured.Unstructured{'List' if listed else ''}"
+    view = "PartialObjectMetadataList" if wants_list else "PartialObjectMetadata"
+    shown = "a list" if listed else "not a list"
+    raise status.NotAcceptable(f"you requested {view}, but the requested object is {shown} ({name})")
 
 
 def of(tree: Tree, version: str) -> Tree:

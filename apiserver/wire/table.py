@@ -38,6 +38,8 @@ class Printer:
     """What is to be known of a row besides its cells: that a pod has run to its end."""
     order: Callable[[Tree], Any] | None = None
     """What the rows are sorted by, where that is not their key."""
+    has_no_rows: bool = False
+    """Where there are no objects, there is no list of rows either."""
 
 
 Printers: TypeAlias = Callable[[str, str], Printer]

@@ -53,3 +53,41 @@ async def test_resources_take_the_methods_of_their_verbs(client):
     assert of_all == {**dict.fromkeys(METHODS, 405), "POST": 400, "DELETE": 200} | {"POST": of_all["POST"]}
     of_one = await codes(client, f"{MAPS}/none")
     assert {method for method, code in of_one.items() if code == 405} == {"HEAD", "POST", "OPTIONS", "TRACE"}
+
+
+REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+LOCAL = "/apis/authorization.k8s.io/v1"
+OBJECT = {"metadata": {"name": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("POST", "/api/v1/configmaps", 405),
+        ("DELETE", "/api/v1/configmaps", 405),
+        ("PUT", "/api/v1/configmaps", 405),
+        ("PUT", "/api/v1/configmaps/x", 404),
+        ("GET", "/api/v1/configmaps/x", 404),
+        ("POST", f"{MAPS}/x", 405),
+        ("PUT", MAPS, 405),
+        ("DELETE", "/api/v1/namespaces", 405),
+        ("GET", "/api/v1/namespaces/default/namespaces", 404),
+        ("GET", "/api/v1/namespaces/default/nodes", 404),
+        ("POST", "/api/v1/componentstatuses", 405),
+        ("DELETE", "/api/v1/componentstatuses/x", 405),
+        ("GET", REVIEWS, 405),
+        ("GET", f"{REVIEWS}/x", 404),
+        ("DELETE", f"{REVIEWS}/x", 404),
+        ("PUT", f"{REVIEWS}/x", 404),
+        ("GET", "/api/v1/bindings", 404),
+        ("GET", "/api/v1/namespaces/default/bindings", 405),
+        ("GET", "/api/v1/namespaces/default/bindings/x", 404),
+        ("GET", f"{LOCAL}/localsubjectaccessreviews", 404),
+        ("GET", f"{LOCAL}/namespaces/default/localsubjectaccessreviews", 405),
+        ("GET", "/api/v1/namespaces/default/pods/x/binding", 405),
+        ("PUT", "/api/v1/nodes/x/nope", 404),
+    ],
+)
+async def test_a_path_is_there_if_any_method_is(client, method, path, code):
+    answer = await client.send(method, path, OBJECT if method in ("POST", "PUT") else None)
+    assert (answer.status, answer.body["code"]) == (code, code)

@@ -35,7 +35,7 @@ async def shown(kind, items, format_, view, **query):
         api_version=row.api_version, kind=row.list_kind, items=items, metadata={"resourceVersion": "9"}
     )
     renderer = Renderer(printer_of, SteppedClock())
-    return b"".join(await renderer.collection(call, answer, Wanted(format=format_, view=view, version="v1")))
+    return b"".join(await renderer.collection(call, answer, Wanted(format=format_, view=view, listed=True)))
 
 
 @pytest.fixture

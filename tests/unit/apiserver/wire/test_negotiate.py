@@ -33,7 +33,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ),
         pytest.param(
             "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
-            Wanted(format=Format.JSON, view=View.PARTIAL, version="v1beta1"),
+            Wanted(format=Format.JSON, view=View.PARTIAL, version="v1beta1", listed=True),
             id="metadata alone",
         ),
         pytest.param("image/png", None, id="what cannot be given"),

@@ -1,0 +1,90 @@
+"""As what an answer is shown, and what cannot be: what a real kube-apiserver 1.36 answered."""
+
+import pytest
+
+from tests.support import apiserver
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+ONE, MANY = (
+    f"application/json;as={view};v=v1;g=meta.k8s.io"
+    for view in ("PartialObjectMetadata", "PartialObjectMetadataList")
+)
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+FORMATS = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+STREAMS = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post(MAPS, {"metadata": {"name": "x"}})
+        yield client
+
+
+@pytest.mark.parametrize("path", [f"{MAPS}/x", "/apis/apps/v1/namespaces/default/deployments/x/scale"])
+async def test_what_an_object_can_be_answered_in(client, path):
+    refused = await client.get(path, Accept="text/html")
+    assert refused.status == 406
+    assert refused.body["message"] == f"406: Not Acceptable\n\nAvailable representations: {FORMATS}"
+
+
+@pytest.mark.parametrize("path", [MAPS, f"{MAPS}?watch=1", "/apis/apps/v1/deployments"])
+async def test_what_a_list_can_be_answered_in(client, path):
+    refused = await client.get(path, Accept="text/html")
+    assert refused.status == 406
+    assert (
+        refused.body["message"] == f"406: Not Acceptable\n\nAvailable representations: {FORMATS}, {STREAMS}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "accept", "view", "shown"),
+    [
+        ("GET", f"{MAPS}/x", MANY, "PartialObjectMetadataList", "not a list (*core.ConfigMap)"),
+        ("PUT", f"{MAPS}/x", MANY, "PartialObjectMetadataList", "not a list (*core.ConfigMap)"),
+        ("GET", MAPS, ONE, "PartialObjectMetadata", "a list (*core.ConfigMapList)"),
+        ("DELETE", f"{MAPS}?labelSelector=no", ONE, "PartialObjectMetadata", "a list (*core.ConfigMapList)"),
+        ("GET", "/apis/events.k8s.io/v1/events", ONE, "PartialObjectMetadata", "a list (*core.EventList)"),
+        (
+            "GET",
+            "/apis/networking.k8s.io/v1/networkpolicies",
+            ONE,
+            "PartialObjectMetadata",
+            "a list (*networking.NetworkPolicyList)",
+        ),
+    ],
+)
+async def test_an_object_is_no_list_of_metadata(client, method, path, accept, view, shown):
+    body = {"metadata": {"name": "x"}} if method == "PUT" else None
+    refused = await client.send(method, path, body, Accept=accept)
+    message = f"you requested {view}, but the requested object is {shown}"
+    assert (refused.status, refused.body["message"], refused.body["reason"]) == (
+        406,
+        message,
+        "NotAcceptable",
+    )
+    assert "details" not in refused.body
+
+
+async def test_a_success_is_shown_as_itself(client):
+    assert (await client.delete(f"{MAPS}/x", Accept=MANY)).body["kind"] == "Status"
+
+
+@pytest.mark.parametrize("path", [MAPS, "/api/v1/limitranges"])
+async def test_a_list_of_no_metadata_has_no_items(client, path):
+    answer = await client.get(f"{path}?labelSelector=no", Accept=MANY)
+    assert answer.body["items"] is None
+    answer = await client.get(f"{path}?labelSelector=no", Accept=MANY.replace("json", "yaml"))
+    assert b"items: null" in answer.data
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        (MAPS, []),
+        ("/api/v1/limitranges", None),
+        ("/apis/rbac.authorization.k8s.io/v1/clusterroles", None),
+    ],
+)
+async def test_a_table_of_nothing_has_rows_where_its_kind_has_columns(client, path, rows):
+    assert (await client.get(f"{path}?labelSelector=no", Accept=TABLE)).body["rows"] == rows
