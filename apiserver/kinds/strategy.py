@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.disabled_fields import NONE_DISABLED, DisabledFields
 from mockube.apiserver.user import User
 
 Paths: TypeAlias = tuple[tuple[str, ...], ...]
@@ -78,6 +79,8 @@ class Strategy:
     create_on_update: bool = False
     unconditional_update: bool = True
     """An update may leave out the version that it was made of."""
+    disabled: DisabledFields = NONE_DISABLED
+    """What is dropped of a new object, and of a changed one that did not have it, before it is prepared."""
     prepare_create: Callable[[Tree, Request], None] = _keep_new
     prepare_update: Mapping[str, PrepareUpdate] = field(default_factory=dict)
     """For the resource and for each subresource that writes it; after `resets` and `only`."""

@@ -103,6 +103,7 @@ def _prepared(backend: Backend, attributes: Attributes, resource: Resource, tree
     tree = attributes.object = preserve_fields(tree, empty, strategy.cleared)
     if strategy.first_generation:
         metadata.of(tree)["generation"] = strategy.first_generation
+    strategy.disabled.drop(tree, None)
     strategy.prepare_create(tree, backend.request(attributes.call))
     return tree
 

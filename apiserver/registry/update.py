@@ -135,6 +135,7 @@ def _prepared(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
     subresource = call.subresource.name if call.subresource else ""
     new = _taken(strategy, subresource, new, old)
     metadata.keep(new, old)
+    strategy.disabled.drop(new, old)
     if prepare := strategy.prepare_update.get(subresource):
         prepare(new, old, backend.request(call))
     if subresource != "status" and is_changed(new, old, strategy.generation):

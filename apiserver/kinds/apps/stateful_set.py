@@ -43,6 +43,7 @@ from mockube.apiserver.kinds.common.workloads import (
     value_of,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.disabled_fields import of_template
 from mockube.apiserver.kinds.core.pod.pod_template import (
     check_pod_template,
     check_template_metadata,
@@ -52,8 +53,9 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
 )
 from mockube.apiserver.kinds.core.volumes.claims import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
+from mockube.apiserver.kinds.disabled_fields import Gate
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
@@ -226,21 +228,12 @@ _STATUS: Final = every(
 # --- strategy and defaults
 
 
-def _drop_max_unavailable(stateful_set: Tree, _request: Request) -> None:
-    """Drop `maxUnavailable`, whose feature gate is off."""
-    spec = stateful_set.get("spec") or {}
-    strategy = spec.get("updateStrategy") or {}
-    update = strategy.get("rollingUpdate") or {}
-    if "maxUnavailable" in update:
-        kept = {name: value for name, value in update.items() if name != "maxUnavailable"}
-        stateful_set["spec"] = spec | {"updateStrategy": strategy | {"rollingUpdate": kept}}
-
+_MAX_UNAVAILABLE: Final = Gate(("spec.updateStrategy.rollingUpdate.maxUnavailable",))
 
 _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
-    prepare_create=_drop_max_unavailable,
-    prepare_update={MAIN: lambda new, _old, request: _drop_max_unavailable(new, request)},
+    disabled=of_template("spec.template", _MAX_UNAVAILABLE),
 )
 
 

@@ -31,6 +31,7 @@ from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.disabled_fields import of_template
 from mockube.apiserver.kinds.core.pod.pod_template import (
     IN_POD_NAMES,
     is_new_generation,
@@ -39,7 +40,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     pod_warnings_of,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import COUNTED
+from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 # --- validation
@@ -155,7 +156,9 @@ KIND: Final = Kind(
         short_names=("cj",),
         subresources=(STATUS,),
     ),
-    strategy=COUNTED,
+    strategy=Strategy(
+        generation=SPEC, first_generation=1, disabled=of_template("spec.jobTemplate.spec.template")
+    ),
     validation=Validation(create=_create, update=_update),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(

@@ -16,6 +16,7 @@ from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finali
 from mockube.apiserver.kinds.common.objects import again, created
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -53,7 +54,11 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
 
 KIND: Final = Kind(
     resource=Resource(group="coordination.k8s.io", version="v1", name="leases", kind="Lease"),
-    strategy=Strategy(create_on_update=True, unconditional_update=False),
+    strategy=Strategy(
+        create_on_update=True,
+        unconditional_update=False,
+        disabled=DisabledFields((Gate(("spec.strategy",)), Gate(("spec.preferredHolder",)))),
+    ),
     validation=Validation(name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=again(_CREATE)),
     printer=Printer(columns=(NAME, Column(name="Holder"), AGE), cells=_cells),
 )

@@ -35,6 +35,7 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.disabled_fields import OF_SPEC_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     IN_POD_NAMES,
     is_new_generation,
@@ -143,7 +144,7 @@ KIND: Final = Kind(
             STATUS,
         ),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, dependents=ORPHAN),
+    strategy=Strategy(generation=SPEC, first_generation=1, disabled=OF_SPEC_TEMPLATE, dependents=ORPHAN),
     validation=Validation(
         name=_NAMES,
         create=_create,

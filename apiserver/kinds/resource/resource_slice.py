@@ -34,6 +34,7 @@ from mockube.apiserver.kinds.common.objects import again, created, together, unc
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_node_selector
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.values import (
     check_driver,
@@ -189,6 +190,14 @@ def _cells(resource_slice: Tree, now: datetime) -> list[Any]:
     ]
 
 
+_LISTS: Final = ("bools", "ints", "strings", "versions")
+_DISABLED: Final = DisabledFields(
+    (
+        Gate(("spec.devices.*.nodeAllocatableResourceMappings",)),
+        Gate(tuple(f"spec.devices.*.attributes.*.{name}" for name in _LISTS)),
+    )
+)
+
 KIND: Final = Kind(
     resource=Resource(
         group="resource.k8s.io",
@@ -199,7 +208,7 @@ KIND: Final = Kind(
         refused_label="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
         selectable=(selectable("spec.nodeName"), selectable("spec.driver")),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
+    strategy=Strategy(generation=SPEC, first_generation=1, disabled=_DISABLED, returns_deleted=True),
     defaults=of("io.k8s.api.resource.v1", {"NodeAllocatableResourceMapping": {"allocationMultiplier": "1"}}),
     timed_defaults=_timed_defaults,
     validation=Validation(

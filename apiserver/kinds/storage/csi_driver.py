@@ -16,6 +16,7 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import again, created, together, unchanged, within
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -112,7 +113,12 @@ KIND: Final = Kind(
     resource=Resource(
         group="storage.k8s.io", version="v1", name="csidrivers", kind="CSIDriver", namespaced=False
     ),
-    strategy=Strategy(generation=SPEC, returns_deleted=True, unconditional_update=False),
+    strategy=Strategy(
+        generation=SPEC,
+        returns_deleted=True,
+        unconditional_update=False,
+        disabled=DisabledFields((Gate(("spec.preventPodSchedulingIfMissing",)),)),
+    ),
     validation=Validation(
         create=_CREATE,
         update=together(

@@ -33,6 +33,7 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of, set_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod.disabled_fields import OF_SPEC_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     IN_POD_NAMES,
     is_new_generation,
@@ -80,6 +81,7 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
 _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
+    disabled=OF_SPEC_TEMPLATE,
     prepare_create=_select_own_pods,
     dependents=ORPHAN,
     dependents_warning=_ORPHANED_PODS,

@@ -22,6 +22,7 @@ from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.annotations import check_pod_annotations
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions, containers_of
+from mockube.apiserver.kinds.core.pod.disabled_fields import of_template
 from mockube.apiserver.kinds.core.pod.options import options_from_old_pod
 from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
@@ -171,7 +172,12 @@ def _cells(tree: Tree, _: datetime) -> list[Any]:
 
 KIND: Final = Kind(
     resource=Resource(group="", version="v1", name="podtemplates", kind="PodTemplate"),
-    strategy=Strategy(generation=(("template",),), first_generation=1, returns_deleted=True),
+    strategy=Strategy(
+        generation=(("template",),),
+        first_generation=1,
+        disabled=of_template("template"),
+        returns_deleted=True,
+    ),
     validation=Validation(create=_check_new_template, update=_check_changed_template),
     warnings=warnings_of_kind("", "PodTemplate", named=False),
     printer=Printer(

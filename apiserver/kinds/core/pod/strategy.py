@@ -8,6 +8,7 @@ from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.apiserver.kinds.core.pod.disabled_fields import OF_PODS
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS, Request, Strategy
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -211,6 +212,7 @@ STRATEGY = Strategy(
     },
     generation=SPEC,
     first_generation=1,
+    disabled=OF_PODS,
     prepare_create=_prepare_create,
     prepare_update={"status": _prepare_status},
     grace=_grace,

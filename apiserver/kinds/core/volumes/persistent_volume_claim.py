@@ -139,15 +139,23 @@ _SOURCES = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io",
 
 def _begin_claim(claim: Tree, _request: Request) -> None:
     claim["status"] = {"phase": "Pending"}
-    spec = claim["spec"]
+    spec = _without_other_namespace(claim["spec"])
     source = spec.get("dataSource")
-    if source and (source.get("apiGroup", ""), source.get("kind", "")) not in _SOURCES:
+    if source and (source.get("apiGroup") or "", source.get("kind", "")) not in _SOURCES:
         spec = {field: value for field, value in spec.items() if field != "dataSource"}
     claim["spec"] = _with_both_sources(spec)
 
 
-def _prepare_claim(new: Tree, _old: Tree, _request: Request) -> None:
-    new["spec"] = _with_both_sources(new["spec"])
+def _prepare_claim(new: Tree, old: Tree, _request: Request) -> None:
+    is_used = "dataSourceRef" in old["spec"]
+    new["spec"] = _with_both_sources(new["spec"] if is_used else _without_other_namespace(new["spec"]))
+
+
+def _without_other_namespace(spec: Tree) -> Tree:
+    """The gate for sources of other namespaces is off: a reference that names one is dropped."""
+    if not (spec.get("dataSourceRef") or {}).get("namespace"):
+        return spec
+    return {field: value for field, value in spec.items() if field != "dataSourceRef"}
 
 
 def _with_both_sources(spec: Tree) -> Tree:
@@ -156,7 +164,8 @@ def _with_both_sources(spec: Tree) -> Tree:
     if source and not reference:
         return spec | {"dataSourceRef": dict(source)}
     if reference and not source and not reference.get("namespace"):
-        return spec | {"dataSource": dict(reference)}
+        source = {field: value for field, value in reference.items() if field != "namespace"}
+        return spec | {"dataSource": source}
     return spec
 
 

@@ -49,7 +49,7 @@ OTHER = {"apiGroup": "example.com", "kind": "Thing", "name": "t"}
         pytest.param({"dataSource": OTHER}, {}, id="the old field cannot name anything"),
         pytest.param(
             {"dataSourceRef": OTHER | {"namespace": "n"}},
-            {"dataSourceRef": OTHER | {"namespace": "n"}},
+            {},
             id="of another namespace",
         ),
     ],

@@ -1,0 +1,31 @@
+"""What gates that are off in 1.36 keep out of pods and of the templates that they are made of."""
+
+from typing import Final
+
+from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
+
+_CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
+_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+
+_SPEC: Final = (
+    Gate(tuple(f"{name}.*.lifecycle.stopSignal" for name in _CONTAINERS), drops_empty=True),
+    Gate(("volumes.*.projected.sources.*.clusterTrustBundle",)),
+    Gate(("volumes.*.projected.sources.*.podCertificate",)),
+    Gate(("schedulingGroup",)),
+)
+_STATUS: Final = (
+    Gate(tuple(f"{name}.*.volumeMounts.*.volumeStatus" for name in _STATUSES)),
+    Gate(("nodeAllocatableResourceClaimStatuses",)),
+)
+
+OF_PODS: Final = DisabledFields(
+    (*(gate.below("spec") for gate in _SPEC), *(gate.below("status") for gate in _STATUS))
+)
+
+
+def of_template(path: str, *others: Gate) -> DisabledFields:
+    """What is kept out of a kind that has a template at a path, and other fields behind gates."""
+    return DisabledFields((*(gate.below(f"{path}.spec") for gate in _SPEC), *others))
+
+
+OF_SPEC_TEMPLATE: Final = of_template("spec.template")

@@ -1,0 +1,183 @@
+"""Fields behind feature gates that are off in 1.36 are dropped, as kube-apiserver drops them: what it answered."""
+
+import pytest
+
+from tests.support import apiserver
+
+CORE, APPS = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+SLICES, DRIVERS = "/apis/resource.k8s.io/v1/resourceslices", "/apis/storage.k8s.io/v1/csidrivers"
+BATCH = "/apis/batch/v1/namespaces/default"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+def projected(*sources):
+    return {"name": "v", "projected": {"sources": list(sources)}}
+
+
+TOKEN = {"serviceAccountToken": {"path": "x"}}
+BUNDLE = {"clusterTrustBundle": {"name": "x", "path": "y"}}
+CERTIFICATE = {
+    "podCertificate": {"signerName": "a.b/c", "keyType": "ED25519", "credentialBundlePath": "x"},
+    "configMap": {"name": "x"},
+}
+SLEEP = {"preStop": {"sleep": {"seconds": 1}}}
+SPEC = {
+    "os": {"name": "linux"},
+    "schedulingGroup": {"podGroupName": "x"},
+    "containers": [
+        {"name": "a", "image": "b", "lifecycle": {"stopSignal": "SIGTERM"}},
+        {"name": "b", "image": "b", "lifecycle": {"stopSignal": "SIGTERM"} | SLEEP},
+        {"name": "c", "image": "b", "lifecycle": {}},
+    ],
+    "initContainers": [
+        {"name": "i", "image": "b", "restartPolicy": "Always", "lifecycle": {"stopSignal": "SIGTERM"}}
+    ],
+    "volumes": [projected(TOKEN, BUNDLE, CERTIFICATE)],
+}
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}
+SELECTOR = {"selector": {"matchLabels": {"a": "b"}}}
+
+
+def nested(value, *keys):
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def within(tree, *keys):
+    for key in keys:
+        tree = tree[key]
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("path", "keys", "more"),
+    [
+        (f"{CORE}/pods", ("spec",), {}),
+        (f"{CORE}/podtemplates", ("template", "spec"), {}),
+        (f"{CORE}/replicationcontrollers", ("spec", "template", "spec"), {}),
+        *(
+            (f"{APPS}/{name}", ("spec", "template", "spec"), SELECTOR)
+            for name in ("deployments", "replicasets", "statefulsets", "daemonsets")
+        ),
+        (f"{BATCH}/jobs", ("spec", "template", "spec"), {"template": {"spec": {"restartPolicy": "Never"}}}),
+        (
+            f"{BATCH}/cronjobs",
+            ("spec", "jobTemplate", "spec", "template", "spec"),
+            {
+                "schedule": "* * * * *",
+                "jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never"}}}},
+            },
+        ),
+    ],
+)
+async def test_pods_and_their_templates(client, path, keys, more):
+    spec = SPEC | {"restartPolicy": "Never"} if path.startswith(BATCH) else SPEC
+    tree = nested(spec, *keys)
+    if len(keys) > 1:
+        within(tree, *keys[:-1])["metadata"] = {"labels": {"a": "b"}}
+    if "spec" in tree:
+        tree["spec"] = more | tree["spec"]
+    made = await client.post(path, {"metadata": {"name": "x"}} | tree)
+    assert made.status == 201, made.body
+    spec = within(made.body, *keys)
+    assert "schedulingGroup" not in spec
+    assert [one.get("lifecycle") for one in spec["containers"]] == [None, SLEEP, {}]
+    assert "lifecycle" not in spec["initContainers"][0]
+    sources = spec["volumes"][0]["projected"]["sources"]
+    assert sources[1:] == [{}, {"configMap": {"name": "x"}}]
+    assert "(Projected) has no sources provided" in made.headers["Warning"]
+    changed = await client.patch(f"{path}/x", nested({"schedulingGroup": {"podGroupName": "y"}}, *keys))
+    assert changed.status == 200, changed.body
+    assert "schedulingGroup" not in within(changed.body, *keys)
+    assert changed.body["metadata"].get("generation") == made.body["metadata"].get("generation")
+    assert b"f:schedulingGroup" in changed.data  # whoever sends a field manages it, dropped or not
+
+
+async def test_the_status_of_pods(client):
+    await client.post(
+        f"{CORE}/pods", {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+    )
+    mount = {"name": "v", "mountPath": "/x"}
+    status = {
+        "nodeAllocatableResourceClaimStatuses": [
+            {"resourceClaimName": "x", "containers": ["a"], "resources": {"cpu": "1"}}
+        ],
+        "containerStatuses": [
+            {"name": "a", "image": "b", "imageID": "c", "ready": False, "restartCount": 0}
+            | {"volumeMounts": [mount | {"volumeStatus": {"image": {"imageRef": "x"}}}]}
+        ],
+    }
+    answer = await client.patch(f"{CORE}/pods/x/status", {"status": status})
+    assert answer.status == 200, answer.body
+    shown = answer.body["status"]
+    assert "nodeAllocatableResourceClaimStatuses" not in shown
+    assert shown["containerStatuses"][0]["volumeMounts"] == [mount]
+
+
+async def test_leases(client):
+    spec = {"holderIdentity": "x", "strategy": "Bad Strategy", "preferredHolder": "y"}
+    made = await client.post(LEASES, {"metadata": {"name": "x"}, "spec": spec})
+    assert (made.status, made.body["spec"]) == (201, {"holderIdentity": "x"})
+    changed = await client.patch(f"{LEASES}/x", {"spec": spec})
+    assert (changed.status, changed.body["spec"]) == (200, {"holderIdentity": "x"})
+
+
+async def test_drivers(client):
+    spec = {"preventPodSchedulingIfMissing": True}
+    made = await client.post(DRIVERS, {"metadata": {"name": "x"}, "spec": spec})
+    assert made.status == 201
+    changed = await client.patch(f"{DRIVERS}/x", {"spec": spec})
+    assert changed.status == 200
+    for answer in (made, changed):
+        assert "preventPodSchedulingIfMissing" not in answer.body["spec"]
+
+
+async def test_resource_slices(client):
+    device = {
+        "name": "d",
+        "nodeAllocatableResourceMappings": {"cpu": {"capacityKey": "x"}},
+        "attributes": {"b": {"ints": [1], "int": 2}},
+    }
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "a.b", "nodeName": "n", "pool": pool, "devices": [device]}
+    made = await client.post(SLICES, {"metadata": {"name": "x"}, "spec": spec})
+    assert made.status == 201, made.body
+    assert made.body["spec"]["devices"] == [{"name": "d", "attributes": {"b": {"int": 2}}}]
+
+
+REFERENCE = {"kind": "PersistentVolumeClaim", "name": "x"}
+SHOWN = {"apiGroup": None} | REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("sources", "shown"),
+    [
+        ({"dataSourceRef": REFERENCE | {"namespace": "other"}}, {}),
+        ({"dataSourceRef": REFERENCE}, {"dataSource": SHOWN, "dataSourceRef": SHOWN}),
+        (
+            {"dataSourceRef": REFERENCE | {"namespace": ""}},
+            {"dataSource": SHOWN, "dataSourceRef": SHOWN | {"namespace": ""}},
+        ),
+        (
+            {"dataSource": REFERENCE, "dataSourceRef": REFERENCE | {"namespace": "other"}},
+            {"dataSource": SHOWN, "dataSourceRef": SHOWN},
+        ),
+        ({"dataSource": REFERENCE | {"kind": "Other", "apiGroup": "a.b"}}, {}),
+    ],
+)
+async def test_sources_of_claims(client, sources, shown):
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    answer = await client.post(
+        f"{CORE}/persistentvolumeclaims", {"metadata": {"name": "x"}, "spec": asked | sources}
+    )
+    assert answer.status == 201, answer.body
+    spec = answer.body["spec"]
+    assert {name: spec[name] for name in ("dataSource", "dataSourceRef") if name in spec} == shown

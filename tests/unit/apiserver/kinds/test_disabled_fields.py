@@ -1,0 +1,46 @@
+"""Fields of gates that are off are dropped of what is new, and kept where they are used."""
+
+import orjson
+import pytest
+
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Shape
+from mockube.apiserver.kinds.disabled_fields import EACH, DisabledFields, Gate
+from mockube.apiserver.kinds.registry import KINDS
+
+TWO = DisabledFields((Gate(("a.*.l.b", "c"), drops_empty=True), Gate(("d.e",))))
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "left"),
+    [
+        (
+            {"a": [{"l": {"b": 1}, "x": 1}, {"l": {"b": 1, "x": 1}}, {"l": {}}]},
+            None,
+            {"a": [{"x": 1}, {"l": {"x": 1}}, {"l": {}}]},
+        ),
+        ({"a": {"k": {"l": {"b": 1, "x": 1}}}, "c": 1}, {}, {"a": {"k": {"l": {"x": 1}}}}),
+        ({"a": [{"l": {"b": 1}}], "c": 2}, {"c": 1}, {"a": [{"l": {"b": 1}}], "c": 2}),
+        ({"c": 2, "d": {"e": 1}}, {"d": {"e": 0}}, {"d": {"e": 1}}),
+        ({"d": {"e": 1}}, {"c": 1}, {"d": {}}),
+        ({"x": 1}, {"c": 1}, {"x": 1}),
+        ({"a": None, "c": None, "d": {"e": 1}}, {"a": None, "d": None}, {"a": None, "c": None, "d": {}}),
+    ],
+)
+def test_dropped_unless_the_old_object_uses_the_gate(new, old, left):
+    before = orjson.loads(orjson.dumps(old))
+    TWO.drop(new, old)
+    assert (new, old) == (left, before)
+
+
+KINDS_WITH_GATES = [kind for kind in KINDS if kind.strategy and kind.strategy.disabled.paths]
+
+
+@pytest.mark.parametrize("kind", KINDS_WITH_GATES, ids=lambda kind: kind.resource.name)
+def test_every_field_of_a_gate_is_one_of_its_kind(kind):
+    schemas = builtin.load()
+    for path in kind.strategy.disabled.paths:
+        found = schemas.kind(kind.resource.api_version, kind.resource.kind)
+        for step in path.split("."):
+            found = found.items if step == EACH else found.fields[step].type
+        assert found.shape in Shape

@@ -1,0 +1,35 @@
+"""What field selectors see of fields that are absent: Go's zero value, whatever the kind."""
+
+import pytest
+
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.model import Shape
+from mockube.apiserver.kinds.registry import KINDS
+
+ZERO = {Shape.BOOLEAN: "false", Shape.INTEGER: "0", Shape.STRING: ""}
+FIELDS = [
+    pytest.param(
+        kind.resource, field, path, id=f"{kind.resource.api_version} {kind.resource.kind} {field.label}"
+    )
+    for kind in KINDS
+    for field in kind.resource.selectable
+    for path in field.paths
+]
+
+
+@pytest.fixture(scope="module")
+def schemas():
+    return builtin.load()
+
+
+def shape(schemas, resource, path):
+    group, version = resource.storage_version or resource.group_version
+    found = schemas.kind(f"{group}/{version}" if group else version, resource.kind)
+    for step in path:
+        found = found.fields[step].type
+    return found.shape
+
+
+@pytest.mark.parametrize(("resource", "field", "path"), FIELDS)
+def test_the_absent_value_is_the_zero_value_of_its_type(schemas, resource, field, path):
+    assert field.absent == ZERO[shape(schemas, resource, path)]
