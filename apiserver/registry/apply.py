@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from mockube.apimachinery import status
-from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
 from mockube.apimachinery.schema.decode import DecodeError
@@ -60,7 +59,7 @@ class Application:
 def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
     options = write_options(call, PATCH_OPTIONS)
     try:
-        config = rewritten(parse(call.body.data, "application/yaml").tree)
+        config = parse(call.body.data, "application/yaml").tree
     except Unreadable as error:
         raise status.BadRequest(f"error decoding YAML: {error}") from error
     return Application(backend=backend, call=call, options=options, manager=manager, config=config, time=time)

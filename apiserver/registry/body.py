@@ -3,13 +3,14 @@
 What the schema does not know is dropped, and named in a warning or refused, as the client asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import Decoded, DecodeError
 from mockube.apimachinery.schema.model import Type
+from mockube.apimachinery.schema.numbers import convert_numbers
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call
@@ -80,7 +81,33 @@ def decode_as(
 def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> Decoded:
     """The tree that server-side apply made, in stored form."""
     schema = _schema(backend, tree["apiVersion"], tree["kind"])
-    return _with_empty_managers(backend.decoder.decode_applied(schema, tree, strict=strict), tree)
+
+    def decode(tree: Tree) -> Decoded:
+        return backend.decoder.decode_applied(schema, tree, strict=strict)
+
+    return _with_empty_managers(_decode_converted(schema, tree, decode), tree)
+
+
+def decode_unstructured(
+    backend: Backend, tree: Tree, kind: tuple[str, str], *, strict: bool, before: Tree | None
+) -> Decoded:
+    """The tree that a strategic merge patch made, in stored form."""
+
+    def decode(tree: Tree) -> Decoded:
+        return decode_as(backend, tree, kind, strict=strict, before=before)
+
+    return _decode_converted(_schema(backend, *kind), tree, decode)
+
+
+def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], Decoded]) -> Decoded:
+    """The tree as it is, or, if it cannot be decoded so, with its numbers as Go converts them."""
+    try:
+        return decode(tree)
+    except DecodeError:
+        converted = convert_numbers(schema, tree)
+        if converted is tree:
+            raise
+    return decode(converted)
 
 
 def _schema(backend: Backend, api_version: str, kind: str) -> Type:

@@ -6,7 +6,7 @@ again on the newest object when another write came between, so that no one's cha
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -15,14 +15,14 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch import json_patch, merge, strategic
 from mockube.apimachinery.patch.errors import Inapplicable, PatchError, TooManyOperations, Undecodable
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.schema.decode import Decoded, DecodeError
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_as, not_converted, type_of
+from mockube.apiserver.registry.body import decode_as, decode_unstructured, not_converted, type_of
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.options import APPLY_TYPES, PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
@@ -31,6 +31,7 @@ from mockube.apiserver.wire.negotiation import sent
 from mockube.apiserver.wire.parse import Unreadable, parse
 
 CarryOut: TypeAlias = Callable[[Tree, Any, Type], Any]
+Decode: TypeAlias = Callable[..., Decoded]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,8 @@ class Language:
     check: Callable[[Any], Sequence[str]] = lambda _: ()
     reads_type: bool = True
     """What comes of a patch is read as what it says that it is."""
+    decode: Decode = decode_as
+    """Reads what came of a patch as an object of its kind."""
     growth: Callable[[Any], int] = lambda _: 0
     """Bytes that an object may become larger by, beyond those of the patch."""
 
@@ -52,7 +55,9 @@ LANGUAGES: Mapping[str, Language] = {
         growth=json_patch.growth,
     ),
     "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: merge.apply(tree, patch)),
-    "application/strategic-merge-patch+json": Language(carry_out=strategic.apply, reads_type=False),
+    "application/strategic-merge-patch+json": Language(
+        carry_out=strategic.apply, reads_type=False, decode=decode_unstructured
+    ),
 }
 
 
@@ -70,17 +75,17 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
     if language is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
     options = write_options(call, PATCH_OPTIONS)
-    given, complaints = await backend.begin(call, _read, call, language, options)
-    call.growth = language.growth(given)
+    read = await backend.begin(call, _read, call, language, options)
+    call.growth = language.growth(read.given)
 
     def patched_tree(old: Tree) -> Tree:
         # The new object shares what the patch does not reach, and is filled in where it stands.
         own = orjson.loads(orjson.dumps(old))
         seen = face.show(own)
-        patched = _carry_out(backend, language, seen, given)
+        patched = _carry_out(backend, read, seen)
         if language.reads_type:
             _check_type(backend, call, options, patched, seen)
-        new = face.take(own, _patched(backend, call, options, patched, seen, complaints))
+        new = face.take(own, _patched(backend, call, options, read, patched, seen))
         return face.manage(backend, call, new, own, options)
 
     async def transform(old: Tree) -> Tree:
@@ -90,24 +95,32 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
     return answer if face is ITSELF else face.shown(answer)
 
 
-def _read(call: Call, language: Language, options: WriteOptions) -> tuple[Any, Sequence[str]]:
+class Patch(NamedTuple):
+    """A patch as it was sent, and what strict decoding minds of it."""
+
+    language: Language
+    given: Any
+    complaints: Sequence[str] = ()
+
+
+def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
     try:
         given = parse(call.body.data, "application/json").tree
     except Unreadable as error:
         raise status.BadRequest(f"error decoding patch: {error}") from error
     if options.field_validation == "Ignore":
-        return given, ()
+        return Patch(language, given)
     try:
-        return given, language.check(given)
+        return Patch(language, given, language.check(given))
     except PatchError as error:
         raise refused(error) from error
 
 
-def _carry_out(backend: Backend, language: Language, old: Tree, given: Any) -> Any:
+def _carry_out(backend: Backend, patch: Patch, old: Tree) -> Any:
     schema = backend.schemas.kind(old["apiVersion"], old["kind"])
     assert schema is not None
     try:
-        return language.carry_out(old, given, schema)
+        return patch.language.carry_out(old, patch.given, schema)
     except PatchError as error:
         raise refused(error) from error
 
@@ -126,7 +139,7 @@ def refused(error: PatchError) -> ApiError:
 
 
 def _patched(
-    backend: Backend, call: Call, options: WriteOptions, patched: Tree, old: Tree, complaints: Sequence[str]
+    backend: Backend, call: Call, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
 ) -> Tree:
     """What came of a patch, read as an object of its kind."""
     kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
@@ -135,10 +148,10 @@ def _patched(
         before = old if backend.conversion(call.resource) is None else None
         strict = options.field_validation != "Ignore"
         named = (kind["apiVersion"], kind["kind"])
-        decoded = decode_as(backend, patched | kind, named, strict=strict, before=before)
+        decoded = patch.language.decode(backend, patched | kind, named, strict=strict, before=before)
     except DecodeError as error:
         raise _invalid(patched, str(error)) from error
-    found = [*complaints, *decoded.strict]
+    found = [*patch.complaints, *decoded.strict]
     if found and options.field_validation == "Strict":
         raise _invalid(patched, f"strict decoding error: {', '.join(found)}")
     call.warnings += found

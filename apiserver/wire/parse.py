@@ -8,6 +8,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import status
+from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.schema.scan import is_too_deep
 from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.wire import go_json
@@ -52,14 +53,15 @@ def _json(data: bytes) -> Parsed:
 
 
 def _yaml(data: bytes) -> Parsed:
+    """Upstream writes YAML as JSON before it is read: `2.0` is 2, and `1e3` is 1000."""
     if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and much quicker to read
         with suppress(orjson.JSONDecodeError):
-            return Parsed(orjson.loads(data), data)
+            return Parsed(rewritten(orjson.loads(data)), data)
     try:
         loaded = load(data)
     except YamlError as error:
         raise Unreadable(str(error)) from error
-    return Parsed(loaded.tree, b"", loaded.complaints)
+    return Parsed(rewritten(loaded.tree), b"", loaded.complaints)
 
 
 def _protobuf(data: bytes) -> Parsed:
