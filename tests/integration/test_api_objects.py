@@ -176,3 +176,13 @@ async def test_bodies_that_are_no_object(client, body, status):
 async def test_who_shows_no_token_is_not_let_in(client):
     assert (await client.get(MAPS, Authorization="Bearer wrong")).status == 401
     assert (await client.get(MAPS, Authorization="")).status == 401
+
+
+@pytest.mark.parametrize("kind", ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"])
+async def test_finalizers_of_a_namespace_are_kept_and_managed_by_who_sends_them(client, kind):
+    tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    path = "/api/v1/namespaces/default?fieldManager=x"
+    answer = await client.patch(path, tree | {"spec": {"finalizers": ["a-b"]}}, kind=kind)
+    assert (answer.status, answer.body["spec"]) == (200, {"finalizers": ["kubernetes"]})
+    managed = {one["manager"]: one["fieldsV1"] for one in answer.body["metadata"]["managedFields"]}
+    assert managed["x"]["f:spec"] == {"f:finalizers": {}}

@@ -56,6 +56,14 @@ def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
     _label(new)
 
 
+def _prepare_own_update(new: Tree, old: Tree, request: Request) -> None:
+    """Keep the finalizers of the spec, which are written through /finalize. Who sends them manages them all the same."""
+    new["spec"] = (new.get("spec") or {}) | {"finalizers": (old.get("spec") or {}).get("finalizers", [])}
+    if not new["spec"]["finalizers"]:
+        del new["spec"]["finalizers"]
+    _prepare_update(new, old, request)
+
+
 def _label(tree: Tree) -> None:
     """Every namespace carries its name as a label, so that selectors can name it."""
     tree["metadata"]["labels"] = {**meta.labels(tree), LABEL_METADATA_NAME: meta.name(tree)}
@@ -98,13 +106,13 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(
         resets={
-            MAIN: (*STATUS_PATHS, ("spec", "finalizers")),
+            MAIN: STATUS_PATHS,
             "status": SPEC,
             "finalize": STATUS_PATHS,
         },
         cascading=FOREGROUND,
         prepare_create=_prepare_create,
-        prepare_update={MAIN: _prepare_update, "status": _prepare_update, "finalize": _prepare_update},
+        prepare_update={MAIN: _prepare_own_update, "status": _prepare_update, "finalize": _prepare_update},
         pending=_pending,
         prepare_delete=_prepare_delete,
     ),
