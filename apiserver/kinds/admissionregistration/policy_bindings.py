@@ -54,7 +54,7 @@ def _check_actions(actions: Sequence[str] | None, path: Path) -> Iterator[FieldE
 def _check_resources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check matchResources. Upstream misspells the field in its messages."""
     resources = spec.get("matchResources")
-    return () if resources is None else check_match_resources(resources, path.child("matchResouces"))
+    return () if resources is None else check_match_resources(resources, path.child("matchResources"))
 
 
 _SPEC: Final = every(

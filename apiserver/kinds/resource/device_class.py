@@ -7,9 +7,10 @@ from mockube.apimachinery import meta, names
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
-from mockube.apiserver.kinds.common.checks import field
+from mockube.apiserver.kinds.common.checks import field, must, pointer
 from mockube.apiserver.kinds.common.objectmeta import named_by
 from mockube.apiserver.kinds.common.objects import again, created
+from mockube.apiserver.kinds.common.resource_names import is_extended
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.requests import MAX_ITEMS, check_configuration, check_selectors
@@ -18,7 +19,13 @@ from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Printer
 
 _CREATE: Final = created(
-    field("spec", check_selectors, field("config", items(MAX_ITEMS, check_configuration)), absent={})
+    field(
+        "spec",
+        check_selectors,
+        field("config", items(MAX_ITEMS, check_configuration)),
+        pointer("extendedResourceName", must(is_extended, "must be a valid extended resource name")),
+        absent={},
+    )
 )
 
 

@@ -107,10 +107,16 @@ check_configuration: Final = required("opaque", check_driver, field("parameters"
 
 def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check the attribute that devices must have in common, or in which they must differ."""
-    if constraint.get("distinctAttribute") is not None:
-        return pointer("distinctAttribute", check_fully_qualified_name)(constraint, path)
-    attribute, path = constraint.get("matchAttribute"), path.child("matchAttribute")
-    return (errors.required(path),) if attribute is None else check_fully_qualified_name(attribute, path)
+    for name in ("matchAttribute", "distinctAttribute"):
+        if constraint.get(name) is not None:
+            return check_fully_qualified_name(constraint[name], path.child(name))
+    return (errors.required(path, _NO_ATTRIBUTE),)
+
+
+_NO_ATTRIBUTE: Final = (
+    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+)
+"""Upstream's words where none is set."""
 
 
 def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -1,6 +1,6 @@
 """ResourceClaim and ResourceClaimTemplate: which devices a pod requests."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE, field
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import again, created, together, within
-from mockube.apiserver.kinds.common.validation import Create, Update, Validation
+from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.core.volumes.claims import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.claim_status import update_status
@@ -63,11 +63,6 @@ def _fixed_spec(struct: str) -> Update:
     return update
 
 
-def _fixed(create: Create, struct: str, subresources: Mapping[str, Update] | None = None) -> Validation:
-    update = together(_fixed_spec(struct), again(create))
-    return Validation(create=create, update=update, subresources=subresources or {})
-
-
 # --- columns
 
 
@@ -100,7 +95,11 @@ RESOURCE_CLAIM: Final = Kind(
         returns_deleted=True,
         canonicalize=none_when_empty(("spec", "devices", "requests")),
     ),
-    validation=_fixed(_CREATE_CLAIM, "resource.ResourceClaimSpec", {"status": update_status}),
+    validation=Validation(
+        create=_CREATE_CLAIM,
+        update=_fixed_spec("resource.ResourceClaimSpec"),
+        subresources={"status": update_status},
+    ),
     printer=Printer(columns=(NAME, Column(name="State"), AGE), cells=_claim_cells),
 )
 
@@ -111,6 +110,9 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     strategy=Strategy(
         returns_deleted=True, canonicalize=none_when_empty(("spec", "spec", "devices", "requests"))
     ),
-    validation=_fixed(_CREATE_TEMPLATE, "resource.ResourceClaimTemplateSpec"),
+    validation=Validation(
+        create=_CREATE_TEMPLATE,
+        update=together(again(_CREATE_TEMPLATE), _fixed_spec("resource.ResourceClaimTemplateSpec")),
+    ),
     printer=Printer(columns=(NAME, AGE), cells=_template_cells),
 )

@@ -72,7 +72,9 @@ def check_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
 def check_fully_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
     yield from check_qualified_name(name, path)
     if name and "/" not in name:
-        yield errors.invalid(path, name, "must include a domain")
+        yield errors.invalid(
+            path, name, "a fully qualified name must be a domain and a name separated by a slash"
+        )
 
 
 def check_pool_name(name: str, path: Path) -> Iterator[FieldError]:

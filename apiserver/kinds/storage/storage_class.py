@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
 from mockube.apiserver.kinds.common.checks import each, every, field, one_of, optional, required, unique
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
-from mockube.apiserver.kinds.common.objects import created, together, unchanged
+from mockube.apiserver.kinds.common.objects import again, created, together, unchanged
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import always
@@ -106,7 +106,10 @@ KIND: Final = Kind(
     strategy=KEPT,
     validation=Validation(
         create=_CREATE,
-        update=together(*map(unchanged, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"))),
+        update=together(
+            again(_CREATE),
+            *map(unchanged, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
+        ),
     ),
     warnings=always(_warn),
     printer=Printer(

@@ -1,0 +1,121 @@
+"""What kinds demand of objects that change: what a real kube-apiserver 1.36 answered, kind by kind."""
+
+import pytest
+
+from tests.support import apiserver
+
+DEVICES, STORAGE = "/apis/resource.k8s.io/v1", "/apis/storage.k8s.io/v1"
+POLICIES = "/apis/admissionregistration.k8s.io/v1"
+CLAIMS, TEMPLATES = (
+    f"{DEVICES}/namespaces/default/{name}" for name in ("resourceclaims", "resourceclaimtemplates")
+)
+IMMUTABLE = "field is immutable"
+CONFIG = '"Config":[{"Requests":null,"Opaque":null}]'
+NO_CONSTRAINTS = f'{{"Devices":{{"Requests":null,"Constraints":null,{CONFIG}}}}}'
+NO_DOMAIN = "a fully qualified name must be a domain and a name separated by a slash"
+ONE_ATTRIBUTE = (
+    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+)
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def wrong(answer):
+    """The causes as upstream's messages list them."""
+    assert answer.status == 422, answer.body
+    return [f"{cause['field']}: {cause['message']}" for cause in answer.body["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "patch", "problems"),
+    [
+        (
+            CLAIMS,
+            {"spec": {"devices": {}}},
+            {"spec": {"devices": {"config": [{}]}}},
+            [f"spec: Invalid value: {NO_CONSTRAINTS}: {IMMUTABLE}"],
+        ),
+        (
+            TEMPLATES,
+            {"spec": {"spec": {"devices": {}}}},
+            {"spec": {"spec": {"devices": {"config": [{}]}}}},
+            [
+                "spec.spec.devices.config[0].opaque: Required value",
+                f'spec: Invalid value: {{"Spec":{NO_CONSTRAINTS}}}: {IMMUTABLE}',
+            ],
+        ),
+        (
+            f"{STORAGE}/storageclasses",
+            {"provisioner": "a"},
+            {"provisioner": None, "parameters": {"": "b"}},
+            [
+                "provisioner: Required value",
+                'parameters: Invalid value: "": field can not be empty.',
+                f'parameters: Invalid value: {{"":"b"}}: {IMMUTABLE}',
+                f'provisioner: Invalid value: "": {IMMUTABLE}',
+            ],
+        ),
+        (
+            f"{STORAGE}/volumeattributesclasses",
+            {"driverName": "a", "parameters": {"a": "b"}},
+            {"driverName": "", "parameters": None},
+            [
+                "driverName: Forbidden: updates to driverName are forbidden.",
+                "parameters: Forbidden: updates to parameters are forbidden.",
+                "driverName: Required value",
+                "parameters: Required value: must contain at least one key/value pair",
+            ],
+        ),
+        (
+            f"{DEVICES}/deviceclasses",
+            {"spec": {"extendedResourceName": "a.b/c"}},
+            {"spec": {"extendedResourceName": "x"}},
+            ['spec.extendedResourceName: Invalid value: "x": must be a valid extended resource name'],
+        ),
+    ],
+)
+async def test_what_is_wrong_with_a_change(client, path, fields, patch, problems):
+    assert (await client.post(path, {"metadata": {"name": "x"}, **fields})).status == 201
+    assert wrong(await client.patch(f"{path}/x", patch)) == problems
+
+
+@pytest.mark.parametrize("name", ["", "a", "a.b/", "kubernetes.io/a", "requests.a.b/c"])
+async def test_a_device_class_stands_for_an_extended_resource(client, name):
+    made = {"metadata": {"name": "x"}, "spec": {"extendedResourceName": name}}
+    (problem,) = wrong(await client.post(f"{DEVICES}/deviceclasses", made))
+    assert (
+        problem
+        == f'spec.extendedResourceName: Invalid value: "{name}": must be a valid extended resource name'
+    )
+
+
+@pytest.mark.parametrize(
+    ("constraint", "problem"),
+    [
+        ({}, f": Required value: {ONE_ATTRIBUTE}"),
+        ({"matchAttribute": "a"}, f'.matchAttribute: Invalid value: "a": {NO_DOMAIN}'),
+        ({"distinctAttribute": "A_b"}, f'.distinctAttribute: Invalid value: "A_b": {NO_DOMAIN}'),
+    ],
+)
+async def test_constraints_of_claims_are_about_an_attribute(client, constraint, problem):
+    made = {"metadata": {"name": "x"}, "spec": {"devices": {"constraints": [constraint]}}}
+    assert wrong(await client.post(CLAIMS, made)) == [f"spec.devices.constraints[0]{problem}"]
+
+
+async def test_of_two_attributes_the_one_to_match_counts(client):
+    constraint = {"matchAttribute": "a.b/c", "distinctAttribute": "x"}
+    made = {"metadata": {"name": "x"}, "spec": {"devices": {"constraints": [constraint]}}}
+    assert (await client.post(CLAIMS, made)).status == 201
+
+
+@pytest.mark.parametrize("path", ["validatingadmissionpolicybindings", "mutatingadmissionpolicybindings"])
+async def test_bindings_match_by_a_policy_there_is(client, path):
+    made = {"policyName": "a", "matchResources": {"matchPolicy": "x"}, "validationActions": ["Deny"]}
+    refused = await client.post(f"{POLICIES}/{path}", {"metadata": {"name": "x"}, "spec": made})
+    assert wrong(refused) == [
+        'spec.matchResources.matchPolicy: Unsupported value: "x": supported values: "Equivalent", "Exact"'
+    ]
