@@ -53,6 +53,12 @@ class _Index(Struct, frozen=True):
 _FIELDS = Decoder(list[_Field])
 
 
+_MINDED_EMPTY = frozenset(
+    {("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "dependencies")}
+)
+"""Fields that are refused even if they are empty, and so must not be left out before."""
+
+
 class BuiltinSchemas:
     """The `Schemas` of one release of Kubernetes. Each type is made once, when it is first asked for."""
 
@@ -106,7 +112,7 @@ class BuiltinSchemas:
             name=field.name,
             type=self._make_type(field.type),
             required=field.required,
-            pointer=field.pointer,
+            pointer=field.pointer or (struct, field.name) in _MINDED_EMPTY,
             omit_empty=field.omit_empty,
             omit_zero=field.omit_zero,
             embedded=field.embedded,

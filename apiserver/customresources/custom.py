@@ -16,13 +16,13 @@ from mockube.apimachinery.regexp.matcher import compile_pattern
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.defaulting import Fill, filler
-from mockube.apiserver.customresources.embedded import Coerce, coercer, embedded_checker
 from mockube.apiserver.customresources.list_types import lists_checker
-from mockube.apiserver.customresources.pruning import Prune, root_pruner
 from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.types import kind_type, load_all
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check
+from mockube.apiserver.kinds.jsonschema.embedded import Coerce, coercer, embedded_checker
+from mockube.apiserver.kinds.jsonschema.pruning import Prune, root_pruner
 from mockube.apiserver.kinds.jsonschema.schema import Schema, has_rules, patterns, properties
 from mockube.apiserver.kinds.jsonschema.validate import Checker, checker
 from mockube.apiserver.kinds.strategy import Strategy

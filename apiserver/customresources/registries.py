@@ -19,9 +19,9 @@ from mockube.apimachinery.schema.scan import has_duplicates
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.custom import Custom
-from mockube.apiserver.customresources.pruning import Prune
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.jsonschema.pruning import Prune
 from mockube.apiserver.registry.backend import Rules
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

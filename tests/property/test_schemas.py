@@ -15,9 +15,9 @@ from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.customresources.defaulting import filler
 from mockube.apiserver.customresources.list_types import lists_checker
-from mockube.apiserver.customresources.pruning import pruner
 from mockube.apiserver.customresources.types import type_of
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
+from mockube.apiserver.kinds.jsonschema.pruning import pruner
 from mockube.apiserver.kinds.jsonschema.validate import checker
 
 NUMBERS = st.one_of(

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.apiextensions.schemas import unknown_formats
 from mockube.apiserver.kinds.apiextensions.validation import VALIDATION
-from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
+from mockube.apiserver.kinds.apiextensions.versions import needs_webhook, to_internal
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
-from mockube.apiserver.kinds.common.warnings import always
+from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.jsonschema.schema import has_rules
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
@@ -121,6 +123,19 @@ def _warn(definition: Mapping[str, Any]) -> Iterator[str]:
         yield "spec.conversion.strategy: mockube calls no webhooks to convert: only the version that is stored is served"
 
 
+def _format_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
+    """Of formats that are new in a definition, and ignored."""
+    before = {*_unknown_formats(old)}
+    return (f"unrecognized format {quote(form)}" for form in _unknown_formats(new) if form not in before)
+
+
+def _unknown_formats(definition: Mapping[str, Any]) -> Iterator[str]:
+    spec = to_internal(definition.get("spec") or {})
+    for version in (spec, *spec["versions"]):
+        schema = (version.get("validation") or version.get("schema") or {}).get("openAPIV3Schema")
+        yield from unknown_formats(schema) if schema else ()
+
+
 KIND: Final = Kind(
     resource=Resource(
         group="apiextensions.k8s.io",
@@ -137,5 +152,8 @@ KIND: Final = Kind(
     strategy=_STRATEGY,
     defaults=_DEFAULTS,
     validation=VALIDATION,
-    warnings=always(_warn),
+    warnings=Warnings(
+        create=lambda new: [*_warn(new), *_format_warnings(new, {})],
+        update=lambda new, old: [*_warn(new), *_format_warnings(new, old)],
+    ),
 )

@@ -1,22 +1,30 @@
 """The schemas of a CustomResourceDefinition and the defaults in them. CEL rules are not compiled."""
 
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum, auto
 from typing import Any, Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp import matcher as regexp
+from mockube.apimachinery.schema import builtin
+from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.apiextensions.structural import PRESERVE, check_structural
+from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, PRESERVE, check_structural
 from mockube.apiserver.kinds.common.checks import every, one_of, optional
-from mockube.apiserver.kinds.jsonschema.validate import checker
+from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
+from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
+from mockube.apiserver.kinds.jsonschema.validate import checker, is_known_format
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPE, _MAP_TYPE = "x-kubernetes-list-type", "x-kubernetes-map-type"
 _MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 
 _NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
+"""Keywords that are refused whatever their value is."""
 
 
 def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -26,7 +34,23 @@ def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if schema.get("nullable"):
         yield errors.forbidden(path.child("nullable"), "nullable cannot be true at the root")
     found = [*check_structural(schema, path), *_check(schema, path)] or [*_check_patterns(schema, path)]
-    yield from found or _check_defaults(schema, path)
+    if not found and any(one.get("$schema") for one in _all(schema)):
+        found.append(errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"))
+    yield from found or _check_defaults(schema, path, _Place.ROOT)
+
+
+def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:
+    """The formats of a schema that the API server ignores."""
+    for one in _all(schema):
+        form = one.get("format", "")
+        if form and not is_known_format(one.get("type", ""), form):
+            yield form
+
+
+def _all(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    yield schema
+    for inner, _ in _inner(schema, ROOT):
+        yield from _all(inner)
 
 
 def _check(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -70,7 +94,7 @@ def _check_patterns(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 def _check_supported(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     for name in _NOT_SUPPORTED:
-        if schema.get(name):
+        if schema.get(name) or (name in _EVEN_EMPTY and schema.get(name) is not None):
             yield errors.forbidden(path.child(name), f"{name} is not supported")
     if schema.get("type") == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
@@ -208,14 +232,53 @@ _CHECK_EXTENSIONS: Final = every(
 # --- defaults
 
 
-def _check_defaults(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+class _Place(Enum):
+    """Where a schema is: metadata at the root may have no defaults."""
+
+    ROOT = auto()
+    METADATA = auto()
+    FIELD = auto()
+
+
+def _check_defaults(schema: ReadOnlyTree, path: Path, place: _Place = _Place.FIELD) -> Iterator[FieldError]:
     """Refuse defaults that break the structural schema they are in. Messages have paths from the default's root."""
-    if schema.get("default") is not None:
-        at = str(path.child("default"))
-        for error in checker(schema)(schema["default"], ROOT):
-            yield FieldError(type=error.type, field=at, value=error.value, detail=error.detail)
+    at = path.child("default")
+    if schema.get("default") is not None and place is _Place.METADATA:
+        yield errors.forbidden(at, "must not be set in top-level metadata")
+    elif schema.get("default") is not None:
+        yield from _check_default(schema, schema["default"], at, is_root=place is _Place.ROOT)
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _check_defaults(inner, path.child("properties").key(name))
-    for name in ("additionalProperties", "items"):
-        if isinstance(schema.get(name), dict):
-            yield from _check_defaults(schema[name], path.child(name))
+        is_metadata = place is _Place.METADATA or (place is _Place.ROOT and name == "metadata")
+        below = _Place.METADATA if is_metadata else _Place.FIELD
+        yield from _check_defaults(inner, path.child("properties").key(name), below)
+    if isinstance(schema.get("items"), dict):  # upstream looks at no defaults in additionalProperties
+        below = _Place.METADATA if place is _Place.METADATA else _Place.FIELD
+        yield from _check_defaults(schema["items"], path.child("items"), below)
+
+
+def _check_default(schema: ReadOnlyTree, default: Any, at: Path, *, is_root: bool) -> Iterator[FieldError]:
+    unknown: list[str] = []
+    prune = root_pruner if is_root else pruner
+    prune(schema, drop_null=False)(default, unknown)
+    if unknown:
+        yield errors.invalid(at, default, "must not have unknown fields")
+    whole = {**schema, EMBEDDED: True} if is_root else schema
+    of_embedded = [*_check_embedded(whole, default, at)]
+    yield from of_embedded
+    for error in () if of_embedded else checker(schema)(default, ROOT):
+        field = at if error.field == str(ROOT) else f"{at}.{error.field}"
+        yield FieldError(type=error.type, field=str(field), value=error.value, detail=error.detail)
+
+
+def _check_embedded(schema: ReadOnlyTree, value: Any, at: Path) -> Iterable[FieldError]:
+    coerce, check = coercer(schema), embedded_checker(schema)
+    if coerce is None or check is None:
+        return ()
+    try:
+        return check(coerce(value, at, _read_metadata), at)
+    except EmbeddedError as error:
+        return (error.error,)
+
+
+def _read_metadata(value: Any, _path: Path) -> Any:
+    return Decoder().decode(builtin.load().definition(OBJECT_META), value, strict=False).tree

@@ -98,6 +98,9 @@ def _check_versions(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, shown, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         yield errors.invalid(path, shown, "must have exactly one version marked as storage version")
+    # Upstream's internal type names the first version again, beside all of them.
+    first = versions[0].get("name") if versions else ""
+    yield from _LABEL(first, path.parent.child("version")) if first and path.parent else ()
 
 
 def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:

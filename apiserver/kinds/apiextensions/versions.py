@@ -11,6 +11,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
+from mockube.apiserver.kinds.apiextensions.selectable_fields import check_selectable_fields
 from mockube.apiserver.kinds.common.checks import Check, each, every, optional, pointer, required
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -113,14 +114,35 @@ _COMMON: Final[Mapping[str, tuple[str, Check]]] = {
     "schema": ("validation", check_schema),
     "subresources": ("subresources", pointer("scale", _check_scale)),
     "additionalPrinterColumns": ("additionalPrinterColumns", each(_COLUMN)),
-    "selectableFields": ("selectableFields", every()),
+    "selectableFields": ("selectableFields", every()),  # the schema says whether they are right
 }
 """The fields of a version: the name of each where all versions have the same value, and its check."""
 
 _FIELDS: Final = every(*(optional(name, check) for name, (_, check) in _COMMON.items()))
 
-check_version: Final = every(_check_warning, _FIELDS)
-check_common: Final = every(*(optional(name, check) for name, check in _COMMON.values()))
+
+def _check_selectable(schema_field: str, problem: str) -> Check:
+    def check(tree: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        fields = tree.get("selectableFields")
+        if not fields:
+            return ()
+        at, schema = path.child("selectableFields"), (tree.get(schema_field) or {}).get("openAPIV3Schema")
+        if schema is None:
+            return (errors.invalid(at, "", problem),)
+        return check_selectable_fields(fields, schema, at)
+
+    return check
+
+
+check_version: Final = every(
+    _check_warning,
+    _FIELDS,
+    _check_selectable("schema", "may only be set when `version.schema.openAPIV3Schema` is not included"),
+)
+check_common: Final = every(
+    *(optional(name, check) for name, check in _COMMON.values()),
+    _check_selectable("validation", "may only be set when validations.schema is included"),
+)
 
 
 def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:

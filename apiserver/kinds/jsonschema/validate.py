@@ -120,6 +120,13 @@ def _of_any_class(schema: Schema) -> list[Check]:
 # --- what it is
 
 
+def is_known_format(kind: str, form: str) -> bool:
+    """Whether the API server holds values of a type to a format; "" is any type."""
+    if kind in ("", "string"):
+        return rule(form) is not None
+    return form in _NUMBER_FORMATS.get(kind, ())
+
+
 def _format(schema: Schema) -> str:
     """The format, if upstream knows it for the type."""
     form, allowed = schema.get("format", ""), types(schema)

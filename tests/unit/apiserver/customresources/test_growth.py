@@ -7,9 +7,9 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.customresources.defaulting import filler
 from mockube.apiserver.customresources.list_types import lists_checker
-from mockube.apiserver.customresources.pruning import root_pruner
 from mockube.apiserver.customresources.types import type_of
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
+from mockube.apiserver.kinds.jsonschema.pruning import root_pruner
 from mockube.apiserver.kinds.jsonschema.validate import MOST_ERRORS, checker
 from tests.support.doubling import check_linear
 

@@ -1,7 +1,7 @@
 """Whole objects within an object: their apiVersion, kind and metadata are read and checked as those of any object."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
@@ -18,11 +18,16 @@ from mockube.apiserver.kinds.jsonschema.schema import (
 )
 
 
-class ReadMetadata(Protocol):
-    """Reads an object's metadata as its type says; raises `DecodeError` where a field has another type."""
+class EmbeddedError(DecodeError):
+    """The head of an embedded object has fields of wrong types."""
 
-    def __call__(self, value: Any, path: Path) -> Any: ...
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
+
+ReadMetadata: TypeAlias = Callable[[Any, Path], Any]
+"""Reads an object's metadata as its type says; raises `DecodeError` where a field has another type."""
 
 Coerce: TypeAlias = Callable[[Any, Path, ReadMetadata], Any]
 """A new value, which may share with the old one what is kept whole."""
@@ -63,14 +68,14 @@ def _coercer_of(schema: Schema | None) -> Coerce | None:
 def _head(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str, Any]:
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str):
-            raise DecodeError(str(errors.invalid(path.child(name), value[name], "must be a string")))
+            raise EmbeddedError(errors.invalid(path.child(name), value[name], "must be a string"))
     if "metadata" not in value:
         return {}
     try:
         return {"metadata": read(value["metadata"], path.child("metadata"))}
     except DecodeError as error:
         wrong = errors.invalid(path.child("metadata"), value["metadata"], str(error))
-        raise DecodeError(str(wrong)) from error
+        raise EmbeddedError(wrong) from error
 
 
 def embedded_checker(schema: Schema) -> Check | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.customresources.pruning import root_pruner
+from mockube.apiserver.kinds.jsonschema.pruning import root_pruner
 
 TEXT = {"type": "string"}
 ANY = {"x-kubernetes-preserve-unknown-fields": True}

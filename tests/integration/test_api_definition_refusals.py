@@ -1,0 +1,139 @@
+"""CustomResourceDefinitions, each with what kube-apiserver 1.36.3 answered to it."""
+
+import pytest
+
+from tests.support import apiserver
+from tests.support.definitions import DEFINITIONS, definition, version
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+SCHEMA = "spec.validation.openAPIV3Schema"
+OTHER_TYPE = (
+    "must point to a field of type string, boolean or integer. "
+    "Enum string fields and strings with formats are allowed."
+)
+LABEL = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+    "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+    "validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+
+
+def obj(**properties):
+    return {"type": "object", "properties": properties}
+
+
+EMBEDDED = {
+    "type": "object",
+    "x-kubernetes-embedded-resource": True,
+    "x-kubernetes-preserve-unknown-fields": True,
+}
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def refusal(client, *versions):
+    answer = await client.post(f"{DEFINITIONS}?dryRun=All", definition(*versions))
+    assert answer.status == 422, answer.body
+    prefix = 'CustomResourceDefinition.apiextensions.k8s.io "widgets.example.com" is invalid: '
+    return answer.body["message"].removeprefix(prefix)
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        pytest.param(
+            obj(p={"type": "object", "$schema": "x"}),
+            f"{SCHEMA}: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported",
+            id="$schema",
+        ),
+        pytest.param(
+            obj(p={"type": "object", "dependencies": {}}),
+            f"{SCHEMA}.properties[p].dependencies: Forbidden: dependencies is not supported",
+            id="empty dependencies",
+        ),
+        pytest.param(
+            obj(p={"type": "object", "$ref": ""}),
+            f"{SCHEMA}.properties[p].$ref: Forbidden: $ref is not supported",
+            id="an empty $ref",
+        ),
+        pytest.param(
+            obj(p={"type": "object", "additionalItems": False}),
+            f"{SCHEMA}.properties[p].additionalItems: Forbidden: additionalItems is not supported",
+            id="no additionalItems",
+        ),
+        pytest.param(
+            obj(a=obj(b=NUMBER) | {"default": {"z": 1}}),
+            f'{SCHEMA}.properties[a].default: Invalid value: {{"z":1}}: must not have unknown fields',
+            id="a default with an unknown field",
+        ),
+        pytest.param(
+            obj(a=TEXT) | {"default": {"q": 1}},
+            f'[{SCHEMA}.default: Invalid value: {{"q":1}}: must not have unknown fields, '
+            f"{SCHEMA}.default.apiVersion: Required value, {SCHEMA}.default.kind: Required value]",
+            id="a default of whole objects",
+        ),
+        pytest.param(
+            obj(metadata=obj(name=TEXT | {"default": "x"})),
+            f"{SCHEMA}.properties[metadata].properties[name].default: "
+            "Forbidden: must not be set in top-level metadata",
+            id="a default in metadata",
+        ),
+        pytest.param(
+            obj(a=EMBEDDED | {"default": {"metadata": {"name": 5}}}),
+            f'{SCHEMA}.properties[a].default.metadata: Invalid value: {{"name":5}}: '
+            "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
+            id="a default of an embedded object with a number for a name",
+        ),
+        pytest.param(
+            obj(l={"type": "array", "items": TEXT, "default": [None]}),
+            f'{SCHEMA}.properties[l].default.[0]: Invalid value: "null": '
+            '[0] in body must be of type string: "null"',
+            id="a default list with null",
+        ),
+    ],
+)
+async def test_schemas_that_are_refused(client, schema, message):
+    assert await refusal(client, version(schema=schema)) == message
+
+
+async def test_defaults_of_values_of_a_map_are_not_checked(client):
+    values = obj(a=TEXT) | {"default": {"q": 1}}
+    schema = obj(m={"type": "object", "additionalProperties": values})
+    answer = await client.post(f"{DEFINITIONS}?dryRun=All", definition(version(schema=schema)))
+    assert answer.status == 201, answer.body
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        ([".spec.a", ".spec.a"], '[1].jsonPath: Duplicate value: ".spec.a"'),
+        ([".spec"], f'[0].jsonPath: Invalid value: ".spec": {OTHER_TYPE}'),
+        ([".spec.l[0]"], '[0].jsonPath: Invalid value: ".spec.l[0]": is an invalid path: array notation is not allowed'),
+        ([".spec.z"], '[0].jsonPath: Invalid value: ".spec.z": is an invalid path: does not refer to a valid field'),
+        ([".metadata.name"], '[0].jsonPath: Invalid value: ".metadata.name": is an invalid path: does not refer to a valid field'),
+        (["spec.a"], '[0].jsonPath: Invalid value: "spec.a": is an invalid path: expected [ or . but got: spec'),
+        (["."], '[0].jsonPath: Invalid value: ".": is an invalid path: unexpected end of JSON path'),
+        ([""], "[0].jsonPath: Required value"),
+    ],
+)  # fmt: skip
+async def test_selectable_fields_that_are_refused(client, paths, message):
+    schema = obj(spec=obj(a=TEXT, l={"type": "array", "items": TEXT}))
+    selectable = [{"jsonPath": path} for path in paths]
+    refused = await refusal(client, version(schema=schema, selectableFields=selectable))
+    assert refused == f"spec.selectableFields{message}"
+
+
+async def test_the_first_version_is_named_twice(client):
+    assert await refusal(client, version("V1")) == (
+        f'[spec.versions[0].name: Invalid value: "V1": {LABEL}, spec.version: Invalid value: "V1": {LABEL}]'
+    )
+
+
+async def test_formats_that_are_ignored_are_warned_of(client):
+    schema = obj(a=TEXT | {"format": "colour"}, b=TEXT | {"format": "date"}, c=NUMBER | {"format": "int32"})
+    answer = await client.post(f"{DEFINITIONS}?dryRun=All", definition(version(schema=schema)))
+    assert answer.headers.getall("Warning") == ['299 - "unrecognized format \\"colour\\""']
