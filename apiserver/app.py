@@ -26,14 +26,9 @@ from mockube.apiserver.authz.reserved import Reserved
 from mockube.apiserver.customresources.catalog import Catalog, Name
 from mockube.apiserver.customresources.establishing import Establishing
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
-from mockube.apiserver.http import snapshots
-from mockube.apiserver.http.access import RequestAuthenticator
-from mockube.apiserver.http.handler import Handler, Routes
-from mockube.apiserver.http.health import Check, ping
-from mockube.apiserver.http.observer import Observer
-from mockube.apiserver.http.openapi import openapi_pages, openid_pages
-from mockube.apiserver.http.pages import Pages, Renewed, api_pages, metrics_page, with_index
+from mockube.apiserver.http.adapter import adapted
 from mockube.apiserver.http.probe import probe
+from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.defaulter import Defaulter
@@ -46,6 +41,15 @@ from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.reviews.lookup import with_reviews
+from mockube.apiserver.request import snapshots
+from mockube.apiserver.request.audit import Observer
+from mockube.apiserver.request.endpoints import Routes
+from mockube.apiserver.request.filter import Config
+from mockube.apiserver.request.handler import Handler
+from mockube.apiserver.request.health import Check, Pages, ping
+from mockube.apiserver.request.limits import Deadlines, InFlight
+from mockube.apiserver.request.openapi import openapi_pages, openid_pages
+from mockube.apiserver.request.pages import Renewed, api_pages, metrics_page, with_index
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.consistency import SelfCheck
@@ -122,7 +126,7 @@ def _backend(
 
 
 class ApiServer:
-    """A server over a store: `handler.server` is what a socket is given."""
+    """A server over a store: `handler` takes requests, and `http` takes sockets."""
 
     def __init__(
         self,
@@ -153,6 +157,7 @@ class ApiServer:
         self._consistency = ConsistencyMetrics(self._resource_caches)
         self.self_check = SelfCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
         self.handler = self._handler(trust, settings)
+        self.http = Server(adapted(self.handler.handle), clock=settings.connection_clock)
         watch_cache.on_reset.append(self.handler.watching.expire_all)
         self._running = AsyncExitStack()
 
@@ -168,20 +173,24 @@ class ApiServer:
         pages = Renewed(lambda: with_index({**self._pages(settings.address), **others}))
         self.catalog.on_change.append(pages.outdate)
         routes = Routes(
-            resources=self._find_row,
             verbs=ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts)),
             pages=pages,
         )
-        return Handler(
-            backend,
-            routes,
-            senders=RequestAuthenticator(known.chain, authorization),
-            renderer=Renderer(
-                self._printer, backend.clock, backend.watch_cache.report_malformed, backend.worker
-            ),
-            settings=settings,
+        config = Config(
+            authentication=known.chain,
+            authorization=authorization,
+            resources=self._find_row,
+            hosts=settings.hosts,
             observer=Observer(requests, self.audit, clock=backend.clock),
+            in_flight=InFlight(settings.budget),
+            deadlines=Deadlines(backend.clock),
+            seconds=settings.budget.seconds,
+            middleware=settings.middleware,
         )
+        renderer = Renderer(
+            self._printer, backend.clock, backend.watch_cache.report_malformed, backend.worker
+        )
+        return Handler(backend, routes, renderer, config)
 
     def _pages(self, address: str) -> Pages:
         """What tells of all that is served."""

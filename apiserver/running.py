@@ -22,11 +22,11 @@ from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
-from mockube.apiserver.http.hosts import Hosts
 from mockube.apiserver.http.listen import Door, listening
-from mockube.apiserver.http.request import Middleware
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.in_flight import Budget
+from mockube.apiserver.request.filter import Middleware
+from mockube.apiserver.request.hosts import Hosts
+from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.store import opened
@@ -47,8 +47,8 @@ class Surroundings:
     chance: Chance
     drain_seconds: float
     """How long those are waited for at the end who are owed an answer."""
-    through: Middleware | None = None
-    """What every request is put through; nothing if it is not given."""
+    middleware: Middleware | None = None
+    """Called around every authenticated request."""
 
     @property
     def port(self) -> int:
@@ -84,7 +84,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         server.on_restored.append(furnish)
         _start_tasks(config, server, surroundings.port)
         door = listening(
-            server.handler.server,
+            server.http,
             surroundings.doors,
             clock=clock,
             drain_seconds=surroundings.drain_seconds,
@@ -135,7 +135,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         watch_list=is_on("WatchList", config.features.feature_gates),
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,
-        around=surroundings.through,
+        middleware=surroundings.middleware,
     )
 
 

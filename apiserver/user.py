@@ -18,5 +18,13 @@ class User:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impersonated:
+    """The user that a request is made as for another one. `constraint` is the verb that allowed it; "" for the legacy mode."""
+
+    user: User
+    constraint: str = ""
+
+
 NOBODY: Final = User(name="")
 """Who sent a request that could not be authenticated."""

@@ -3,9 +3,8 @@
 from typing import Protocol
 
 from mockube.apiserver.authz.chain import Verdict
-from mockube.apiserver.request.impersonation import Impersonated
-from mockube.apiserver.request.request_info import RequestInfo
-from mockube.apiserver.user import User
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.user import Impersonated, User
 
 
 class Arrival(Protocol):

@@ -28,7 +28,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.audit.arrival import Arrival
 from mockube.apiserver.audit.policy import Level, Policy, Verdict
 from mockube.apiserver.authz.chain import Decision
-from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
 
 LOG = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from msgspec import Struct, ValidationError, convert, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import YamlError, load
-from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
 
 STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")

@@ -7,6 +7,7 @@ from aiohttp.http import HttpVersion11
 
 from mockube.apimachinery import status
 from mockube.apiserver.http.response import Answer
+from mockube.apiserver.request.response import Response
 
 
 async def read(request: web.BaseRequest, limit: int) -> bytes:
@@ -44,6 +45,6 @@ async def send_continue(request: web.BaseRequest) -> None:
 
 
 def expectation_failed() -> Answer:
-    answer = Answer(417, "text/plain; charset=utf-8", [])
+    answer = Answer(Response(417, (), "text/plain; charset=utf-8"))
     answer.force_close()
     return answer

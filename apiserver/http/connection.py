@@ -9,6 +9,8 @@ does this. The parser stays aiohttp's: bytes are only counted, and given to it i
 """
 
 import asyncio
+import math
+import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,8 +20,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
+from mockube.apiserver.authn.credentials import DistinguishedName
 from mockube.apiserver.http import refusals
 from mockube.apiserver.http.response import Answer
+from mockube.apiserver.request.response import NOT_CACHED, Response
 
 if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
@@ -42,6 +46,7 @@ UNWANTED_BODY_SECONDS: Final = 2.0
 LINGER_SECONDS: Final = 0.5
 """How long a refused client may go on to send, so that it reads the refusal and not a reset connection."""
 
+_NO_CERTIFICATE: Final[tuple[DistinguishedName, float]] = ((), math.inf)
 _parse: Final = web.RequestHandler.data_received
 _NOT_READ: Final = PayloadAccessError()
 _END: Final = b"\r\n\r\n"
@@ -60,16 +65,20 @@ class Connection(web.RequestHandler):
         "_last",
         "_payload",
         "_refusal",
+        "certificate",
         "drains",
         "head_since",
         "is_authenticated",
         "is_cut",
+        "on_lost",
         "server",
     )
 
     def __init__(self, server: "Server", **settings: Any) -> None:
         super().__init__(server, **settings)
         self.server = server
+        self.certificate = _NO_CERTIFICATE
+        """The subject of the client's certificate, and when that expires."""
         self.is_authenticated = False
         """Whether a request of it has been authenticated as a user."""
         self.head_since: float | None = None
@@ -77,7 +86,9 @@ class Connection(web.RequestHandler):
         self.drains = 0
         """How many times the client has read what had been too much to go on writing."""
         self.is_cut = False
-        """Whether the server gave up its client, who did not read."""
+        """Whether the server gave up its client, which did not read."""
+        self.on_lost: Callable[[], None] | None = None
+        """Called when the connection is lost: a request that only waits, such as a watch, would not notice."""
         self._payload: StreamReader | None = None
         """The body of the request that was parsed last."""
         self._head = bytearray()
@@ -91,6 +102,12 @@ class Connection(web.RequestHandler):
         self._excess = 0
         """Bytes of the body's encoding, less what its data make up for."""
         self._refusal = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        shown = transport.get_extra_info("peercert")
+        if shown:
+            self.certificate = shown["subject"], ssl.cert_time_to_seconds(shown["notAfter"])
 
     def resume_writing(self) -> None:
         self.drains += 1
@@ -271,11 +288,14 @@ class _Refusal(Answer):
 
     def __init__(self, status: str, pause: Callable[[float], Any]) -> None:
         body = refusals.text(status).encode()
-        super().__init__(int(status[:3]), "text/plain; charset=utf-8", [body], [b"Connection: close\r\n"])
-        _, _, headers = self._lines.partition(b"\r\n")
-        self._lines = b"HTTP/1.1 %b\r\n%b" % (status.encode(), headers)
+        headers = {**NOT_CACHED, hdrs.CONNECTION: "close"}
+        super().__init__(Response(int(status[:3]), [body], "text/plain; charset=utf-8", headers=headers))
+        self._status_line = b"HTTP/1.1 %b\r\n" % status.encode()
         self._pause = pause
         self.force_close()
+
+    def _lines(self, response: Response) -> bytes:
+        return self._status_line + super()._lines(response).partition(b"\r\n")[2]
 
     async def write_eof(self, data: bytes = b"") -> None:
         await super().write_eof(data)

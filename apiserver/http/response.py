@@ -1,13 +1,14 @@
-"""An answer that is there in full, written as it is: its head with its body, or a large body piece by piece.
+"""A response that is there in full, as bytes of HTTP: its head with its body, or a large body piece by piece.
 
-aiohttp's own response makes a dictionary of headers anew for each answer, and hands a body to TLS whole: some megabytes
+aiohttp's own response makes a dictionary of headers anew for each one, and hands a body to TLS whole: some megabytes
 are then copied three times, each time into memory that the system has to give page by page, which takes longer than
 to encrypt and send them. Here a head is lines that were put together before, and pieces are small enough that their
 copies stay where they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from http import HTTPStatus
 from http.client import responses
 
 from aiohttp import hdrs, web
@@ -15,44 +16,20 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.http import HttpVersion10, HttpVersion11
 
-from mockube.apiserver.request import compression as compress
+from mockube.apiserver.request.compression import compressed
+from mockube.apiserver.request.response import NOT_CACHED, PIECE, Response
+from mockube.apiserver.request.warnings import warning_headers
 
-PIECE = 256 * 1024
-"""Bytes, or a little more."""
+_COMPRESSED = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransfer-Encoding: chunked\r\n"
 
 
 class Answer(web.StreamResponse):
-    """Headers are whole lines, and the body may come in as many parts as it likes.
+    """A response as aiohttp's connections take it."""
 
-    `retry_after` is after how many seconds the client may come again, if it is told. What is `compressed` is so while it
-    is written, piece by piece, so that no client is owed a compressed copy of it all.
-    """
-
-    def __init__(
-        self,
-        code: int,
-        content_type: str,
-        body: Sequence[bytes | memoryview],
-        headers: Sequence[bytes] = (),
-        *,
-        retry_after: int = 0,
-        compressed: bool = False,
-    ) -> None:
-        super().__init__(status=code)
-        self._lines = _usual_lines(code, content_type) + b"".join(headers)
-        if retry_after:
-            self._lines += b"Retry-After: %d\r\n" % retry_after
-        self.retry_after = retry_after
-        self._parts = body
-        self._compressed = compressed
-        self._written = False
-        self._size = sum(map(len, body))
-        self.is_large = self._size > PIECE
-        """Whether writing it may have to wait for the client."""
-
-    @property
-    def body(self) -> bytes:
-        return b"".join(self._parts)
+    def __init__(self, response: Response) -> None:
+        super().__init__(status=response.status)
+        self._response = response
+        self._is_written = False
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
         self._asked = request
@@ -62,14 +39,16 @@ class Answer(web.StreamResponse):
 
     async def write_eof(self, data: bytes = b"") -> None:
         assert not data, "the body is known already"
-        if self._written:
+        if self._is_written:
             return
-        self._written = True
-        writer, parts, size = self._asked.writer, self._parts, self._size
-        if self._compressed and self._asked.version >= HttpVersion11:
+        self._is_written = True
+        response, writer = self._response, self._asked.writer
+        parts, size = response.parts, response.size
+        if response.compressed and self._asked.version >= HttpVersion11:
             await self._write_compressed(writer)
             return
-        head = self._head(b"Content-Length: %d\r\n" % size)
+        has_length = response.status != HTTPStatus.NOT_MODIFIED
+        head = self._head(b"Content-Length: %d\r\n" % size if has_length else b"")
         if self._asked.method == hdrs.METH_HEAD:
             await writer.write_eof(head)
         elif size <= PIECE:
@@ -80,19 +59,31 @@ class Answer(web.StreamResponse):
             await writer.write_eof()
 
     async def _write_compressed(self, writer: AbstractStreamWriter) -> None:
-        head = self._head(compress.HEADERS)
+        head = self._head(_COMPRESSED)
         if self._asked.method == hdrs.METH_HEAD:
             await writer.write_eof(head)
             return
         await writer.write(head)
         writer.enable_chunking()
-        async for piece in compress.compressed(gathered(self._parts)):
+        async for piece in compressed(gathered(self._response.parts)):
             await writer.write(piece)
         await writer.write_eof()
 
     def _head(self, framing: bytes) -> bytes:
         date = rfc822_formatted_time().encode()
-        return b"%b%bDate: %b\r\n%b\r\n" % (self._lines, framing, date, self._connection())
+        lines = self._lines(self._response)
+        return b"%b%bDate: %b\r\n%b\r\n" % (lines, framing, date, self._connection())
+
+    def _lines(self, response: Response) -> bytes:
+        if response.headers is NOT_CACHED:
+            lines = _usual_lines(response.status, response.content_type)
+        else:
+            lines = _lines(response.status, response.content_type, response.headers)
+        if self._asked.version == HttpVersion10:
+            lines = b"HTTP/1.0" + lines[len(b"HTTP/1.1") :]
+        if response.warnings:
+            lines += b"".join(warning_headers(response.warnings))
+        return lines + b"Retry-After: %d\r\n" % response.retry_after if response.retry_after else lines
 
     def _connection(self) -> bytes:
         """What is to be said of the connection, where it is not what is usual in the client's version of HTTP."""
@@ -102,15 +93,19 @@ class Answer(web.StreamResponse):
         return b"" if is_old else b"Connection: close\r\n"
 
 
+def _lines(code: int, content_type: str, headers: Mapping[str, str]) -> bytes:
+    """Return the status line and the headers; a redirect, or what was not modified, has no type."""
+    has_type = not HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST
+    status = f"HTTP/1.1 {code} {responses.get(code, '')}"
+    typed = [f"{hdrs.CONTENT_TYPE}: {content_type}"] if has_type else []
+    return "\r\n".join(
+        [status, *typed, *(f"{name}: {value}" for name, value in headers.items()), ""]
+    ).encode()
+
+
 @lru_cache(maxsize=256)
 def _usual_lines(code: int, content_type: str) -> bytes:
-    lines = (
-        f"HTTP/1.1 {code} {responses.get(code, '')}",
-        f"Content-Type: {content_type}",
-        "Cache-Control: no-cache, private",
-        "",
-    )
-    return "\r\n".join(lines).encode()
+    return _lines(code, content_type, NOT_CACHED)
 
 
 def gathered(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:

@@ -1,7 +1,6 @@
-"""aiohttp's server, which besides can tell somebody that his connection is lost, and can be drained.
+"""aiohttp's server, which besides bounds what its connections cost, and can be drained.
 
-A request that only waits, such as a watch, would otherwise not hear of it before it has something to send. And when
-aiohttp itself closes connections it drops what is still being sent to it, so they are not closed before all requests
+When aiohttp itself closes connections it drops what is still being sent to it, so they are not closed before all requests
 that have begun are answered.
 """
 
@@ -9,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final, cast
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -71,7 +70,6 @@ class Server(web.Server):
         handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
         *,
         clock: Clock | None = None,
-        **settings: Any,
     ) -> None:
         super().__init__(
             self._answer,
@@ -81,14 +79,14 @@ class Server(web.Server):
             max_headers=HEADERS,
             read_bufsize=READ_BUFFER,
             keepalive_timeout=IDLE_SECONDS,
-            **settings,
+            access_log=None,
+            auto_decompress=False,  # as upstream: a body that was compressed is not read, so that none can be a bomb
         )
         self.clock = clock or RealClock()
         self.head_bytes = 0
         """That long heads take which have no end yet."""
         self.unauthenticated = UnauthenticatedConnections()
         self._handler = handler
-        self._callbacks: dict[web.RequestHandler, Callable[[], None]] = {}
         self._answering = 0
         self._idle = asyncio.Event()
         self._draining = False
@@ -100,17 +98,6 @@ class Server(web.Server):
 
     def __call__(self) -> Connection:
         return Connection(self, loop=self._loop, **self._kwargs)
-
-    def on_lost(self, request: web.BaseRequest, callback: Callable[[], None]) -> None:
-        self._callbacks[request.protocol] = callback
-
-    def forget(self, request: web.BaseRequest) -> None:
-        self._callbacks.pop(request.protocol, None)
-
-    def was_cut(self, request: web.BaseRequest) -> bool:
-        """Whether its client was given up, for it did not read."""
-        connection: web.RequestHandler = request.protocol
-        return isinstance(connection, Connection) and connection.is_cut
 
     def has_room_for_heads(self) -> bool:
         return self.head_bytes <= ALL_HEADS_BYTES
@@ -135,17 +122,16 @@ class Server(web.Server):
             self.unauthenticated.add(connection, str(name[0]) if name else "", transport.close)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        assert isinstance(handler, Connection)
         super().connection_lost(handler, exc)
-        if isinstance(handler, Connection):
-            handler.release_head()
-            self.unauthenticated.discard(handler)
-            self._stalled.pop(handler, None)
-            self._open.pop(handler, None)
+        handler.release_head()
+        self.unauthenticated.discard(handler)
+        self._stalled.pop(handler, None)
+        self._open.pop(handler, None)
         if not self._open:
             self._empty.set()
-        callback = self._callbacks.pop(handler, None)
-        if callback is not None:
-            callback()
+        if handler.on_lost is not None:
+            handler.on_lost()
 
     def _sweep(self) -> None:
         """Cut those who keep the server waiting: for the end of a head, or until they read."""
@@ -203,8 +189,8 @@ class Server(web.Server):
         answer: web.StreamResponse
         try:
             refusal = refusals.of_request(request)
-            if refusal and isinstance(request.protocol, Connection):
-                answer = request.protocol.refuse(refusal)
+            if refusal:
+                answer = cast("Connection", request.protocol).refuse(refusal)
             elif expects and not is_continue(expects):
                 answer = expectation_failed()
             else:

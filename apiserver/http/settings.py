@@ -6,10 +6,10 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from mockube.apimachinery.clock import Clock, RealClock
-from mockube.apiserver.http.hosts import Hosts
-from mockube.apiserver.http.request import Middleware
 from mockube.apiserver.kinds.common.addresses import Network
-from mockube.apiserver.request.in_flight import Budget
+from mockube.apiserver.request.filter import Middleware
+from mockube.apiserver.request.hosts import Hosts
+from mockube.apiserver.request.limits import Budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,5 +37,5 @@ class Settings:
     audit_policy: Path | None = None
     connection_clock: Clock = field(default_factory=RealClock)
     """What clients are timed by who do not send, or do not read: the time that passes for them, whatever the server's is."""
-    around: Middleware | None = None
-    """What every request is put through whose sender is known; it costs nothing where there is none."""
+    middleware: Middleware | None = None
+    """Called around every authenticated request; it costs nothing where there is none."""

@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.request_info import RequestInfo
 
 _MILLISECONDS = (5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500)
 _SECONDS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)

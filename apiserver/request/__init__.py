@@ -1,4 +1,4 @@
-"""What a request goes through that does not depend on HTTP: its URL, limits, deadlines, impersonation and rendering.
+"""The way of a request, free of transport: `handler.py` lists its filters, each of which is in a module of its own.
 
-A module belongs here if it knows requests and not aiohttp. Sockets, headers and streams are in `http/`.
+A module belongs here if it knows requests and not sockets, which are in `http/`.
 """

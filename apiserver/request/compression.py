@@ -9,14 +9,15 @@ import zlib
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
-FROM: Final = 128 * 1024
+from mockube.apiserver.request.request import ACCEPT_ENCODING, Request
+
+MIN_SIZE: Final = 128 * 1024
 """Bytes; an answer that has no more is sent as it is."""
-HEADERS: Final = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransfer-Encoding: chunked\r\n"
 
 
-def is_understood(accepted: str) -> bool:
-    """Whether a client that accepts these encodings takes gzip; weights are not read, as upstream does not."""
-    return any(token.strip() == "gzip" for token in accepted.split(","))
+def takes_gzip(request: Request) -> bool:
+    """Whether the client takes gzip; weights are not read, as upstream does not."""
+    return any(token.strip() == "gzip" for token in request.header(ACCEPT_ENCODING).split(","))
 
 
 async def compressed(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:

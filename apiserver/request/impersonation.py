@@ -23,7 +23,7 @@ from mockube.apiserver.authn.serviceaccount.claims import groups as account_grou
 from mockube.apiserver.authn.serviceaccount.claims import split_username
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.authz.chain import Attributes, Authorization, forbidden
-from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.user import MASTERS, Impersonated, User
 
 USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"
 EXTRA = "impersonate-extra-"
@@ -47,14 +47,6 @@ class Impersonation:
     @property
     def has_only_a_name(self) -> bool:
         return not (self.groups or self.uid or self.extra)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impersonated:
-    """`constraint` is the verb that allowed it, which the audit log names; "" for the legacy mode."""
-
-    user: User
-    constraint: str = ""
 
 
 def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:

@@ -63,14 +63,14 @@ async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
     """From when its nodes are ready and pods can be made; ValueError for flags that mean nothing."""
     clock, chance = TravelClock(), SystemChance()
     faults = Faults(clock)
-    recorder = Recorder(faults.around, clock)
+    recorder = Recorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
         heard = stack.enter_context(journal())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
         config = server_config(folder, packs=wanted.packs, flags=wanted.flags)
         manager_config = _manager_config(wanted, folder / KUBECONFIG)
         site = await stack.enter_async_context(
-            serving(config, folder, clock=clock, chance=chance, around=recorder.around)
+            serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)
         )
         manager = Manager(
             manager_config,

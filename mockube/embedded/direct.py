@@ -1,28 +1,26 @@
 """A `Transport` straight to a server in the same event loop: no socket, no TLS, no text of HTTP between them.
 
-The server's handler is given what it would be given by a socket, and its answer is taken before it would be written to
-one. So all that is decided on the way of a request is decided here as well: who asks, whether there is room, faults.
+Requests are handed to the server's handler, so all that is decided on the way of a request is decided here as well: the
+user, limits, faults.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import math
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, cast
+from urllib.parse import unquote
 
-from aiohttp import hdrs, web
-from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http import HttpVersion11, RawRequestMessage
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
-from multidict import CIMultiDict, CIMultiDictProxy
-from yarl import URL
+from multidict import CIMultiDict
 
-from mockube.apiserver.http.response import Answer as Whole
-from mockube.apiserver.http.server import Server
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import request_entity_too_large
+from mockube.apiserver.authn.credentials import DistinguishedName
+from mockube.apiserver.request.filter import Handle
+from mockube.apiserver.request.request import Request as HandlerRequest
+from mockube.apiserver.request.response import Response
+from mockube.apiserver.wire.negotiation import Format
 from mockube.controller_manager.client.wire import Answer, Request, Unreachable, no_answer
 from mockube.embedded.pipe import Pipe
-
-UNLIMITED: Final = 1 << 40
-"""A body is there as a whole: nobody needs to be held back."""
 
 
 class DirectTransport:
@@ -31,62 +29,121 @@ class DirectTransport:
     host = "inside"
     """As metrics name it."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._loop = asyncio.get_running_loop()
-        self._working: set[asyncio.Task[web.StreamResponse]] = set()
+    def __init__(self, handle: Handle, clock: Clock) -> None:
+        self._handle = handle
+        self._clock = clock
+        self._running: set[asyncio.Task[Response]] = set()
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
-        line = _Line(self._loop)
-        working = self._begin(request, headers, line, Pipe())
-        either: set[asyncio.Future[Any]] = {working, line.lost}
-        await asyncio.wait(either, timeout=request.timeout, return_when=asyncio.FIRST_COMPLETED)
-        if line.lost.done():
+        client = DirectClient(request)
+        running = self._start(request, headers, client)
+        timer = self._clock.call_later(request.timeout, client.ended.set)
+        try:
+            await client.ended.wait()
+        finally:
+            timer.cancel()
+        if client.is_aborted:
             raise no_answer(request, "the connection was cut")
-        if not working.done():
+        if not running.done():
             raise no_answer(request, f"no answer within {request.timeout:g} s")
-        return _answer(working.result())
+        return _answer(running.result())
 
     @asynccontextmanager
     async def stream(self, request: Request, headers: Mapping[str, str]) -> AsyncIterator["_Stream"]:
-        line, pipe = _Line(self._loop), Pipe()
-        working = self._begin(request, headers, line, pipe)
-        deadline = self._loop.call_later(request.timeout, pipe.close)
-        working.add_done_callback(lambda _: pipe.close())
-        line.lost.add_done_callback(lambda _: pipe.close())
+        client = DirectClient(request)
+        pipe = client.pipe
+        running = self._start(request, headers, client)
+        deadline = self._clock.call_later(request.timeout, pipe.close)
         try:
             await pipe.wait_begun()
             if pipe.has_begun:
                 yield _Stream(200, pipe)
-            elif working.done() and not line.lost.done():
-                answer = _answer(working.result())
+            elif running.done() and not client.is_aborted:
+                answer = _answer(running.result())
                 pipe.give(answer.body)
                 yield _Stream(answer.status, pipe)
             else:
                 raise Unreachable(f"{request.method} {request.target}: the connection was cut")
         finally:
             deadline.cancel()
-            pipe.close()
-            self._server.connection_lost(cast("web.RequestHandler", line))
+            client.leave()
 
     async def close(self) -> None:
-        """What is under way is ended: nobody waits for it any more."""
-        for working in self._working:
-            working.cancel()
-        await asyncio.gather(*self._working, return_exceptions=True)
+        """Cancel the requests that are still running: nobody waits for them any more."""
+        for running in self._running:
+            running.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
 
-    def _begin(
-        self, request: Request, headers: Mapping[str, str], line: "_Line", pipe: Pipe
-    ) -> "asyncio.Task[web.StreamResponse]":
+    def _start(
+        self, request: Request, headers: Mapping[str, str], client: "DirectClient"
+    ) -> "asyncio.Task[Response]":
         """In a task of its own: what a client waits for no longer is done all the same, as over a socket."""
-        asked = _asked(request, headers, line, pipe)
-        working = self._loop.create_task(self._handled(asked))
-        self._working.add(working)
-        working.add_done_callback(self._working.discard)
-        return working
+        path, _, query = request.target.partition("?")
+        sent = CIMultiDict({"Host": "localhost", **request.headers, **headers})
+        handled = self._handled(HandlerRequest(request.method, unquote(path), query, sent, client))
+        running = asyncio.get_running_loop().create_task(handled)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        running.add_done_callback(lambda _: client.end())
+        return running
 
-    async def _handled(self, asked: web.BaseRequest) -> web.StreamResponse:
-        return await self._server.request_handler(asked)
+    async def _handled(self, request: HandlerRequest) -> Response:
+        return await self._handle(request)
+
+
+class DirectClient:
+    """The client of a request that is made in the server's event loop. Its body is streamed into a pipe."""
+
+    address = ""
+    certificate: tuple[DistinguishedName, float] = ((), math.inf)
+    is_cut = False
+
+    def __init__(self, request: Request) -> None:
+        self.uri = request.target
+        self.pipe = Pipe()
+        self.ended = asyncio.Event()
+        """Set when there is a response, or there will be none."""
+        self.is_aborted = False
+        self._body = request.body
+        self._on_lost: Callable[[], None] | None = None
+
+    @property
+    def has_body(self) -> bool:
+        return bool(self._body)
+
+    def set_authenticated(self) -> None:
+        """There is no connection to close for it."""
+
+    def on_lost(self, callback: Callable[[], None] | None) -> None:
+        self._on_lost = callback
+
+    def abort(self) -> None:
+        self.is_aborted = True
+        self.end()
+
+    def end(self) -> None:
+        self.ended.set()
+        self.pipe.close()
+
+    def leave(self) -> None:
+        """Stop reading."""
+        self.pipe.close()
+        if self._on_lost is not None:
+            self._on_lost()
+
+    async def read(self, limit: int) -> bytes:
+        if len(self._body) > limit:
+            raise request_entity_too_large(f"limit is {limit}")
+        return self._body
+
+    async def write(self, response: Response) -> None:
+        """Nothing is written: the response is taken as it is."""
+
+    def stream(self, _response: Response) -> Pipe:
+        return self.pipe
+
+    def messages(self, _protocols: Sequence[str], _written: Format, _on_closed: Callable[[], None]) -> Pipe:
+        raise NotImplementedError("there are no WebSockets without a socket")
 
 
 class _Stream:
@@ -98,58 +155,5 @@ class _Stream:
         return b"".join([chunk async for chunk in self.chunks()])
 
 
-class _Line(BaseProtocol):
-    """The connection that a request thinks it came by; `lost` is done once the server has cut it."""
-
-    peername = sockname = ssl_context = None
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
-        self.loop = loop
-        self.lost: asyncio.Future[None] = loop.create_future()
-        self.transport = _End(self.lost)
-
-
-class _End(asyncio.Transport):
-    def __init__(self, lost: "asyncio.Future[None]") -> None:
-        super().__init__()
-        self._lost = lost
-
-    def abort(self) -> None:
-        if not self._lost.done():
-            self._lost.set_result(None)
-
-
-def _asked(request: Request, headers: Mapping[str, str], line: _Line, pipe: Pipe) -> web.BaseRequest:
-    sent = CIMultiDict({hdrs.HOST: "localhost", **request.headers, **headers})
-    payload = EMPTY_PAYLOAD
-    if request.body:
-        sent[hdrs.CONTENT_LENGTH] = str(len(request.body))
-        payload = StreamReader(line, UNLIMITED, loop=line.loop)
-        payload.feed_data(request.body)
-        payload.feed_eof()
-    raw = tuple((name.encode(), value.encode()) for name, value in sent.items())
-    message = RawRequestMessage(
-        method=request.method,
-        path=request.target,
-        version=HttpVersion11,
-        headers=CIMultiDictProxy(sent),
-        raw_headers=raw,
-        should_close=False,
-        compression=None,
-        upgrade=False,
-        chunked=False,
-        url=URL(request.target, encoded=True),
-    )
-    protocol, task = cast("web.RequestHandler", line), cast("asyncio.Task[None]", None)
-    return web.BaseRequest(message, payload, protocol, pipe, task, line.loop)
-
-
-def _answer(response: web.StreamResponse) -> Answer:
-    """Of one that is there in full."""
-    if isinstance(response, Whole):
-        return Answer(response.status, response.retry_after or None, response.body)
-    assert isinstance(response, web.Response)
-    text, body = response.headers.get(hdrs.RETRY_AFTER), response.body
-    assert isinstance(body, bytes)
-    return Answer(response.status, float(text) if text else None, body)
+def _answer(response: Response) -> Answer:
+    return Answer(response.status, response.retry_after or None, response.body)

@@ -3,12 +3,12 @@
 import asyncio
 from typing import Literal
 
-from aiohttp import web
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.http import errors
-from mockube.apiserver.http.request import Asked, Proceed
+from mockube.apiserver.request.filter import Handle
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response, too_many_requests
 from mockube.embedded.matching import Matcher
 from mockube.embedded.refusals import refusal
 
@@ -40,11 +40,11 @@ class Rule:
         self.waiting: set[asyncio.Event] = set()
         """Set when whoever is held up shall go on."""
 
-    def strikes(self, asked: Asked) -> bool:
+    def strikes(self, request: Request) -> bool:
         """Whether it does so now, which counts."""
         if self.struck == self._times:
             return False
-        if not self.matcher.matches(asked.user.name, asked.user_agent, asked.info):
+        if not self.matcher.matches(request.user.name, request.user_agent, request.info):
             return False
         if self._spared:
             self._spared -= 1
@@ -54,12 +54,12 @@ class Rule:
 
 
 class Faults:
-    """To be put around every request. Of several rules that match the oldest strikes."""
+    """Middleware that injects faults. Of several rules that match the oldest applies."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rules: list[Rule] = []
-        self._watches: set[Asked] = set()
+        self._watches: set[Request] = set()
         """Those that run."""
         self._working = 0
 
@@ -72,8 +72,8 @@ class Faults:
         """From now on. To cut watches cuts those that run, too."""
         self._rules.append(rule)
         if rule.harm.cut:
-            for asked in [one for one in self._watches if rule.strikes(one)]:
-                _cut(asked)
+            for request in [one for one in self._watches if rule.strikes(one)]:
+                _cut(request)
 
     def remove(self, rule: Rule) -> None:
         """Whom it holds up goes on at once."""
@@ -86,46 +86,46 @@ class Faults:
         for rule in [*self._rules]:
             self.remove(rule)
 
-    async def around(self, asked: Asked, proceed: Proceed) -> web.StreamResponse:
-        rule = next((rule for rule in self._rules if rule.strikes(asked)), None)
+    async def inject(self, request: Request, proceed: Handle) -> Response:
+        rule = next((rule for rule in self._rules if rule.strikes(request)), None)
         if rule is not None:
-            return await self._harmed(asked, proceed, rule)
-        return await self._proceed(asked, proceed)
+            return await self._harmed(request, proceed, rule)
+        return await self._proceed(request, proceed)
 
-    async def _harmed(self, asked: Asked, proceed: Proceed, rule: Rule) -> web.StreamResponse:
+    async def _harmed(self, request: Request, proceed: Handle, rule: Rule) -> Response:
         harm = rule.harm
         if harm.delay:
             await self._hold_up(rule, harm.delay)
         if harm.cut == "after":
-            await self._proceed(asked, proceed)
+            await self._proceed(request, proceed)
         if harm.cut:
-            _cut(asked)
-            return errors.too_many_requests()  # nobody is there to be told
+            _cut(request)
+            return too_many_requests()  # nobody is there to be told
         if harm.status:
             return refusal(
-                asked.info,
+                request.info,
                 harm.status,
                 reason=harm.reason,
                 message=harm.message,
                 retry_after=harm.retry_after,
             )
-        return await self._proceed(asked, proceed)
+        return await self._proceed(request, proceed)
 
-    async def _proceed(self, asked: Asked, proceed: Proceed) -> web.StreamResponse:
-        if asked.info.verb == "watch":
-            return await self._watch(asked, proceed)
+    async def _proceed(self, request: Request, proceed: Handle) -> Response:
+        if request.info.verb == "watch":
+            return await self._watch(request, proceed)
         self._working += 1
         try:
-            return await proceed(asked)
+            return await proceed(request)
         finally:
             self._working -= 1
 
-    async def _watch(self, asked: Asked, proceed: Proceed) -> web.StreamResponse:
-        self._watches.add(asked)
+    async def _watch(self, request: Request, proceed: Handle) -> Response:
+        self._watches.add(request)
         try:
-            return await proceed(asked)
+            return await proceed(request)
         finally:
-            self._watches.discard(asked)
+            self._watches.discard(request)
 
     async def _hold_up(self, rule: Rule, seconds: float) -> None:
         over = asyncio.Event()
@@ -138,7 +138,5 @@ class Faults:
             timer.cancel()
 
 
-def _cut(asked: Asked) -> None:
-    transport = asked.http.transport
-    if transport is not None:
-        transport.abort()
+def _cut(request: Request) -> None:
+    request.client.abort()

@@ -10,7 +10,7 @@ from typing import Final, TypedDict
 
 from msgspec import Struct
 
-from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.request_info import RequestInfo
 
 CONTROLLERS: Final = "system:kube-controller-manager"
 """The user that mockube's own controllers, scheduler and kubelets are."""

@@ -1,20 +1,15 @@
-"""What a server writes bit by bit, handed to a reader in the same event loop. Knows nothing of what is written."""
+"""A body that is written little by little, handed to a reader in the same event loop. Knows nothing of what is written."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final
-
-from aiohttp.abc import AbstractStreamWriter
-
-if TYPE_CHECKING:
-    from multidict import CIMultiDict
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 FULL: Final = 1 << 20
-"""Bytes that may wait to be read; a writer who has more waits, and the server cuts off whom it waits for too long."""
+"""Bytes that may wait to be read; a writer that has more waits until they are."""
 
 
-class Pipe(AbstractStreamWriter):
-    """What a `StreamResponse` writes to, instead of a socket."""
+class Pipe:
+    """A `Sink`, and its other end."""
 
     def __init__(self) -> None:
         self.has_begun = False
@@ -29,7 +24,7 @@ class Pipe(AbstractStreamWriter):
     # --- the reader's end
 
     async def wait_begun(self) -> None:
-        """Until the first of it is written, or it is closed without that."""
+        """Until the writer has begun, or it is closed without that."""
         await self._begun.wait()
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -57,30 +52,22 @@ class Pipe(AbstractStreamWriter):
 
     # --- the writer's end
 
-    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:  # noqa: ARG002 - aiohttp's
+    async def begin(self) -> None:
         self.has_begun = True
         self._begun.set()
 
-    async def write(self, chunk: bytes | bytearray | memoryview) -> None:
+    async def write(self, parts: Sequence[bytes]) -> None:
         await self._writable.wait()
         if self._closed:
             raise ConnectionResetError("the reader is gone")
-        self._chunks.append(bytes(chunk))
+        self._chunks += parts
         self._readable.set()
-        self._waiting += len(chunk)
+        self._waiting += sum(map(len, parts))
         if self._waiting > FULL:
             self._writable.clear()
 
-    async def write_eof(self, chunk: bytes = b"") -> None:
-        if chunk:
-            await self.write(chunk)
+    async def end(self) -> None:
         self.close()
 
-    async def drain(self) -> None:
-        await self._writable.wait()
-
-    def enable_compression(self, encoding: str = "deflate", strategy: int | None = None) -> None:
-        """Nothing is saved by it here."""
-
-    def enable_chunking(self) -> None:
-        """Chunks are what they are."""
+    def release(self) -> None:
+        """There is nothing but the chunks."""

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from aiohttp import web
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.http.request import Asked, Middleware, Proceed
-from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.request.filter import Handle, Middleware
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response
+from mockube.apiserver.request_info import RequestInfo
 from mockube.embedded.matching import CONTROLLERS, Matcher
 
 KEPT: Final = 10_000
@@ -57,19 +58,19 @@ class CallsForgotten(UserWarning):
 class _Entry:
     __slots__ = ("agent", "at", "code", "info", "number", "seconds", "uri", "user")
 
-    def __init__(self, asked: Asked, number: int, at: datetime) -> None:
+    def __init__(self, request: Request, number: int, at: datetime) -> None:
         self.number = number
         self.at = at
-        self.info: RequestInfo = asked.info
-        self.user = asked.user.name
-        self.agent = asked.user_agent
-        self.uri = asked.uri
+        self.info: RequestInfo = request.info
+        self.user = request.user.name
+        self.agent = request.user_agent
+        self.uri = request.uri
         self.code: int | None = None
         self.seconds: float | None = None
 
 
 class Recorder:
-    """To be put around every request, and around what else is."""
+    """Middleware that records every request, and calls other middleware."""
 
     def __init__(self, inner: Middleware, clock: Clock, *, kept: int = KEPT) -> None:
         self._inner = inner
@@ -80,15 +81,15 @@ class Recorder:
         self.forgotten = 0
         """How many calls were made that are not kept, those of controllers not counted."""
 
-    async def around(self, asked: Asked, proceed: Proceed) -> web.StreamResponse:
+    async def record(self, request: Request, proceed: Handle) -> Response:
         began = self._clock.monotonic()
         self._count += 1
-        entry = _Entry(asked, self._count, self._clock.now())
+        entry = _Entry(request, self._count, self._clock.now())
         ring = self._of_controllers if entry.user == CONTROLLERS else self._of_users
         if ring is self._of_users and len(ring) == ring.maxlen:
             self.forgotten += 1
         ring.append(entry)
-        response = await self._inner(asked, proceed)
+        response = await self._inner(request, proceed)
         entry.code, entry.seconds = response.status, self._clock.monotonic() - began
         return response
 

@@ -8,9 +8,8 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.http.errors import JSON, error_response
-from mockube.apiserver.http.response import Answer
-from mockube.apiserver.request.request_info import RequestInfo
+from mockube.apiserver.request.response import Response, error_response
+from mockube.apiserver.request_info import RequestInfo
 
 MODIFIED: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -23,15 +22,15 @@ Refuse: TypeAlias = Callable[[RequestInfo, int], ApiError]
 
 def refusal(
     info: RequestInfo, code: int, *, reason: str = "", message: str = "", retry_after: int = 1
-) -> Answer:
+) -> Response:
     """The answer. A watch is told that it is too old as the first of its events, as every server does it."""
     error = _REFUSALS.get(code, _generic(code))(info, retry_after)
     answer = error_response(error)
     if reason or message:
         said = {"reason": reason or error.reason, "message": message or error.message}
-        answer = Answer(code, JSON, [orjson.dumps(error.status() | said)], retry_after=answer.retry_after)
+        answer = Response(code, [orjson.dumps(error.status() | said)], retry_after=answer.retry_after)
     if info.verb == "watch" and code == status.Expired.default_code:
-        return Answer(200, JSON, [b'{"type":"ERROR","object":', answer.body, b"}\n"])
+        return Response(200, [b'{"type":"ERROR","object":', answer.body, b"}\n"])
     return answer
 
 

@@ -18,7 +18,7 @@ from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.settings import Features, Serving
 from mockube.apiserver.http.listen import Door, bind
-from mockube.apiserver.http.request import Middleware
+from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Surroundings, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gather
 from mockube.apiserver.user import User
@@ -46,14 +46,14 @@ class Site:
     controllers: Access
 
     def transport(self, _: Access) -> DirectTransport:
-        return DirectTransport(self.server.handler.server)
+        return DirectTransport(self.server.handler.handle, self.server.backend.clock)
 
 
 @asynccontextmanager
 async def serving(
-    config: Config, folder: Path, *, clock: Clock, chance: Chance, around: Middleware
+    config: Config, folder: Path, *, clock: Clock, chance: Chance, middleware: Middleware
 ) -> AsyncIterator[Site]:
-    """`around` is what every request is put through. All files are in the folder, which is the caller's to remove."""
+    """`middleware` is called around every request. All files are in the folder, which is the caller's to remove."""
     credentials = gather(config, "", now=clock.now(), chance=chance)
     token = chance.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
@@ -64,7 +64,7 @@ async def serving(
             clock=clock,
             chance=chance,
             drain_seconds=GRACE_SECONDS,
-            through=around,
+            middleware=middleware,
         )
         async with running(config, surroundings) as server:
             url, path, authority = f"https://{LOOPBACK}:{door.port}", folder / KUBECONFIG, folder / "ca.crt"

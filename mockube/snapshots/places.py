@@ -12,7 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.config.settings import Store
-from mockube.apiserver.http.snapshots import PATH
+from mockube.apiserver.request.snapshots import PATH
 from mockube.apiserver.snapshots import place
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.store import STORE_FOLDER, connect, open_durable

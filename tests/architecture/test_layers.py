@@ -21,6 +21,7 @@ PLANTED = {
         "controller_manager/queue/planted.py",
         "import mockube.controller_manager.cache",
     ),
+    "below the HTTP layer nothing knows aiohttp": ("apiserver/request/planted.py", "import aiohttp"),
     "packages: mockube over the two processes, over the store and the language": (
         "etcd/planted.py",
         "import mockube.apimachinery",
@@ -55,6 +56,9 @@ def skeleton(tree: Path) -> None:
         if path.is_symlink():
             (tree / "mockube" / path.name).symlink_to(path.readlink())
     for contract in settings()["tool"]["importlinter"]["contracts"]:
+        for name in contract.get("source_modules", ()):
+            (tree / name.replace(".", "/")).mkdir(parents=True, exist_ok=True)
+            (tree / name.replace(".", "/") / "__init__.py").touch()
         for container in contract.get("containers", ()):
             for name in re.findall(r"\w+", " ".join(contract["layers"])):
                 layer = tree / container.replace(".", "/") / name

@@ -162,11 +162,12 @@ def test_suppressions(code, expected):
         pytest.param("apiserver/storage/planted.py", "import etcd3", [1], id="the client library of etcd"),
         pytest.param("controller_manager/client/transport.py", "import aiohttp", [], id="transport"),
         pytest.param("controller_manager/http_endpoints.py", "from aiohttp import web", [], id="its health"),
-        pytest.param("apiserver/http/handler.py", "from aiohttp import web", [], id="the HTTP server"),
+        pytest.param("apiserver/http/adapter.py", "from aiohttp import web", [], id="the HTTP server"),
         pytest.param("etcd/remote/watch.py", "import aiohttp, etcd3", [], id="the client of a real etcd"),
         pytest.param(
             "apiserver/registry/planted.py", "from mockube.etcd.kv import KV", [], id="our own etcd"
         ),
+        pytest.param("apiserver/request/handler.py", "import aiohttp", [1], id="the request handler"),
     ],
 )
 def test_libraries(path, code, expected):

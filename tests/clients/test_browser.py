@@ -8,8 +8,8 @@ import re
 import pytest
 from yarl import URL
 
-from mockube.apiserver.http.hosts import Hosts
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.request.hosts import Hosts
 from tests.support import apiserver
 from tests.support.browser import SITE, browser, document, rebinding
 

@@ -3,17 +3,16 @@
 import asyncio
 
 import pytest
-from aiohttp.test_utils import make_mocked_request
 from kubernetes import client as official
 
 from mockube import Cluster
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.errors import text_response
-from mockube.apiserver.http.request import Asked
-from mockube.apiserver.request.request_info import parse
+from mockube.apiserver.request.response import text_response
+from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.embedded.matching import CONTROLLERS, matcher
 from mockube.embedded.recorder import CallsForgotten, Recorder
+from tests.support.handler_requests import request_of
 from tests.support.turns import until
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
@@ -118,7 +117,7 @@ def test_a_new_cluster_has_not_been_asked_anything():
 async def test_who_counts_is_warned_if_the_oldest_are_forgotten():
     recorder = Recorder(proceeding, SteppedClock(), kept=2)
     for name in ("a", "b", "c"):
-        await recorder.around(asked(name), answered)
+        await recorder.record(asked(name), answered)
     assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]
     with pytest.warns(CallsForgotten, match="the oldest 1 calls are forgotten"):
         recorder.warn_of_forgotten()
@@ -137,5 +136,6 @@ async def answered(_):
 
 def asked(name):
     info = parse("GET", f"/api/v1/namespaces/default/configmaps/{name}", watch=False)
-    request = make_mocked_request("GET", info.path)
-    return Asked(request, info, {}, User(name="alice"))
+    request = request_of("GET", info.path)
+    request.info, request.user = info, User(name="alice")
+    return request

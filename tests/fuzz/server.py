@@ -70,7 +70,7 @@ class Server:
         self.api_server = api_server
         self.store = store
         self.clock = clock
-        self.transport = DirectTransport(api_server.handler.server)
+        self.transport = DirectTransport(api_server.handler.handle, clock)
         self.errors = _Errors()
         self.longest_callback = 0.0
         """Seconds of CPU time of the server's longest callback since the case began."""

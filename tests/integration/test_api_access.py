@@ -4,8 +4,8 @@ import orjson
 import pytest
 
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.http.snapshots import PATH
-from mockube.apiserver.request.in_flight import Budget
+from mockube.apiserver.request.limits import Budget
+from mockube.apiserver.request.snapshots import PATH
 from tests.support import apiserver
 from tests.support.apiserver import Client
 
@@ -27,7 +27,7 @@ def other(client, authorization):
 
 async def test_without_credentials_only_health_and_version_can_be_read(client):
     nobody = other(client, "")
-    paths = [*client.server.handler._routes.pages, PATH, "/mockube", "/nope", "/api/v1/namespaces", "/apis/apps/v1/deployments"]  # fmt: skip
+    paths = [*client.server.handler.pages, PATH, "/mockube", "/nope", "/api/v1/namespaces", "/apis/apps/v1/deployments"]  # fmt: skip
     assert set(paths) > OPEN
     answers = {
         (method, path): (await nobody.send(method, path)).status for path in paths for method in METHODS
@@ -149,7 +149,7 @@ async def test_the_audit_log_has_who_was_refused_and_who_took_the_store(tmp_path
 
 async def test_our_own_paths_count_as_in_flight():
     async with apiserver.running(settings=Settings(budget=Budget(reads=1))) as client:
-        in_flight = client.server.handler._in_flight
+        in_flight = client.server.handler.in_flight
         assert in_flight.enter("get", apiserver.ALICE)
         assert (await other(client, "Bearer alice").get(PATH)).status == 429
         assert (await client.get(PATH)).status == 200

@@ -6,7 +6,7 @@ import hashlib
 import orjson
 import pytest
 
-from mockube.apiserver.http.snapshots import PATH
+from mockube.apiserver.request.snapshots import PATH
 from mockube.etcd.archive.lines import closing_line, entry_line, opening_line
 from mockube.etcd.embedded.admit import Limits
 from mockube.etcd.kv import KeyValue

@@ -9,7 +9,7 @@ from aiohttp import web
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.in_flight import Budget
+from mockube.apiserver.request.limits import Budget
 from tests.support import apiserver
 from tests.support.turns import turns, until
 
@@ -129,7 +129,7 @@ async def test_a_large_answer_takes_its_place_until_it_is_read(client, connect):
     _, headers = await raw.head()
     assert (await client.get(MAPS, Authorization="Bearer alice")).status == 429
     await raw.reader.readexactly(int(headers["content-length"]))
-    await until(lambda: not client.server.handler._in_flight._now[True])
+    await until(lambda: not client.server.handler.in_flight.count("get"))
     assert (await client.get(MAPS, Authorization="Bearer alice")).status == 200
 
 
@@ -139,7 +139,7 @@ async def test_it_is_given_up_when_its_time_is_over(client, connect, clock):
     await raw.send("GET", MAPS, user="alice")
     await raw.head()
     clock.advance(60)
-    await until(lambda: not client.server.handler._in_flight._now[True])
+    await until(lambda: not client.server.handler.in_flight.count("get"))
     assert "apiserver_request_aborts_total{" in await metrics(client)
     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
         await raw.reader.readexactly(20_000_000)
@@ -153,7 +153,7 @@ async def test_a_watch_that_is_not_read_is_cut_off_and_counted(client, connect, 
     headers = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
     await raw.send("GET", f"{MAPS}?watch=1", *(headers if upgrade else ()))
     await raw.head()
-    server = client.server.handler.server
+    server = client.server.http
     await until(lambda: any(connection.writing_paused for connection in server.connections))
     client.clock.advance(STALLED_SECONDS)
     assert client.server.handler.watching._streams, "not yet"
@@ -164,7 +164,7 @@ async def test_a_watch_that_is_not_read_is_cut_off_and_counted(client, connect, 
 
 
 async def test_pings_whose_pongs_are_not_read_take_bounded_memory(client, connect):
-    server = client.server.handler.server
+    server = client.server.http
     before = {*server.connections}
     raw = await connect(limit=1 << 16)
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
@@ -188,7 +188,7 @@ async def test_a_watch_that_is_read_slowly_is_not(client, connect):
     raw = await connect(limit=1 << 16)
     await raw.send("GET", f"{MAPS}?watch=1")
     await raw.head()
-    server = client.server.handler.server
+    server = client.server.http
     for _ in range(3):
         await until(lambda: any(connection.writing_paused for connection in server.connections))
         connection = next(one for one in server.connections if one.writing_paused)

@@ -3,8 +3,8 @@
 import pytest
 from yarl import URL
 
-from mockube.apiserver.http.hosts import Hosts
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.request.hosts import Hosts
 from tests.support import apiserver, raw_http
 
 LOCAL = b"Host: localhost"

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.bootstrap.required_object import Wanted
-from mockube.apiserver.http.snapshots import BODY_SECONDS, LARGEST, PATH
+from mockube.apiserver.request.snapshots import BODY_SECONDS, LARGEST, PATH
 from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
@@ -225,7 +225,7 @@ async def test_who_sends_one_without_an_end_is_not_waited_for(client):
     sending = asyncio.create_task(restore(client, endless()))
     await taken.wait()
     handler = client.server.handler
-    await until(lambda: handler._in_flight._now[False])
+    await until(lambda: handler.in_flight.count("create"))
     while not sending.done():
         client.server.backend.clock.advance(BODY_SECONDS)
         await turns(20)

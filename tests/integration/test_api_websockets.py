@@ -129,7 +129,7 @@ async def test_messages_nobody_reads_and_pings_are_taken_without_keeping_them(cl
     writer.write(frame(PING, b"done"))
     async with asyncio.timeout(PATIENCE):
         assert await reader.readexactly(6) == b"\x8a\x04done"
-    connection = next(iter(client.server.handler.server.connections))
+    connection = next(iter(client.server.http.connections))
     assert connection.transport.get_write_buffer_size() == 0
     assert client.server.handler.watching._streams
 

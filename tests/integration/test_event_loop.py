@@ -114,7 +114,7 @@ def serving(open_store):
             server = await stack.enter_async_context(
                 ApiServer(store, trust=Trust(tokens={"admin": ADMIN}), clock=clock, chance=SeededChance())
             )
-            serving = web.ServerRunner(server.handler.server, access_log=None)
+            serving = web.ServerRunner(server.http, access_log=None)
             await serving.setup()
             stack.push_async_callback(serving.cleanup)
             await web.TCPSite(serving, "127.0.0.1", 0).start()

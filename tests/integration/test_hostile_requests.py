@@ -53,8 +53,8 @@ class Attacked:
     async def quiet(self):
         """Wait until the server has noticed that everybody is gone."""
         async with asyncio.timeout(PATIENCE):
-            handler = self.server.handler
-            while handler.watching._streams or handler.server.connections:
+            server = self.server
+            while server.handler.watching._streams or server.http.connections:
                 await self.server.backend.clock.sleep(0.01)
 
 
@@ -65,7 +65,7 @@ async def attacked(tmp_path):
     settings = Settings(audit_log=tmp_path / "audit.log")
     trust = Trust(tokens={"admin": ADMIN})
     async with ApiServer(store, trust=trust, settings=settings, clock=clock, chance=SeededChance()) as server:
-        runner = web.ServerRunner(server.handler.server, access_log=None)
+        runner = web.ServerRunner(server.http, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         made = Attacked(server, runner.addresses[0])

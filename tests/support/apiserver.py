@@ -99,7 +99,7 @@ async def running(*, clock=None, kv=None, settings=None):
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
         server = await stack.enter_async_context(making)
-        runner = web.ServerRunner(server.handler.server, access_log=None)
+        runner = web.ServerRunner(server.http, access_log=None)
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

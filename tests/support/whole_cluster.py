@@ -93,7 +93,7 @@ class Cluster:
     async def start(self):
         self.lives += 1
         self._detector = MutationDetector()
-        self._way = Way(DirectTransport(self.server.server.handler.server), self.disturbance)
+        self._way = Way(DirectTransport(self.server.server.handler.handle, self.clock), self.disturbance)
         self.transport = Counting(self._way)
         candidate = Candidate(lease=LEASE, identity=f"manager-{self.lives}")
         client = outfit(self.transport, self.clock).client

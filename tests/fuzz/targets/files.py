@@ -15,7 +15,7 @@ from mockube.apimachinery import yaml_decode
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.audit import policy as audit_policy
 from mockube.apiserver.config import command_line
-from mockube.apiserver.request.request_info import parse as parse_url
+from mockube.apiserver.request_info import parse as parse_url
 from mockube.apiserver.wire import yaml_codec
 from mockube.clusters import kubeconfigs
 from mockube.controller_manager import command_line as manager_flags

@@ -5,7 +5,7 @@ sends those of the same generator over one, with frames that are none as well.
 from functools import partial
 from urllib.parse import quote
 
-from mockube.apiserver.http.handler import MAX_BODY
+from mockube.apiserver.request.endpoints import MAX_BODY
 from tests.fuzz import texts
 from tests.fuzz.engine import Target
 from tests.fuzz.server import path_of, session

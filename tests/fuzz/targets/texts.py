@@ -12,7 +12,7 @@ from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.schema import base64text
 from mockube.apiserver.kinds.batch import schedule_validation
 from mockube.apiserver.kinds.common import addresses, pem, resource_names
-from mockube.apiserver.request.request_info import parse as parse_url
+from mockube.apiserver.request_info import parse as parse_url
 from mockube.apiserver.storage import continuation
 from mockube.apiserver.wire import negotiation
 from mockube.controller_manager.kubelet.stages.query import StageError, compile_query

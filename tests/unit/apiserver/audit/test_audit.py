@@ -12,9 +12,8 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.audit.audit import MAX_USER_AGENT, Audit, BadAuditLog
 from mockube.apiserver.audit.policy import EVERYTHING, BadPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision
-from mockube.apiserver.request.impersonation import Impersonated
-from mockube.apiserver.request.request_info import RequestInfo, parse
-from mockube.apiserver.user import User
+from mockube.apiserver.request_info import RequestInfo, parse
+from mockube.apiserver.user import Impersonated, User
 
 ALICE = User(name="alice", uid="1", groups=("dev", "system:authenticated"))
 POD = "/api/v1/namespaces/a/pods/p"

@@ -6,6 +6,7 @@ import pytest
 from aiohttp.test_utils import RawTestServer
 
 from mockube.apiserver.http.response import PIECE, Answer
+from mockube.apiserver.request.response import Response
 
 LARGE = [b"a" * PIECE, b"b" * 10, b"c" * (2 * PIECE), b"d"]
 
@@ -14,7 +15,7 @@ async def spoken(request, *parts, ends=False):
     """All that a server that answers with some parts says to a request before it hangs up."""
 
     async def handle(_request):
-        answer = Answer(201, "text/x", parts, [b"Warning: w\r\n"])
+        answer = Answer(Response(201, parts, "text/x", warnings=["w"]))
         if ends:
             answer.force_close()
         return answer
@@ -41,7 +42,7 @@ async def test_the_body_is_all_its_parts(parts):
     assert headers == {
         "Content-Type": "text/x",
         "Cache-Control": "no-cache, private",
-        "Warning": "w",
+        "Warning": '299 - "w"',
         "Content-Length": str(len(b"".join(parts))),
         "Connection": "close",
     }
@@ -60,7 +61,7 @@ async def test_an_old_client_is_told_when_its_connection_is_kept():
     _, headers, rest = await spoken(
         asked(version=b"1.0", headers=b"Connection: keep-alive\r\n") + last, b"{}"
     )
-    assert (headers["Connection"], rest[:10]) == ("keep-alive", b"{}HTTP/1.1")
+    assert (headers["Connection"], rest[:10]) == ("keep-alive", b"{}HTTP/1.0")
 
 
 async def test_a_connection_that_is_to_end_ends():

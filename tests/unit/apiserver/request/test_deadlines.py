@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Timeout
-from mockube.apiserver.request.deadlines import Deadlines
+from mockube.apiserver.request.limits import Deadlines
 from tests.support.turns import turns
 
 

@@ -5,11 +5,12 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apiserver.http.errors import text_response
+from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.apiserver.request.response import text_response
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.embedded.direct import DirectTransport
 from tests.support.apiserver import running
-from tests.support.turns import until
+from tests.support.turns import turns, until
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 ADMIN = {"Authorization": "Bearer admin"}
@@ -28,7 +29,7 @@ async def server():
 
 @pytest.fixture
 async def transport(server):
-    made = DirectTransport(server.server)
+    made = DirectTransport(server.handle, RealClock())
     yield made
     await made.close()
 
@@ -68,18 +69,8 @@ async def test_a_watch_that_is_refused_says_why(transport):
         assert orjson.loads(await stream.read())["reason"] == "BadRequest"
 
 
-class Server:
-    """One that does something else with requests."""
-
-    def __init__(self, handle):
-        self.request_handler = handle
-
-    def connection_lost(self, line):
-        pass
-
-
-async def cut(asked):
-    asked.transport.abort()
+async def cut(request):
+    request.client.abort()
     return text_response("nobody reads this")
 
 
@@ -89,23 +80,30 @@ async def never(_):
 
 @pytest.mark.parametrize("handle", [cut, never])
 async def test_without_an_answer_nobody_knows_what_was_written(handle):
-    transport = DirectTransport(Server(handle))
-    with pytest.raises(OutcomeUnknown):
-        await transport.send(request("POST", CONFIG_MAPS, b"{}", timeout=0.001), ADMIN)
-    with pytest.raises(Unreachable):
-        await transport.send(request("GET", CONFIG_MAPS, timeout=0.001), ADMIN)
-    with pytest.raises(Unreachable):
-        async with transport.stream(request("GET", CONFIG_MAPS, timeout=0.001), ADMIN):
+    clock = SteppedClock()
+    transport = DirectTransport(handle, clock)
+
+    async def opened():
+        async with transport.stream(request("GET", CONFIG_MAPS), ADMIN):
             pass
+
+    for waiting, error in (
+        (transport.send(request("POST", CONFIG_MAPS, b"{}"), ADMIN), OutcomeUnknown),
+        (transport.send(request("GET", CONFIG_MAPS), ADMIN), Unreachable),
+        (opened(), Unreachable),
+    ):
+        task = asyncio.create_task(waiting)
+        await turns(5)
+        clock.advance(20.0)
+        with pytest.raises(error):
+            await task
     await transport.close()
 
 
 async def test_how_long_to_stay_away_is_told():
     async def busy(_):
-        answer = text_response("later", 429)
-        answer.headers["Retry-After"] = "7"
-        return answer
+        return text_response("later", 429, retry_after=7)
 
-    transport = DirectTransport(Server(busy))
+    transport = DirectTransport(busy, RealClock())
     answer = await transport.send(request("GET", CONFIG_MAPS), ADMIN)
     assert (answer.status, answer.retry_after, answer.body) == (429, 7.0, b"later")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.request.request_info import parse
+from mockube.apiserver.request_info import parse
 from mockube.embedded.matching import CONTROLLERS, matcher
 
 EVICTION = ("POST", "/api/v1/namespaces/shop/pods/web-1/eviction")

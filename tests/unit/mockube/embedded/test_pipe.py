@@ -16,11 +16,12 @@ async def all_of(made):
 async def test_what_is_written_is_read_and_then_it_ends():
     made = Pipe()
     reading = asyncio.create_task(all_of(made))
-    await made.write_headers("HTTP/1.1 200 OK", {})
-    await made.write(b"one")
-    await made.write(b" and two")
+    await made.begin()
+    await made.write([b"one"])
+    await made.write([b" and two"])
     await turns(3)
-    await made.write_eof(b"three")
+    await made.write([b"three"])
+    await made.end()
     assert await reading == [b"one and two", b"three"]
     assert made.has_begun
 
@@ -34,8 +35,8 @@ async def test_it_may_end_without_a_beginning():
 
 async def test_who_writes_more_than_is_read_waits():
     made = Pipe()
-    await made.write(b"x" * (pipe.FULL + 1))
-    writing = asyncio.create_task(made.write(b"more"))
+    await made.write([b"x" * (pipe.FULL + 1)])
+    writing = asyncio.create_task(made.write([b"more"]))
     await turns(3)
     assert not writing.done()
     chunks = made.chunks()
@@ -47,8 +48,8 @@ async def test_who_writes_more_than_is_read_waits():
 
 async def test_nobody_writes_to_a_reader_who_is_gone():
     made = Pipe()
-    await made.write(b"x" * (pipe.FULL + 1))
-    writing = asyncio.create_task(made.write(b"more"))
+    await made.write([b"x" * (pipe.FULL + 1)])
+    writing = asyncio.create_task(made.write([b"more"]))
     await turns(3)
     made.close()
     with pytest.raises(ConnectionResetError):

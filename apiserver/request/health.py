@@ -3,13 +3,15 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from aiohttp import web
-
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response, text_response
 from mockube.apiserver.supervision import TASKS, check_name, is_restarted
 
 Check: TypeAlias = Callable[[], Awaitable[str]]
 """Answers what is wrong, or "" if all is well."""
-Page: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Page: TypeAlias = Callable[[Request], Awaitable[Response]]
+Pages: TypeAlias = Mapping[str, Page]
+"""By exact path, without a slash at its end."""
 
 ENDPOINTS = ("healthz", "livez", "readyz")
 ONLY_FOR_READINESS = frozenset(
@@ -23,7 +25,7 @@ async def ping() -> str:
     return ""
 
 
-def health_pages(checks: Mapping[str, Check]) -> Mapping[str, Page]:
+def health_pages(checks: Mapping[str, Check]) -> Pages:
     pages: dict[str, Page] = {}
     for endpoint in ENDPOINTS:
         chosen = {
@@ -38,9 +40,9 @@ def health_pages(checks: Mapping[str, Check]) -> Mapping[str, Page]:
 
 
 def _all_of(endpoint: str, checks: Mapping[str, Check]) -> Page:
-    async def page(request: web.BaseRequest) -> web.Response:
+    async def page(request: Request) -> Response:
         query = request.query
-        excluded = set(query.getall("exclude", []))
+        excluded = set(query.get("exclude", ()))
         lines, failed = [], False
         for name, check in checks.items():
             if name in excluded:
@@ -54,21 +56,20 @@ def _all_of(endpoint: str, checks: Mapping[str, Check]) -> Page:
             for name in sorted(excluded - set(checks))
         ]
         if not failed and "verbose" not in query:
-            return _text("ok")
+            return text_response("ok")
         lines.append(f"{endpoint} check {'failed' if failed else 'passed'}")
-        return _text("\n".join(lines) + "\n", 500 if failed else 200)
+        return text_response("\n".join(lines) + "\n", 500 if failed else 200)
 
     return page
 
 
 def _one(name: str, check: Check) -> Page:
-    async def page(_request: web.BaseRequest) -> web.Response:
+    async def page(_request: Request) -> Response:
         problem = await check()
-        return _text(f"internal server error: {name}: {problem}\n", 500) if problem else _text("ok")
+        return (
+            text_response(f"internal server error: {name}: {problem}\n", 500)
+            if problem
+            else text_response("ok")
+        )
 
     return page
-
-
-def _text(text: str, code: int = 200) -> web.Response:
-    headers = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
-    return web.Response(text=text, status=code, content_type="text/plain", headers=headers)

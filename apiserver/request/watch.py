@@ -1,18 +1,13 @@
-"""A watch over HTTP: a stream of frames, each encoded once for everybody who wants it so."""
+"""A watch: a stream of frames, each encoded once for everybody who wants it so."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from aiohttp import web
-
 from mockube.apimachinery import chance as chances
-from mockube.apimachinery.status import Expired
+from mockube.apimachinery.status import BadRequest, Expired
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.http import streams
-from mockube.apiserver.http.response import PIECE
-from mockube.apiserver.http.server import Server
-from mockube.apiserver.http.streams import Sink
+from mockube.apiserver.authn.credentials import token_of_subprotocols
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
@@ -20,6 +15,8 @@ from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.options import ListOptions
 from mockube.apiserver.registry.watch_stream import Event, Stream, watch
 from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.request.request import Request, Sink
+from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.turns import batches, turn, yield_between_batches
@@ -59,33 +56,34 @@ class Watching:
         for stream in self._streams:
             stream.end(Expired("The resourceVersion for the provided watch is too old."))
 
-    async def serve(
-        self, server: Server, request: web.BaseRequest, call: Call, wanted: Wanted
-    ) -> web.StreamResponse:
+    async def serve(self, request: Request, call: Call, wanted: Wanted) -> Response:
+        client = request.client
         stream, options = await watch(self._backend, call)
         self._streams.add(stream)
         seconds = self._seconds(options)
         reminder = _Reminder(self._backend, stream, seconds) if options.bookmarks else None
         deadline = self._backend.clock.call_later(seconds, lambda: stream.end(None))
-        server.on_lost(request, lambda: stream.end(None))
-        sink = streams.sink(request, wanted, on_closed=lambda: stream.end(None))
+        client.on_lost(lambda: stream.end(None))
+        response, sink = Response(200), None
         try:
+            response, sink = _open(request, wanted, lambda: stream.end(None))
             await sink.begin()
             await self._send(sink, call, wanted, stream)
             await sink.end()
         except ConnectionError:
             LOG.debug("the client of a watch is gone")
         finally:
-            sink.release()
-            server.forget(request)
-            if stream.overflowed or server.was_cut(request):
+            if sink is not None:
+                sink.release()
+            client.on_lost(None)
+            if stream.overflowed or client.is_cut:
                 self._on_terminated(call.resource)
             self._streams.discard(stream)
             stream.close()
             deadline.cancel()
             if reminder is not None:
                 reminder.cancel()
-        return sink.response
+        return response
 
     async def _send(self, sink: Sink, call: Call, wanted: Wanted, stream: Stream) -> None:
         first = True
@@ -161,6 +159,23 @@ class Watching:
         if options.timeout_seconds:
             return float(options.timeout_seconds)
         return LEAST_SECONDS * (1 + chances.fraction(self._backend.chance))
+
+
+def _open(request: Request, wanted: Wanted, on_closed: Callable[[], None]) -> tuple[Response, Sink]:
+    """Return what the client is answered, and where its events are written: in a long body, or as messages."""
+    if request.is_websocket:
+        return Response(101), request.client.messages(_subprotocols(request), wanted.format, on_closed)
+    is_json = wanted.format is Format.JSON
+    response = Response(200, (), wanted.format.value if is_json else f"{wanted.format.value};stream=watch")
+    return response, request.client.stream(response)
+
+
+def _subprotocols(request: Request) -> Sequence[str]:
+    """Return the subprotocol of a watch: as upstream, the only one that is offered beside a token, whatever it is."""
+    _, others = token_of_subprotocols(request.subprotocols)
+    if len(others) > 1:
+        raise BadRequest("a watch takes one subprotocol beside that of a bearer token")
+    return others
 
 
 def _stored_bytes(event: Event) -> int:

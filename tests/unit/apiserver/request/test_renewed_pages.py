@@ -1,6 +1,6 @@
 """Pages that tell of what comes and goes."""
 
-from mockube.apiserver.http.pages import Renewed
+from mockube.apiserver.request.pages import Renewed
 
 
 def test_pages_are_made_when_they_are_asked_for_and_kept():

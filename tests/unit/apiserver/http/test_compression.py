@@ -6,12 +6,12 @@ import gzip
 import pytest
 from aiohttp.test_utils import RawTestServer
 
-from mockube.apiserver.http.errors import response
-from mockube.apiserver.http.response import PIECE
+from mockube.apiserver.http.adapter import adapted
 from mockube.apiserver.request import compression
+from mockube.apiserver.request.response import PIECE, Response
 
 LARGE = b"0123456789" * PIECE
-LEAST = b"x" * (compression.FROM + 1)
+LEAST = b"x" * (compression.MIN_SIZE + 1)
 
 
 class Connection:
@@ -49,9 +49,11 @@ async def connection():
     }
 
     async def handle(request):
-        return response(request, bodies[request.path], warnings=["look"])
+        response = Response(200, bodies[request.path], warnings=["look"])
+        response.compressed = response.size > compression.MIN_SIZE and compression.takes_gzip(request)
+        return response
 
-    async with RawTestServer(handle) as server:
+    async with RawTestServer(adapted(handle)) as server:
         reader, writer = await asyncio.open_connection(server.host, server.port)
         yield Connection(reader, writer)
         writer.close()

@@ -9,26 +9,42 @@ A page that is not of this server can also send what changes something without b
 browser names the page's site as the Origin.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import hdrs, web
-from aiohttp.http import HttpVersion10
+from multidict import MultiMapping
 
 from mockube.apimachinery import names
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.hosts import LOCAL, host_name, is_address, is_loopback
 from mockube.apimachinery.status import ApiError, BadRequest, Details, Forbidden
+from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.request import AUTHORIZATION, Request
+from mockube.apiserver.request.response import Response
 
 ANY: Final = "*"
 """As an allowed host: every name, so that nothing is checked."""
 _LONGEST: Final = 300
 """Characters of a header that may hold a name of 253 and a port."""
+_HOST: Final = "Host"
+_ORIGIN: Final = "Origin"
+_HTTP_1_0: Final = (1, 0)
 _BEARER: Final = "bearer "
 _READ_ONLY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HINT: Final = "If it is, name it with --allowed-hosts."
+
+
+def with_allowed_hosts(handle: Handle, config: Config) -> Handle:
+    """Refuse a request that is for another server, or that a foreign page sends."""
+    check = config.hosts.check
+
+    def filter_(request: Request) -> Awaitable[Response]:
+        check(request)
+        return handle(request)
+
+    return filter_
 
 
 class Hosts:
@@ -41,12 +57,12 @@ class Hosts:
         # A few texts come again and again; what is refused is not worth remembering.
         self._known = lru_cache(maxsize=256)(self._check)
 
-    def check(self, request: web.BaseRequest) -> None:
+    def check(self, request: Request) -> None:
         """Raise an ApiError, unless the request is for this server and no foreign page sends it."""
         headers = request.headers
-        host = headers.get(hdrs.HOST)
+        host = headers.get(_HOST)
         if host is None:
-            if request.version > HttpVersion10:
+            if request.version > _HTTP_1_0:
                 raise BadRequest("missing required Host header", Details())
         elif self._checks and host and not (self._is_allowed(host) or _is_of_the_network(host, headers)):
             raise ApiError(
@@ -54,11 +70,11 @@ class Hosts:
                 Details(),
                 code=HTTPStatus.MISDIRECTED_REQUEST,
             )
-        if hdrs.ORIGIN in headers and self._checks:
-            self._check_origin(request, headers[hdrs.ORIGIN], host or "")
+        if self._checks and _ORIGIN in headers:
+            self._check_origin(request, headers[_ORIGIN], host or "")
 
-    def _check_origin(self, request: web.BaseRequest, origin: str, host: str) -> None:
-        is_read = request.method in _READ_ONLY and hdrs.UPGRADE not in request.headers
+    def _check_origin(self, request: Request, origin: str, host: str) -> None:
+        is_read = request.method in _READ_ONLY and "Upgrade" not in request.headers
         if is_read or (host and origin.lower().partition("://")[2] == host.lower()):
             return
         name = host_name(origin.partition("://")[2]) if len(origin) <= _LONGEST else None
@@ -80,9 +96,9 @@ class Hosts:
         return name in self._names or bool(label and dot and f"*.{rest}" in self._names)
 
 
-def _is_of_the_network(host: str, headers: Mapping[str, str]) -> bool:
+def _is_of_the_network(host: str, headers: MultiMapping[str]) -> bool:
     """Whether a host is a name without a dot, and the request shows more than what a browser adds by itself."""
-    if headers.get(hdrs.AUTHORIZATION, "")[: len(_BEARER)].lower() != _BEARER or len(host) > _LONGEST:
+    if headers.get(AUTHORIZATION, "")[: len(_BEARER)].lower() != _BEARER or len(host) > _LONGEST:
         return False
     name = host_name(host)
     return name is not None and not names.check_dns1123_label(name)

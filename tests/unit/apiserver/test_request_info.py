@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.request.request_info import RequestInfo, parse
+from mockube.apiserver.request_info import RequestInfo, parse
 
 
 def resource(verb, group="", version="v1", **rest):

@@ -11,14 +11,14 @@ from contextlib import aclosing
 from typing import Final
 
 import orjson
-from aiohttp import hdrs, web
 
 from mockube.apimachinery.status import BadRequest, Conflict, MethodNotSupported
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.http.body import read
-from mockube.apiserver.http.pages import Page
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.request.deadlines import Deadlines
+from mockube.apiserver.request.health import Page
+from mockube.apiserver.request.limits import Deadlines
+from mockube.apiserver.request.request import Request, Sink
+from mockube.apiserver.request.response import Response
 from mockube.apiserver.snapshots import check_snapshot, place
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import NotEmpty, restore
@@ -43,11 +43,11 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
     """`on_restored` make what a snapshot may lack, or say of another server."""
     deadlines = Deadlines(backend.clock)
 
-    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+    async def serve(request: Request) -> Response:
         match request.method:
-            case hdrs.METH_GET:
+            case "GET":
                 return await _hand_out(request, backend)
-            case hdrs.METH_PUT:
+            case "PUT":
                 answer = await _take(request, backend, deadlines)
                 for follow in on_restored:
                     await follow()
@@ -58,40 +58,36 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
     return serve
 
 
-async def _hand_out(request: web.BaseRequest, backend: Backend) -> web.StreamResponse:
-    response = web.StreamResponse(
-        headers={hdrs.CONTENT_TYPE: "application/gzip", hdrs.CACHE_CONTROL: "no-store"}
-    )
+async def _hand_out(request: Request, backend: Backend) -> Response:
+    response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
+    sink = request.client.stream(response)
     pieces = archive(backend.kv, backend.layout.root, taken=format_time(backend.clock.now()))
     async with aclosing(pieces):
         first = await anext(pieces)  # what is refused is refused before the answer begins
-        await response.prepare(request)
-        await response.write(first)
-        await _write_rest(request, response, pieces)
+        await sink.begin()
+        await sink.write([first])
+        await _write_rest(request, sink, pieces)
     return response
 
 
-async def _write_rest(
-    request: web.BaseRequest, response: web.StreamResponse, pieces: AsyncIterator[bytes]
-) -> None:
+async def _write_rest(request: Request, sink: Sink, pieces: AsyncIterator[bytes]) -> None:
     try:
         async for piece in pieces:
-            await response.write(piece)
+            await sink.write([piece])
     except KVError as error:
         LOG.warning("a snapshot could not be read to its end: %s", error)
-        assert request.transport is not None
-        request.transport.abort()  # so that nobody takes it for whole
+        request.client.abort()  # so that nobody takes it for whole
         return
-    await response.write_eof()
+    await sink.end()
 
 
-async def _take(request: web.BaseRequest, backend: Backend, deadlines: Deadlines) -> web.StreamResponse:
+async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Response:
     if not isinstance(backend.kv, EmbeddedStore):
         raise BadRequest(_NOT_HERE)
-    body = io.BytesIO(await deadlines.within(BODY_SECONDS, read(request, LARGEST)))
-    replace = request.query.get("replace") == "true"
+    body = io.BytesIO(await deadlines.within(BODY_SECONDS, request.client.read(LARGEST)))
+    replace = _first(request, "replace") == "true"
     try:
-        name = request.query.get("name", "what was sent")
+        name = _first(request, "name", "what was sent")
         found = await asyncio.to_thread(check_snapshot, body, name)
         revision = await restore(backend.kv, found, place(backend.layout.root), replace=replace)
     except BadArchive as error:
@@ -100,6 +96,8 @@ async def _take(request: web.BaseRequest, backend: Backend, deadlines: Deadlines
         raise Conflict(str(error)) from error
     await backend.watch_cache.reached(revision)
     LOG.warning("%d objects of a snapshot were put in the place of all others", found.count)
-    return web.Response(
-        body=orjson.dumps({"objects": found.count, "revision": revision}), content_type="application/json"
-    )
+    return Response(200, [orjson.dumps({"objects": found.count, "revision": revision})])
+
+
+def _first(request: Request, name: str, default: str = "") -> str:
+    return request.query.get(name, (default,))[0]

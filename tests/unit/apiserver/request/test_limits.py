@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.apimachinery.status import BadRequest
-from mockube.apiserver.request.in_flight import Budget, InFlight, allotted, is_long_running
-from mockube.apiserver.request.request_info import parse
+from mockube.apiserver.request.limits import Budget, InFlight, allotted, is_long_running
+from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 
 ANYBODY, MASTER = User(name="a"), User(name="m", groups=("system:masters",))

@@ -9,9 +9,10 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
+from urllib.parse import parse_qs
 
 from msgspec import Struct
 
@@ -100,3 +101,19 @@ def _of_collection(verb: str, *, watch: bool) -> str:
     if verb == "get":
         return "watch" if watch else "list"
     return "deletecollection" if verb == "delete" else verb
+
+
+def parse_query(query: str) -> Mapping[str, Sequence[str]]:
+    """Return the parameters; as in Go, a pair with a semicolon or a wrong escape is none."""
+    return (_parse_usual_query if len(query) <= _USUAL_LENGTH else _parse_query)(query)
+
+
+def _parse_query(query: str) -> Mapping[str, Sequence[str]]:
+    if ";" in query or _WRONG_ESCAPE.search(query):
+        pairs = query.split("&")
+        query = "&".join(pair for pair in pairs if ";" not in pair and not _WRONG_ESCAPE.search(pair))
+    return parse_qs(query, keep_blank_values=True)
+
+
+_WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_parse_usual_query = lru_cache(maxsize=1024)(_parse_query)

@@ -1,20 +1,17 @@
 """Which Host and Origin headers a server takes: its own names and every address, and of browsers no foreign site."""
 
 import pytest
-from aiohttp.http import HttpVersion10, HttpVersion11
-from aiohttp.test_utils import make_mocked_request
 
 from mockube.apimachinery.status import ApiError, BadRequest, Forbidden
-from mockube.apiserver.http.hosts import Hosts
+from mockube.apiserver.request.hosts import Hosts
+from tests.support.handler_requests import request_of
 
 HOSTS = Hosts(("kubernetes.default.svc", "Api.Example.com", "*.corp.example", "10.0.0.1"))
 
 
-def asked(host, *, method="GET", version=HttpVersion11, **headers):
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
-    if host is not None:
-        given["Host"] = host
-    return make_mocked_request(method, "/api", headers=given, version=version)
+def asked(host, *, method="GET", version=(1, 1), **headers):
+    given = headers if host is None else {"Host": host, **headers}
+    return request_of(method, "/api", version=version, **given)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +56,7 @@ def test_a_name_of_a_site_is_refused_with_a_token_as_well(host):
 
 
 def test_a_request_of_http_1_1_has_a_host():
-    HOSTS.check(asked(None, version=HttpVersion10))
+    HOSTS.check(asked(None, version=(1, 0)))
     with pytest.raises(BadRequest, match="missing required Host header"):
         HOSTS.check(asked(None))
 

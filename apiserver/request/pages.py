@@ -2,26 +2,22 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import orjson
-from aiohttp import hdrs, web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 
 from mockube.apimachinery.status import Details, MethodNotSupported
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.discovery import legacy as version
-from mockube.apiserver.http.health import Check, health_pages
 from mockube.apiserver.kinds.kind import Group
-
-Page: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-Pages: TypeAlias = Mapping[str, Page]
-"""By exact path, without a slash at its end."""
+from mockube.apiserver.request.health import Check, Page, Pages, health_pages
+from mockube.apiserver.request.request import ACCEPT, Request
+from mockube.apiserver.request.response import Response
 
 NOT_ALLOWED = "the server does not allow this method on the requested resource"
-_HEADERS = {"Cache-Control": "no-cache, private"}
 _DOCUMENTS = "/openapi/v3/"
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
 
@@ -84,9 +80,9 @@ def _listed(path: str) -> str:
 def metrics_page(registry: CollectorRegistry) -> Page:
     """What Prometheus reads. Samples are collected in one go, and become text in a thread."""
 
-    async def page(_request: web.BaseRequest) -> web.Response:
+    async def page(_request: Request) -> Response:
         text = await asyncio.to_thread(generate_latest, _Collected(registry))
-        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Response(200, [text], CONTENT_TYPE_LATEST, headers={})
 
     return page
 
@@ -105,8 +101,8 @@ class _Collected(CollectorRegistry):
 def get_only(page: Page) -> Page:
     """The page for GET, and 405 for every other method; pages without this take any, as upstream's do."""
 
-    async def served(request: web.BaseRequest) -> web.StreamResponse:
-        if request.method != hdrs.METH_GET:
+    async def served(request: Request) -> Response:
+        if request.method != "GET":
             raise MethodNotSupported(NOT_ALLOWED, Details())
         return await page(request)
 
@@ -117,8 +113,8 @@ def document(tree: Any) -> Page:
     """A page that always says the same."""
     body = orjson.dumps(tree)
 
-    async def page(_request: web.BaseRequest) -> web.Response:
-        return web.Response(body=body, content_type="application/json", headers=_HEADERS)
+    async def page(_request: Request) -> Response:
+        return Response(200, [body])
 
     return page
 
@@ -128,16 +124,16 @@ def _either(plain: Any, groups: Iterable[Group]) -> Page:
     alone = document(plain)
     whole = {name: orjson.dumps(aggregated.discovery(groups, name)) for name in aggregated.VERSIONS}
 
-    async def page(request: web.BaseRequest) -> web.StreamResponse:
-        name = _aggregated_version(request.headers.get("Accept", ""))
+    async def page(request: Request) -> Response:
+        name = _aggregated_version(request.header(ACCEPT))
         if name is None:
             return await alone(request)
         body = whole[name]
         etag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
         headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": "public"}
-        if request.headers.get("If-None-Match") == etag:
-            return web.Response(status=304, headers=headers)
-        return web.Response(body=body, headers=headers | {"Content-Type": _AGGREGATED.format(version=name)})
+        if request.header("If-None-Match") == etag:
+            return Response(304, headers=headers)
+        return Response(200, [body], _AGGREGATED.format(version=name), headers=headers)
 
     return page
 

@@ -1,0 +1,172 @@
+"""What a request comes to behind the filters: a verb of a resource, or a page."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, NotAcceptable, NotFound
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
+from mockube.apiserver.registry.convert import shown
+from mockube.apiserver.registry.verbs import Verbs
+from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
+from mockube.apiserver.request.filter import Config
+from mockube.apiserver.request.health import Pages
+from mockube.apiserver.request.limits import is_long_running
+from mockube.apiserver.request.pages import NOT_ALLOWED
+from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
+from mockube.apiserver.request.response import Response, error_response, text_response
+from mockube.apiserver.request.watch import Watching
+from mockube.apiserver.wire import negotiation as negotiate
+from mockube.apiserver.wire.negotiation import FORMATS, Wanted
+
+MAX_BODY: Final = 3 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routes:
+    """What can be requested."""
+
+    verbs: Verbs
+    pages: Pages
+
+
+class Endpoints:
+    """Carries requests out that have passed the filters."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        routes: Routes,
+        renderer: Renderer,
+        watching: Watching,
+        config: Config,
+    ) -> None:
+        self._backend = backend
+        self._routes = routes
+        self._renderer = renderer
+        self._watching = watching
+        self._deadlines = config.deadlines
+        self._seconds = config.seconds
+
+    async def serve(self, request: Request) -> Response:
+        resource = request.resource
+        if resource is None:
+            return await self._page(request)
+        _check_is_served(resource, request)
+        body = await self._body(request) if request.client.has_body else NO_BODY
+        call = _call(request, resource, body)
+        # A Scale is no custom object, whatever it is the Scale of.
+        custom = resource.custom and not (call.subresource and call.subresource.kind)
+        wanted = negotiate.wanted(request.header(ACCEPT), custom=custom)
+        if wanted is None:
+            of_lists = request.info.verb in _OF_ALL_NAMESPACES
+            raise NotAcceptable(_NOT_ACCEPTABLE_OF_LISTS if of_lists else _NOT_ACCEPTABLE, Details())
+        if call.verb == "watch":
+            return await self._watching.serve(request, call, wanted)
+        try:
+            return await self._carry_out(request, call, wanted)
+        except ApiError as error:
+            return error_response(error, call.warnings)
+
+    async def _body(self, request: Request) -> Body:
+        reading = request.client.read(MAX_BODY)
+        if is_long_running(request.info):  # others have a deadline as a whole
+            reading = self._deadlines.within(self._seconds, reading)
+        return Body(data=await reading, media_type=request.header(CONTENT_TYPE))
+
+    async def _carry_out(self, request: Request, call: Call, wanted: Wanted) -> Response:
+        subresource = call.subresource.name if call.subresource else ""
+        carry_out = self._routes.verbs(call.resource.group_resource, subresource, call.verb)
+        if carry_out is None:
+            target = "/".join(filter(None, (call.resource.name, subresource)))
+            raise MethodNotSupported(f"{call.verb} of {target} is not built into mockube yet", Details())
+        answer = await carry_out(self._backend, call)
+        answer = await shown(self._backend, call.resource, answer)
+        if not isinstance(answer, ListAnswer):
+            body = [await self._renderer.object_off_loop(call, answer, wanted)]
+            return _response(request, answer.code, body, wanted, call)
+        parts = await self._renderer.collection(call, answer, wanted)
+        return _response(request, 200, parts, wanted, call)
+
+    async def _page(self, request: Request) -> Response:
+        path = request.info.path
+        page = self._routes.pages.get(path.rstrip("/") or "/")
+        if page is not None:
+            return await page(request)
+        if self._is_of_a_group(path):
+            raise _no_such_resource()
+        return text_response("404 page not found\n", 404)
+
+    def _is_of_a_group(self, path: str) -> bool:
+        """Return whether a path is below a group that is served: only then is what is missing a resource."""
+        if path.startswith("/apis/"):
+            return "/".join(path.split("/", 3)[:3]) in self._routes.pages
+        return path.startswith("/api/")
+
+
+def _response(
+    request: Request, code: int, parts: Sequence[bytes | memoryview], wanted: Wanted, call: Call
+) -> Response:
+    response = Response(code, parts, wanted.format.value, warnings=call.warnings)
+    response.compressed = response.size > MIN_SIZE and takes_gzip(request)
+    return response
+
+
+def _call(request: Request, resource: Resource, body: Body) -> Call:
+    info = request.info
+    return Call(
+        verb=info.verb,
+        resource=resource,
+        subresource=resource.subresource(info.subresource) if info.subresource else None,
+        namespace=info.namespace if resource.namespaced else "",
+        name=info.name,
+        query=request.query,
+        body=body,
+        user=request.user,
+        user_agent=request.user_agent,
+        warnings=[resource.deprecated] if resource.deprecated else [],
+    )
+
+
+def _check_is_served(resource: Resource, request: Request) -> None:
+    """Raise, unless a resource has the verb or subresource, at this place."""
+    info = request.info
+    if not info.is_plain:
+        raise _no_such_resource()
+    if info.namespace and not resource.namespaced and info.namespace != info.name:
+        raise _no_such_resource()
+    verbs = resource.verbs
+    here: Collection[str] = _OF_ONE if info.name else _OF_ALL
+    if info.subresource:
+        subresource = resource.subresource(info.subresource)
+        if subresource is None:
+            raise _no_such_resource()
+        verbs = here = subresource.verbs
+    elif resource.namespaced and not info.namespace:
+        # Of custom objects upstream looks at the verb first.
+        is_there = not resource.custom or info.verb in _OF_ALL_NAMESPACES
+        here = _OF_ALL_NAMESPACES if is_there and not info.name else ()
+    is_head = request.method == "HEAD"  # authorized as a get, and served on pages alone
+    if info.verb in verbs and info.verb in here and not is_head:
+        return
+    if not any(verb in verbs for verb in here):
+        raise _no_such_resource()
+    raise MethodNotSupported(NOT_ALLOWED, Details())
+
+
+_OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})
+"""Verbs that need a name. A path is there if the resource has any of those that belong to it."""
+_OF_ALL = frozenset({"create", "list", "watch", "deletecollection"})
+_OF_ALL_NAMESPACES = frozenset({"list", "watch"})
+_FORMATS = ", ".join(_format.value for _format in FORMATS)
+_NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {_FORMATS}"
+_NOT_ACCEPTABLE_OF_LISTS = (
+    f"{_NOT_ACCEPTABLE}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+)
+
+
+def _no_such_resource() -> NotFound:
+    return NotFound("the server could not find the requested resource", Details())

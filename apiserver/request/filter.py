@@ -1,0 +1,43 @@
+"""What a filter is, and what filters are made of."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from mockube.apiserver.authn.chain import Authentication
+from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response
+
+if TYPE_CHECKING:
+    from mockube.apiserver.request.audit import Observer
+    from mockube.apiserver.request.hosts import Hosts
+    from mockube.apiserver.request.limits import Deadlines, InFlight
+
+Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
+"""What is made of a request: by a filter and all that follow it, or by the endpoint."""
+
+Middleware: TypeAlias = Callable[[Request, Handle], Awaitable[Response]]
+"""Given a request and how to proceed with it, which raises nothing; must raise nothing either."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the filters of one server share."""
+
+    authentication: Authentication
+    authorization: Authorization
+    resources: Callable[[str, str, str], Resource | None]
+    """By group, version and name."""
+    hosts: "Hosts"
+    observer: "Observer"
+    in_flight: "InFlight"
+    deadlines: "Deadlines"
+    seconds: float
+    """How long a request may take."""
+    middleware: Middleware | None = None
+
+
+Filter: TypeAlias = Callable[[Handle, Config], Handle]
+"""Returns the handle that does its part and calls the given one. It is called once, when the server is made."""

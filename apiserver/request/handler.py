@@ -1,0 +1,93 @@
+"""Requests in, responses out: the way of every request through the server, at one glance. Knows no transport."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Final
+
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.request.access import with_authentication, with_authorization, with_impersonation
+from mockube.apiserver.request.audit import with_audit
+from mockube.apiserver.request.endpoints import Endpoints, Routes
+from mockube.apiserver.request.filter import Config, Filter, Handle
+from mockube.apiserver.request.hosts import with_allowed_hosts
+from mockube.apiserver.request.limits import with_deadline, with_max_in_flight, with_written_response
+from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response, error_response
+from mockube.apiserver.request.watch import Watching
+from mockube.apiserver.request_info import parse, parse_query
+
+_NO: Final = ("0", "false")
+
+
+def with_panic_recovery(handle: Handle, _config: Config | None = None) -> Handle:
+    """Return an error as the response that it stands for; an unexpected one is logged as well."""
+
+    async def filter_(request: Request) -> Response:
+        try:
+            return await handle(request)
+        except Exception as error:  # noqa: BLE001 - the outermost place: it becomes a Status, and a line in the log
+            return error_response(error)
+
+    return filter_
+
+
+def with_middleware(handle: Handle, config: Config) -> Handle:
+    """Call the middleware around the rest, if there is any; it is given responses only."""
+    middleware = config.middleware
+    if middleware is None:
+        return handle
+    proceed = with_panic_recovery(handle)
+    return lambda request: middleware(request, proceed)
+
+
+def with_request_info(handle: Handle, config: Config) -> Handle:
+    """Read the URL, once for all that follow."""
+    resources = config.resources
+
+    def filter_(request: Request) -> Awaitable[Response]:
+        watch = False
+        if request.query_string:
+            request.query = query = parse_query(request.query_string)
+            watch = query.get("watch", _NO)[0].lower() not in _NO
+        request.info = info = parse(request.method, request.path, watch=watch)
+        if info.is_resource:
+            request.resource = resources(info.group, info.version, info.resource)
+        return handle(request)
+
+    return filter_
+
+
+FILTERS: Final[Sequence[Filter]] = (
+    with_panic_recovery,
+    with_allowed_hosts,
+    with_request_info,
+    with_authentication,
+    with_audit,
+    with_written_response,
+    with_impersonation,
+    with_middleware,
+    with_max_in_flight,
+    with_deadline,
+    with_authorization,
+)
+"""In upstream's order, the outermost first; a response passes them backwards."""
+
+
+def build_handler_chain(endpoint: Handle, config: Config, filters: Sequence[Filter] = FILTERS) -> Handle:
+    """Return what a request passes: all filters, then the endpoint. It is built once."""
+    handle = endpoint
+    for filter_ in reversed(filters):
+        handle = filter_(handle, config)
+    return handle
+
+
+class Handler:
+    """Returns a response to each request, whatever transport brings it."""
+
+    def __init__(self, backend: Backend, routes: Routes, renderer: Renderer, config: Config) -> None:
+        self.pages = routes.pages
+        self.config = config
+        self.in_flight = config.in_flight
+        self.watching = Watching(backend, renderer, config.observer.terminate_watch)
+        endpoints = Endpoints(backend, routes, renderer, self.watching, config)
+        self.handle: Handle = build_handler_chain(endpoints.serve, config)

@@ -1,0 +1,187 @@
+"""What one request may take of the server: a place among those in flight, and time.
+
+Watches and their like are free of both; a snapshot takes a place, however long it takes.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from mockube.apimachinery import status
+from mockube.apimachinery.clock import Clock, Timer
+from mockube.apimachinery.durations import DurationError, parse_duration
+from mockube.apimachinery.status import ApiError
+from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response, too_many_requests
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.user import MASTERS, User
+
+T = TypeVar("T")
+
+OUT_OF_TIME = "request did not complete within the allotted timeout"
+LONG_VERBS = frozenset({"watch", "proxy"})
+LONG_PATHS: Final = "/mockube/"
+"""What lies below takes as long as it takes."""
+LONG_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+READS = frozenset({"get", "list", "watch"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How many reads and writes are in flight at most, 0 for any number; and how many seconds each may take."""
+
+    reads: int = 400
+    writes: int = 200
+    seconds: float = 60.0
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Whether a request may stay open for hours, and counts neither as in flight nor as late."""
+    return info.is_resource and (info.verb in LONG_VERBS or info.subresource in LONG_SUBRESOURCES)
+
+
+def takes_long(info: RequestInfo) -> bool:
+    """Whether a request counts as in flight, but has no deadline."""
+    return not info.is_resource and info.path.startswith(LONG_PATHS)
+
+
+def with_max_in_flight(handle: Handle, config: Config) -> Handle:
+    """Refuse a request for which there is no place among those in flight."""
+    in_flight = config.in_flight
+
+    def filter_(request: Request) -> Awaitable[Response]:
+        info = request.info
+        if not is_long_running(info):
+            if not in_flight.enter(info.verb, request.user):
+                return _refuse()
+            request.is_in_flight = True
+        return handle(request)
+
+    return filter_
+
+
+def with_written_response(handle: Handle, config: Config) -> Handle:
+    """Write a large response here, while its request is in flight: the client may read slowly, or not at all."""
+    in_flight = config.in_flight
+
+    async def filter_(request: Request) -> Response:
+        try:
+            response = await handle(request)
+            if response.is_large:
+                await _write(response, request, config)
+            return response
+        finally:
+            if request.is_in_flight:
+                in_flight.leave(request.info.verb)
+
+    return filter_
+
+
+def with_deadline(handle: Handle, config: Config) -> Handle:
+    """Stop a request that takes longer than it may, unless it is one that may stay open."""
+    deadlines, most = config.deadlines, config.seconds
+
+    def filter_(request: Request) -> Awaitable[Response]:
+        if not request.is_in_flight or takes_long(request.info):
+            return handle(request)
+        return deadlines.within(allotted(request.query.get("timeout", ()), most), handle(request))
+
+    return filter_
+
+
+async def _refuse() -> Response:
+    return too_many_requests()
+
+
+async def _write(response: Response, request: Request, config: Config) -> None:
+    client = request.client
+    try:
+        await config.deadlines.within(config.seconds, client.write(response))
+    except ApiError:  # too late to say so
+        client.abort()
+        request.is_aborted = True
+    except ConnectionError:
+        request.is_aborted = client.is_cut
+
+
+class InFlight:
+    """Counts the requests that are being answered."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._most = {True: budget.reads, False: budget.writes}
+        self._now = {True: 0, False: 0}
+
+    def enter(self, verb: str, user: User) -> bool:
+        """Whether there is a place for a request; whoever got one must `leave`.
+
+        Masters always get one, for they may be the ones who have to mend the server.
+        """
+        reads = verb in READS
+        most = self._most[reads]
+        if most and self._now[reads] >= most and MASTERS not in user.groups:
+            return False
+        self._now[reads] += 1
+        return True
+
+    def count(self, verb: str) -> int:
+        """Return how many requests are in flight, of reads or of writes."""
+        return self._now[verb in READS]
+
+    def leave(self, verb: str) -> None:
+        self._now[verb in READS] -= 1
+
+
+class Deadlines:
+    """Stops what takes too long. Requests are many and hardly ever late, so they share one timer, which waits for the first."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due: dict[asyncio.Task[object], float] = {}
+        """When each is late that is at work and has not been stopped."""
+        self._timer: Timer | None = None
+        self._rings = math.inf
+        """When the timer does: not after the first is due, but perhaps before, if that one was done in time."""
+
+    async def within(self, seconds: float, work: Awaitable[T]) -> T:
+        """What the work comes to, or Timeout: it is stopped, though what it has begun may be done all the same."""
+        task = asyncio.current_task()
+        assert task is not None
+        due = self._due[task] = self._clock.monotonic() + seconds
+        if due < self._rings:
+            self._set(due)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if task in self._due or task.uncancel() > 0:
+                raise
+            raise status.timeout(OUT_OF_TIME, 0) from None
+        finally:
+            self._due.pop(task, None)
+
+    def _set(self, rings: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings = rings
+        self._timer = self._clock.call_later(rings - self._clock.monotonic(), self._ring)
+
+    def _ring(self) -> None:
+        now, self._timer, self._rings = self._clock.monotonic(), None, math.inf
+        for task in [task for task, due in self._due.items() if due <= now]:
+            del self._due[task]
+            task.cancel()
+        if self._due:
+            self._set(min(self._due.values()))
+
+
+def allotted(asked: Sequence[str], most: float) -> float:
+    """Seconds that a request may take: as many as its `?timeout=` says, if that is less than all may take."""
+    if not asked or not asked[0]:
+        return most
+    try:
+        seconds = parse_duration(asked[0]) / 1e9
+    except DurationError as error:
+        raise status.BadRequest(f"invalid timeout specified in the request URL - {error}") from error
+    return seconds if 0 < seconds < most else most

@@ -1,0 +1,203 @@
+"""A request, free of transport, and its client as the transport knows it.
+
+Headers are decoded as UTF-8, with replacements as in Go; a transport gives surrogates for such bytes, which neither
+JSON nor a log can encode.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from multidict import MultiMapping
+
+from mockube.apiserver.authn.credentials import DistinguishedName
+from mockube.apiserver.authz.chain import Attributes, Verdict
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.request.response import Response
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.user import NOBODY, Impersonated, User
+from mockube.apiserver.wire.negotiation import Format
+
+ACCEPT: Final = "Accept"
+ACCEPT_ENCODING: Final = "Accept-Encoding"
+AUTHORIZATION: Final = "Authorization"
+CONTENT_TYPE: Final = "Content-Type"
+_USER_AGENT: Final = "User-Agent"
+_APPLY: Final = "application/apply-patch"
+
+
+class Sink(Protocol):
+    """Where a body is written that is made little by little. A call waits as long as the client reads too slowly."""
+
+    async def begin(self) -> None: ...
+
+    async def write(self, parts: Sequence[bytes], /) -> None: ...
+
+    async def end(self) -> None: ...
+
+    def release(self) -> None:
+        """Leave nothing behind, however it came to the end."""
+
+
+class Client(Protocol):
+    """The other end of a request: its address, its certificate, the body, and the way back."""
+
+    @property
+    def uri(self) -> str:
+        """Path and query, as sent."""
+
+    @property
+    def address(self) -> str:
+        """Of its machine; "" if there is none."""
+
+    @property
+    def certificate(self) -> tuple[DistinguishedName, float]:
+        """The subject of its certificate, and when that expires in seconds since 1970."""
+
+    @property
+    def has_body(self) -> bool: ...
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was given up, for it did not read."""
+
+    def set_authenticated(self) -> None:
+        """Note that a request of this connection has been authenticated as a user."""
+
+    def on_lost(self, callback: Callable[[], None] | None, /) -> None:
+        """Call this when the connection is lost; None if it no longer matters."""
+
+    def abort(self) -> None:
+        """Cut the connection."""
+
+    async def read(self, limit: int, /) -> bytes:
+        """Return the body, unless it is longer."""
+
+    async def write(self, response: Response, /) -> None:
+        """Write a response that the handler returns afterwards; ConnectionError if the client is gone."""
+
+    def stream(self, response: Response, /) -> Sink:
+        """Return where the body of a response is written."""
+
+    def messages(self, protocols: Sequence[str], written: Format, on_closed: Callable[[], None], /) -> Sink:
+        """Return where parts are written as messages of a WebSocket; `on_closed` is called when the client closes it."""
+
+
+class Request:
+    """What came in, and what the filters found out about it."""
+
+    __slots__ = (
+        "authenticated",
+        "client",
+        "decision",
+        "headers",
+        "impersonated",
+        "info",
+        "is_aborted",
+        "is_in_flight",
+        "method",
+        "path",
+        "query",
+        "query_string",
+        "resource",
+        "user",
+        "version",
+    )
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        query_string: str,
+        headers: MultiMapping[str],
+        client: Client,
+        *,
+        version: tuple[int, int] = (1, 1),
+    ) -> None:
+        self.method = method
+        self.path = path
+        """Decoded."""
+        self.query_string = query_string
+        self.headers = headers
+        self.client = client
+        self.version = version
+        """Of HTTP."""
+        self.info = NO_INFO
+        self.query: Mapping[str, Sequence[str]] = NO_QUERY
+        self.resource: Resource | None = None
+        """None for a path that is no resource's."""
+        self.authenticated = NOBODY
+        """Whose credentials were sent."""
+        self.user: User = NOBODY
+        """Who makes the request: the authenticated user, or the one that is impersonated."""
+        self.impersonated: Impersonated | None = None
+        self.decision: Verdict | None = None
+        """Of the authorizer; None before it has decided."""
+        self.is_in_flight = False
+        """Whether it takes a place among the requests in flight, until its response is written."""
+        self.is_aborted = False
+        """Whether the connection was cut while its response was written."""
+
+    def header(self, name: str) -> str:
+        """Return the first header of a name; "" if there is none."""
+        value = self.headers.get(name, "")
+        return value if value.isascii() else self.text(value)
+
+    @staticmethod
+    def text(value: str) -> str:
+        """Return the value of a header as text that can be encoded."""
+        return (
+            value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        )
+
+    def attributes(self) -> Attributes:
+        """Return what an authorizer decides on."""
+        info = self.info
+        return Attributes(
+            user=self.user,
+            verb=info.verb,
+            path=info.path,
+            group=info.group,
+            version=info.version,
+            resource=info.resource,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=info.name,
+        )
+
+    @property
+    def uri(self) -> str:
+        return self.client.uri
+
+    @property
+    def source(self) -> str:
+        return self.client.address
+
+    @property
+    def user_agent(self) -> str:
+        return self.header(_USER_AGENT)
+
+    @property
+    def is_dry_run(self) -> bool:
+        return "dryRun" in self.query
+
+    @property
+    def applies(self) -> bool:
+        return self.info.verb == "patch" and self.header(CONTENT_TYPE).startswith(_APPLY)
+
+    @property
+    def is_websocket(self) -> bool:
+        if self.headers.get("Upgrade", "").lower() != "websocket":
+            return False
+        connection = self.headers.get("Connection", "").lower()
+        return "upgrade" in {word.strip() for word in connection.split(",")}
+
+    @property
+    def subprotocols(self) -> Sequence[str]:
+        """Those that the client of a WebSocket offers."""
+        offered = self.headers.getall(SUBPROTOCOL, [])
+        return [protocol for line in offered for part in line.split(",") if (protocol := part.strip())]
+
+
+SUBPROTOCOL: Final = "Sec-WebSocket-Protocol"
+NO_INFO: Final = RequestInfo(path="", verb="")
+NO_QUERY: Final[Mapping[str, Sequence[str]]] = {}

@@ -1,0 +1,105 @@
+"""A response, free of transport, and errors as responses: the one place that knows status codes."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+
+from mockube.apimachinery import status
+from mockube.apimachinery.status import ApiError
+from mockube.etcd.errors import KVError, TooLarge
+
+LOG = logging.getLogger(__name__)
+
+JSON: Final = "application/json"
+PIECE: Final = 256 * 1024
+"""Bytes, or a little more, that are written at a time."""
+NOT_CACHED: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
+
+
+class Response:
+    """A status, headers, and a body in as many parts as it likes; a body that is streamed has none.
+
+    `retry_after` is after how many seconds the client may try again, if it is told.
+    """
+
+    __slots__ = (
+        "compressed",
+        "content_type",
+        "headers",
+        "parts",
+        "retry_after",
+        "size",
+        "status",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        status: int,
+        parts: Sequence[bytes | memoryview] = (),
+        content_type: str = JSON,
+        *,
+        headers: Mapping[str, str] = NOT_CACHED,
+        warnings: Sequence[str] = (),
+        retry_after: int = 0,
+    ) -> None:
+        self.status = status
+        self.parts = parts
+        self.content_type = content_type
+        self.headers = headers
+        self.warnings = warnings
+        self.retry_after = retry_after
+        self.compressed = False
+        """While it is written, piece by piece, so that no client is owed a compressed copy of it all."""
+        self.size = sum(map(len, parts))
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self.parts)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether writing it may have to wait for the client."""
+        return self.size > PIECE
+
+    @property
+    def refusal(self) -> bytes:
+        """The Status that a request was refused with, if it was."""
+        return self.body if self.status >= HTTPStatus.BAD_REQUEST and self.content_type == JSON else b""
+
+
+def error_response(error: Exception, warnings: Sequence[str] = ()) -> Response:
+    """Return an error as its Status object; an unexpected one is logged, and described in general words only."""
+    known = _known(error)
+    seconds = known.details.retry_after_seconds if known.details else 0
+    return Response(known.code, [orjson.dumps(known.status())], warnings=warnings, retry_after=seconds)
+
+
+def _known(error: Exception) -> ApiError:
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, TooLarge):
+        return status.request_entity_too_large(str(error))
+    if isinstance(error, KVError):
+        LOG.warning("the store failed: %s", error)
+        if error.outcome_unknown:
+            return status.timeout(f"the store did not answer in time: {error}", 1)
+        return ApiError(str(error))
+    LOG.error("unexpected error", exc_info=error)
+    return status.internal_error("this is a fault of the server, see its log")
+
+
+def too_many_requests() -> Response:
+    """Return a refusal that may be retried after a second; in plain text, so that it costs nothing."""
+    return text_response("Too many requests, please try again later.\n", 429, retry_after=1)
+
+
+def text_response(text: str, code: int = 200, *, retry_after: int = 0) -> Response:
+    return Response(code, [text.encode()], _TEXT, headers=_NOT_SNIFFED, retry_after=retry_after)
+
+
+_TEXT: Final = "text/plain; charset=utf-8"
+_NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}

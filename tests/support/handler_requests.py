@@ -1,0 +1,67 @@
+"""Requests as the handler takes them, of a client that is no transport's."""
+
+import math
+
+from multidict import CIMultiDict
+
+from mockube.apimachinery.status import request_entity_too_large
+from mockube.apiserver.request.request import Request
+
+
+class FakeClient:
+    """Notes what a handler does with it. `slow` is awaited before anything is written."""
+
+    address = "192.0.2.7"
+    certificate = ((), math.inf)
+
+    def __init__(self, uri="/", body=b"", *, slow=None):
+        self.uri = uri
+        self.body = body
+        self.has_body = bool(body)
+        self.slow = slow
+        self.is_cut = self.is_aborted = self.is_authenticated = self.has_ended = False
+        self.written = []
+        self.lost = None
+
+    def set_authenticated(self):
+        self.is_authenticated = True
+
+    def on_lost(self, callback):
+        self.lost = callback
+
+    def abort(self):
+        self.is_aborted = True
+
+    async def read(self, limit):
+        if len(self.body) > limit:
+            raise request_entity_too_large(f"limit is {limit}")
+        return self.body
+
+    async def begin(self):
+        pass
+
+    async def write(self, what):
+        """Of a response, or of the parts of a stream."""
+        if self.slow is not None:
+            await self.slow
+        self.written.append(what)
+
+    async def end(self):
+        self.has_ended = True
+
+    def release(self):
+        pass
+
+    def stream(self, _response):
+        return self
+
+    def messages(self, protocols, written, _on_closed):
+        self.protocols, self.written_format = protocols, written
+        return self
+
+
+def request_of(method, uri, body=b"", *, client=None, version=(1, 1), **headers):
+    """Names of headers are written with underscores."""
+    given = CIMultiDict({name.replace("_", "-"): value for name, value in headers.items()})
+    path, _, query = uri.partition("?")
+    return Request(method, path, query, given, client or FakeClient(uri, body), version=version)

@@ -1,0 +1,90 @@
+"""What a handler is given of a request over a socket, and what its client reads of a response."""
+
+import math
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.http.adapter import adapted
+from mockube.apiserver.http.server import Server
+from mockube.apiserver.request.response import Response
+from tests.support.turns import turns
+from tests.support.wires import Wire
+
+GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
+
+
+async def sent(handle, request=GET):
+    """The wire after a request was handled."""
+    server = Server(adapted(handle), clock=SteppedClock())
+    wire = Wire(server())
+    wire.receive(request)
+    await turns(20)
+    await server.shutdown(0.01)
+    return wire
+
+
+async def test_a_request_is_what_was_sent():
+    requests = []
+
+    async def handle(request):
+        requests.append(request)
+        return Response(200, [await request.client.read(10)])
+
+    post = GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 2\r\n\r\n{}")
+    wire = await sent(handle, post)
+    (request,) = requests
+    assert (request.method, request.path, request.query_string) == ("POST", "/a b", "c=d")
+    assert (request.uri, request.source, request.user_agent) == ("/a%20b?c=d", "192.0.2.7", "\ufffd")
+    assert (request.version, request.client.certificate) == ((1, 1), ((), math.inf))
+    assert wire.sent.endswith(b"\r\n\r\n{}")
+
+
+async def test_a_response_that_was_written_is_not_written_again():
+    async def handle(request):
+        response = Response(200, [b"once"])
+        await request.client.write(response)
+        return response
+
+    assert (await sent(handle)).sent.count(b"once") == 1
+
+
+async def test_a_stream_is_written_as_it_comes_and_ends():
+    async def handle(request):
+        response = Response(200, (), "text/x")
+        sink = request.client.stream(response)
+        await sink.begin()
+        await sink.write([b"one ", b"part"])
+        await sink.end()
+        return response
+
+    wire = await sent(handle)
+    assert b"Content-Type: text/x\r\n" in wire.sent
+    assert wire.sent.endswith(b"8\r\none part\r\n0\r\n\r\n")
+
+
+async def test_a_stream_that_ends_too_early_does_not_look_whole():
+    async def handle(request):
+        sink = request.client.stream(Response(200))
+        await sink.begin()
+        await sink.write([b"some"])
+        return Response(500)
+
+    wire = await sent(handle)
+    assert wire.is_closed
+    assert not wire.sent.endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (304, b"HTTP/1.1 304 Not Modified\r\nETag: e\r\nDate: "),
+        (301, b"HTTP/1.1 301 Moved Permanently\r\nETag: e\r\nContent-Length: 0\r\n"),
+        (200, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nETag: e\r\nContent-Length: 0\r\n"),
+    ],
+)
+async def test_what_has_no_body_has_no_type(code, expected):
+    async def handle(_request):
+        return Response(code, headers={"ETag": "e"})
+
+    assert (await sent(handle)).sent.startswith(expected)

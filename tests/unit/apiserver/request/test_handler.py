@@ -1,0 +1,214 @@
+"""The way of a request through all filters, without any transport."""
+
+import asyncio
+import contextlib
+import gzip
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.app import ApiServer
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.request.compression import compressed
+from mockube.apiserver.request.handler import FILTERS, build_handler_chain
+from mockube.apiserver.request.limits import Budget
+from mockube.apiserver.request.response import PIECE, Response
+from mockube.apiserver.user import User
+from mockube.etcd.embedded.memory import MemoryStore
+from tests.support.handler_requests import FakeClient, request_of
+from tests.support.turns import turns, until
+
+ADMIN = {"Host": "localhost", "Authorization": "Bearer admin"}
+ALICE = {"Host": "localhost", "Authorization": "Bearer alice"}
+TOKENS = {
+    "admin": User(name="admin", groups=("system:masters", "system:authenticated")),
+    "alice": User(name="alice", groups=("system:authenticated",)),
+}
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@contextlib.asynccontextmanager
+async def serving(settings=None):
+    clock = SteppedClock()
+    async with ApiServer(
+        MemoryStore(clock=clock), trust=Trust(tokens=TOKENS), settings=settings, clock=clock
+    ) as server:
+        made = await server.handler.handle(
+            request_of("POST", "/api/v1/namespaces", b'{"metadata": {"name": "default"}}', **ADMIN)
+        )
+        assert made.status == 201
+        yield server
+
+
+@pytest.fixture
+async def server():
+    async with serving() as server:
+        yield server
+
+
+async def create(server, name, **fields):
+    body = orjson.dumps({"metadata": {"name": name}, **fields})
+    response = await server.handler.handle(request_of("POST", CONFIG_MAPS, body, **ADMIN))
+    assert response.status == 201
+
+
+def test_filters_are_in_upstreams_order():
+    assert [filter_.__name__ for filter_ in FILTERS] == [
+        "with_panic_recovery", "with_allowed_hosts", "with_request_info", "with_authentication", "with_audit",
+        "with_written_response", "with_impersonation", "with_middleware", "with_max_in_flight", "with_deadline",
+        "with_authorization",
+    ]  # fmt: skip
+
+
+async def test_the_chain_is_built_once_and_from_the_inside(server):
+    built = []
+
+    def noting(name):
+        def filter_(handle, _config):
+            built.append(name)
+            return handle
+
+        return filter_
+
+    async def endpoint(_request):
+        return Response(200)
+
+    handle = build_handler_chain(endpoint, None, [noting("outer"), noting("inner")])
+    assert handle is endpoint
+    assert built == ["inner", "outer"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "headers", "expected"),
+    [
+        pytest.param("/api/v1/namespaces/default", ADMIN, 200, id="a resource"),
+        pytest.param("/version", {"Host": "localhost"}, 200, id="a page"),
+        pytest.param("/nope", ADMIN, 404, id="no page"),
+        pytest.param("/api/v1/nopes", ADMIN, 404, id="no resource"),
+        pytest.param("/version", {}, 400, id="no host"),
+        pytest.param("/version", {"Host": "evil.example"}, 421, id="another host"),
+        pytest.param(CONFIG_MAPS, {"Host": "localhost"}, 401, id="nobody"),
+        pytest.param(CONFIG_MAPS, {**ALICE, "Impersonate_Group": "g"}, 400, id="an impersonation without a user"),
+        pytest.param(f"{CONFIG_MAPS}?timeout=x", ADMIN, 400, id="a wrong timeout"),
+        pytest.param(CONFIG_MAPS, {**ADMIN, "Accept": "image/png"}, 406, id="another form"),
+    ],
+)  # fmt: skip
+async def test_an_answer_comes_from_where_it_is_decided(server, uri, headers, expected):
+    response = await server.handler.handle(request_of("GET", uri, **headers))
+    assert response.status == expected
+
+
+async def test_an_object_is_returned_as_it_was_created(server):
+    await create(server, "a", data={"x": "1"})
+    response = await server.handler.handle(request_of("GET", f"{CONFIG_MAPS}/a", **ADMIN))
+    assert orjson.loads(response.body)["data"] == {"x": "1"}
+    assert (response.content_type, response.is_large) == ("application/json", False)
+
+
+async def test_a_connection_is_authenticated_by_a_users_request_alone(server):
+    for headers, expected in (({"Host": "localhost"}, False), (ADMIN, True)):
+        client = FakeClient()
+        await server.handler.handle(request_of("GET", "/version", client=client, **headers))
+        assert client.is_authenticated == expected
+
+
+async def test_whoever_impersonates_is_the_other_user_for_what_follows(server):
+    request = request_of("GET", CONFIG_MAPS, **ADMIN, impersonate_user="bob", impersonate_group="g")
+    assert (await server.handler.handle(request)).status == 200
+    assert (request.authenticated.name, request.user.name) == ("admin", "bob")
+    assert request.user.groups == ("g", "system:authenticated")
+
+
+async def test_a_large_response_is_written_while_its_request_is_in_flight(server):
+    await create(server, "a", data={"x": "y" * 2 * PIECE})
+    free = asyncio.get_running_loop().create_future()
+    client = FakeClient(CONFIG_MAPS, slow=free)
+    handling = asyncio.create_task(
+        server.handler.handle(request_of("GET", CONFIG_MAPS, client=client, **ADMIN))
+    )
+    await until(lambda: server.handler.in_flight.count("get") == 1)
+    await turns(5)
+    assert not handling.done()
+    free.set_result(None)
+    response = await handling
+    assert (client.written, server.handler.in_flight.count("get")) == ([response], 0)
+
+
+async def test_who_does_not_read_a_large_response_in_time_is_cut_off(server):
+    await create(server, "a", data={"x": "y" * 2 * PIECE})
+    client = FakeClient(CONFIG_MAPS, slow=asyncio.get_running_loop().create_future())
+    request = request_of("GET", CONFIG_MAPS, client=client, **ADMIN)
+    handling = asyncio.create_task(server.handler.handle(request))
+    await turns(20)
+    server.backend.clock.advance(60.0)
+    assert (await handling).status == 200
+    assert (client.is_aborted, request.is_aborted, server.handler.in_flight.count("get")) == (True, True, 0)
+
+
+async def test_a_large_response_is_compressed_for_who_takes_it(server):
+    await create(server, "a", data={"x": "y" * PIECE})
+    for encodings, expected in (("gzip", True), ("identity", False)):
+        response = await server.handler.handle(
+            request_of("GET", CONFIG_MAPS, **ADMIN, Accept_Encoding=encodings)
+        )
+        assert response.compressed == expected
+    pieces = [piece async for piece in compressed(response.parts)]
+    assert gzip.decompress(b"".join(pieces)) == response.body
+
+
+async def test_without_a_place_a_request_is_refused():
+    async with serving(Settings(budget=Budget(reads=1))) as server:
+        assert server.handler.in_flight.enter("get", TOKENS["alice"])
+        refused = await server.handler.handle(request_of("GET", CONFIG_MAPS, **ALICE))
+        assert (refused.status, refused.retry_after) == (429, 1)
+        assert (await server.handler.handle(request_of("GET", CONFIG_MAPS, **ADMIN))).status == 200
+        assert server.handler.in_flight.count("get") == 1
+
+
+async def test_a_watch_writes_to_its_client_until_it_is_lost(server):
+    client = FakeClient(f"{CONFIG_MAPS}?watch=1")
+    watching = asyncio.create_task(
+        server.handler.handle(request_of("GET", client.uri, client=client, **ADMIN))
+    )
+    await until(lambda: client.lost is not None)
+    await create(server, "a")
+    await until(lambda: client.written)
+    client.lost()
+    assert (await watching).status == 200
+    event = orjson.loads(b"".join(client.written[0]))
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
+    assert (client.has_ended, client.lost, server.handler.watching._streams) == (True, None, set())
+
+
+async def test_a_watch_by_websocket_has_one_subprotocol_beside_a_token(server):
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    request = request_of("GET", f"{CONFIG_MAPS}?watch=1", **ADMIN, **upgrade, Sec_WebSocket_Protocol="a, b")
+    assert (await server.handler.handle(request)).status == 400
+    assert not server.handler.watching._streams
+
+
+async def test_middleware_is_given_authenticated_requests_and_responses_only():
+    seen = []
+
+    async def middleware(request, proceed):
+        response = await proceed(request)
+        seen.append((request.user.name, response.status))
+        return response
+
+    async with serving(Settings(middleware=middleware)) as server:
+        seen.clear()
+        for uri, headers in ((f"{CONFIG_MAPS}/none", ALICE), (CONFIG_MAPS, {"Host": "localhost"})):
+            await server.handler.handle(request_of("GET", uri, **headers))
+    assert seen == [("alice", 404)]
+
+
+async def test_an_unexpected_error_is_logged_and_becomes_a_status(server, caplog):
+    async def failing(_request):
+        raise ZeroDivisionError
+
+    handle = build_handler_chain(failing, server.handler.config)
+    response = await handle(request_of("GET", "/version", **ADMIN))
+    assert (response.status, orjson.loads(response.body)["reason"]) == (500, "InternalError")
+    assert [record.message for record in caplog.records] == ["unexpected error"]
