@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import Decoded, DecodeError
 from mockube.apimachinery.schema.model import Type
@@ -28,8 +29,8 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     parsed = _parse(call.body, kind)
     tree = parsed.tree
     given = (tree.get("apiVersion") or api_version, tree.get("kind") or kind)
-    if call.resource.custom and not call.subresource:
-        _check_custom(call, given)
+    if call.resource.custom and not (call.subresource and call.subresource.kind):
+        _check_custom(call, tree)
     else:
         _check_kind(backend, given, api_version, kind)
     strict = options.field_validation != "Ignore"
@@ -186,16 +187,17 @@ def type_of(tree: Any) -> tuple[str, str]:
     return api_version, tree.get("kind") or ""
 
 
-def _check_custom(call: Call, given: tuple[str, str]) -> None:
+def _check_custom(call: Call, tree: Tree) -> None:
     """An object that is no struct to upstream is of any kind at first."""
-    api_version, kind = given
     expected_version, expected_kind = expected(call)
+    api_version, kind = tree.get("apiVersion") or expected_version, tree.get("kind") or expected_kind
     if api_version != expected_version:
         mismatch = f"does not match the expected API version ({expected_version})"
         raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
-    if kind != expected_kind:
+    if kind != expected_kind and call.subresource is None:
         wrong = errors.invalid(ROOT.child("kind"), kind, f"must be {expected_kind}")
-        raise status.invalid(call.resource.group_kind, "", [wrong])
+        name = str((tree.get("metadata") or {}).get("name") or "")
+        raise status.invalid(GroupKind(call.resource.group, kind), name, [wrong])
 
 
 def _go_name(api_version: str, kind: str) -> str:

@@ -184,6 +184,28 @@ async def test_labels_are_found_wrong_three_times_in_an_update(client):
     assert [cause["field"] for cause in answer.body["details"]["causes"]] == ["metadata.labels"] * 3
 
 
+@pytest.mark.parametrize(
+    ("tree", "status", "message"),
+    [
+        pytest.param(
+            {"kind": "Widget", "apiVersion": "apps/v1", "metadata": {"name": "w"}},
+            400,
+            "the API version in the data (apps/v1) does not match the expected API version (example.com/v1)",
+            id="another apiVersion",
+        ),
+        pytest.param(
+            {"kind": "Other", "apiVersion": "example.com/v1", "metadata": {"name": "o"}},
+            422,
+            'Other.example.com "o" is invalid: kind: Invalid value: "Other": must be Widget',
+            id="another kind",
+        ),
+    ],
+)
+async def test_a_body_must_be_of_the_kind(client, tree, status, message):
+    answer = await client.post(WIDGETS, tree)
+    assert (answer.status, answer.body["message"]) == (status, message)
+
+
 # --- subresources
 
 
