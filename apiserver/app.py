@@ -46,7 +46,7 @@ from mockube.apiserver.request.audit import Observer
 from mockube.apiserver.request.endpoints import Routes
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.handler import Handler
-from mockube.apiserver.request.health import Check, Pages, ping
+from mockube.apiserver.request.health import HOOKS, Check, Pages, ping
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
 from mockube.apiserver.request.pages import Renewed, api_pages, metrics_page, with_index
@@ -160,6 +160,7 @@ class ApiServer:
         self.http = Server(adapted(self.handler.handle), clock=settings.connection_clock)
         watch_cache.on_reset.append(self.handler.watching.expire_all)
         self._running = AsyncExitStack()
+        self._is_started = False
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
@@ -272,8 +273,21 @@ class ApiServer:
         async def shutdown() -> str:
             return "process is shutting down" if self.stopping else ""
 
-        checks = {"ping": ping, "etcd": store, "informer-sync": watch_cache, "shutdown": shutdown}
-        return checks | {check_name(name): task(name) for name in TASKS}
+        async def started() -> str:
+            return "" if self._is_started else "not finished"
+
+        return {
+            "ping": ping,
+            "log": ping,
+            "etcd": store,
+            "etcd-readiness": store,
+            "informer-sync": watch_cache,
+            **{f"poststarthook/{name}": started for name in HOOKS},
+            "autoregister-completion": started,
+            "loopback-serving-certificate": started,
+            "shutdown": shutdown,
+            **{check_name(name): task(name) for name in TASKS},
+        }
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -282,6 +296,7 @@ class ApiServer:
             await stack.enter_async_context(self.supervisor.running())
             await self._start()
             self._running = stack.pop_all()
+        self._is_started = True
         return self
 
     async def _start(self) -> None:

@@ -8,7 +8,7 @@ from mockube.apiserver.kinds.kind import Group
 
 Document: TypeAlias = dict[str, Any]
 
-VERSIONS = ("v2", "v2beta1")
+VERSIONS = ("v2",)
 
 
 def discovery(groups: Iterable[Group], version: str) -> Document:

@@ -25,7 +25,7 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
             info = request.info
             user = await authentication.authenticate(_presented(request), info.verb, info.path)
         except Unauthorized as error:
-            response = error_response(error)
+            response = error_response(error, request)
             observer.reject(request, response)
             return response
         request.user = request.authenticated = user

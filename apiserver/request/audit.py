@@ -22,7 +22,7 @@ def with_audit(handle: Handle, config: Config) -> Handle:
         try:
             response = await handle(request)
         except Exception as error:  # noqa: BLE001 - it is recorded as the response that it stands for
-            response = error_response(error)
+            response = error_response(error, request)
         finally:
             observer.end(record, request, response)
         return response

@@ -17,10 +17,10 @@ from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.pages import NOT_ALLOWED
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
-from mockube.apiserver.request.response import Response, error_response, text_response
+from mockube.apiserver.request.response import Response, error_response, json_body, text_response
 from mockube.apiserver.request.watch import Watching
 from mockube.apiserver.wire import negotiation as negotiate
-from mockube.apiserver.wire.negotiation import FORMATS, Wanted
+from mockube.apiserver.wire.negotiation import FORMATS, Format, Wanted
 
 MAX_BODY: Final = 3 * 1024 * 1024
 
@@ -69,7 +69,7 @@ class Endpoints:
         try:
             return await self._carry_out(request, call, wanted)
         except ApiError as error:
-            return error_response(error, call.warnings)
+            return error_response(error, request, call.warnings)
 
     async def _body(self, request: Request) -> Body:
         reading = request.client.read(MAX_BODY)
@@ -93,7 +93,7 @@ class Endpoints:
 
     async def _page(self, request: Request) -> Response:
         path = request.info.path
-        page = self._routes.pages.get(path.rstrip("/") or "/")
+        page = None if _is_folder(path) else self._routes.pages.get(path.rstrip("/") or "/")
         if page is not None:
             return await page(request)
         if self._is_of_a_group(path):
@@ -107,9 +107,16 @@ class Endpoints:
         return path.startswith("/api/")
 
 
+def _is_folder(path: str) -> bool:
+    """Return whether a path ends with a slash that is not passed over, as it is behind groups and versions."""
+    return path.endswith("/") and path.startswith(("/healthz", "/livez", "/readyz", "/openapi"))
+
+
 def _response(
     request: Request, code: int, parts: Sequence[bytes | memoryview], wanted: Wanted, call: Call
 ) -> Response:
+    if wanted.format is Format.JSON:
+        parts = json_body(parts, pretty=request.wants_pretty)
     response = Response(code, parts, wanted.format.value, warnings=call.warnings)
     response.compressed = response.size > MIN_SIZE and takes_gzip(request)
     return response

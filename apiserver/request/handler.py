@@ -26,7 +26,7 @@ def with_panic_recovery(handle: Handle, _config: Config | None = None) -> Handle
         try:
             return await handle(request)
         except Exception as error:  # noqa: BLE001 - the outermost place: it becomes a Status, and a line in the log
-            return error_response(error)
+            return error_response(error, request)
 
     return filter_
 

@@ -1,7 +1,7 @@
 """Is the server alive, and is it ready: /healthz, /livez and /readyz, each check by name."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, text_response
@@ -15,9 +15,47 @@ Pages: TypeAlias = Mapping[str, Page]
 
 ENDPOINTS = ("healthz", "livez", "readyz")
 ONLY_FOR_READINESS = frozenset(
-    {"shutdown", "informer-sync", *(check_name(name) for name in TASKS if is_restarted(name))}
+    {
+        "shutdown",
+        "informer-sync",
+        "etcd-readiness",
+        *(check_name(name) for name in TASKS if is_restarted(name)),
+    }
 )
 """A server of which one of these fails may mend itself: nobody should kill it for that."""
+NOT_FOR_READINESS = frozenset({"loopback-serving-certificate"})
+HOOKS: Final = (
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-config-consumer",
+    "priority-and-fairness-filter",
+    "storage-object-count-tracker-hook",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "peer-endpoint-reconciler-controller",
+    "start-cluster-authentication-info-controller",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
+    "storage-readiness",
+    "start-legacy-token-tracking-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "apiservice-discovery-controller",
+    "kube-apiserver-autoregistration",
+    "apiservice-openapi-controller",
+    "apiservice-openapiv3-controller",
+)
+"""What kube-apiserver does after its start, by the names under which its pages tell that it is done."""
 
 
 async def ping() -> str:
@@ -31,7 +69,7 @@ def health_pages(checks: Mapping[str, Check]) -> Pages:
         chosen = {
             name: check
             for name, check in checks.items()
-            if endpoint == "readyz" or name not in ONLY_FOR_READINESS
+            if name not in (NOT_FOR_READINESS if endpoint == "readyz" else ONLY_FOR_READINESS)
         }
         pages[f"/{endpoint}"] = _all_of(endpoint, chosen)
         for name, check in chosen.items():

@@ -41,7 +41,8 @@ def _v2(documents: Documents, worker: Worker) -> Page:
 def _v3_index(documents: Documents, worker: Worker) -> Page:
     async def page(request: Request) -> Response:
         body, digest = await worker.run(LARGE, documents.index)
-        return _answer(request, body, digest, "no-cache, private")
+        # As upstream: its index is JSON that is said to be text.
+        return _answer(request, body, digest, "no-cache, private", "text/plain; charset=utf-8")
 
     return page
 

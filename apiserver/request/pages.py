@@ -9,15 +9,20 @@ import orjson
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 
-from mockube.apimachinery.status import Details, MethodNotSupported
+from mockube.apimachinery.status import Details, MethodNotSupported, NotAcceptable
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.request.health import Check, Page, Pages, health_pages
 from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import Response
+from mockube.apiserver.request.response import Response, json_body
+from mockube.apiserver.wire.negotiation import Format
 
 NOT_ALLOWED = "the server does not allow this method on the requested resource"
+_PLAIN = frozenset(
+    {"application/json", "application/*", "*/*", "application/yaml", *(one.value for one in Format)}
+)
+_NOT_ACCEPTABLE = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 _DOCUMENTS = "/openapi/v3/"
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
 
@@ -55,7 +60,7 @@ def api_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: 
     pages: dict[str, Page] = {
         "/api": get_only(_either(legacy.core_versions(address), core)),
         "/apis": _either(legacy.group_list(named), named),
-        "/version": get_only(document(version.DOCUMENT)),
+        "/version": get_only(document(version.DOCUMENT, pretty=True)),
         **health_pages(checks),
     }
     for group in groups:
@@ -109,12 +114,13 @@ def get_only(page: Page) -> Page:
     return served
 
 
-def document(tree: Any) -> Page:
-    """A page that always says the same."""
-    body = orjson.dumps(tree)
+def document(tree: Any, *, pretty: bool = False) -> Page:
+    """A page that always says the same, indented if it is always so or for a client that wants it so."""
+    text = orjson.dumps(tree)
+    plain, indented = (json_body([text], pretty=each) for each in (False, True))
 
-    async def page(_request: Request) -> Response:
-        return Response(200, [body])
+    async def page(request: Request) -> Response:
+        return Response(200, indented if pretty or request.wants_pretty else plain)
 
     return page
 
@@ -122,11 +128,11 @@ def document(tree: Any) -> Page:
 def _either(plain: Any, groups: Iterable[Group]) -> Page:
     """Discovery as the client asks for it: of this level alone, or of everything below at once."""
     alone = document(plain)
-    whole = {name: orjson.dumps(aggregated.discovery(groups, name)) for name in aggregated.VERSIONS}
+    whole = {name: orjson.dumps(aggregated.discovery(groups, name)) + b"\n" for name in aggregated.VERSIONS}
 
     async def page(request: Request) -> Response:
         name = _aggregated_version(request.header(ACCEPT))
-        if name is None:
+        if not name:
             return await alone(request)
         body = whole[name]
         etag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
@@ -138,13 +144,15 @@ def _either(plain: Any, groups: Iterable[Group]) -> Page:
     return page
 
 
-def _aggregated_version(accept: str) -> str | None:
-    """The first version of aggregated discovery that the client takes, before it would take the plain document."""
+def _aggregated_version(accept: str) -> str:
+    """The first version of aggregated discovery that the client takes; "" if it takes the plain document before."""
     for clause in accept.split(","):
         media_type, *pairs = (part.strip() for part in clause.split(";"))
         parameters = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
         if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("v") in aggregated.VERSIONS:
             return parameters["v"]
-        if media_type in ("application/json", "*/*") and "as" not in parameters:
-            return None
-    return None
+        if media_type in _PLAIN and "as" not in parameters:
+            return ""
+    if "as=" in accept:
+        raise NotAcceptable(_NOT_ACCEPTABLE, Details())
+    return ""

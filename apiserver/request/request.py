@@ -23,6 +23,8 @@ AUTHORIZATION: Final = "Authorization"
 CONTENT_TYPE: Final = "Content-Type"
 _USER_AGENT: Final = "User-Agent"
 _APPLY: Final = "application/apply-patch"
+_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
 
 
 class Sink(Protocol):
@@ -175,6 +177,12 @@ class Request:
     @property
     def user_agent(self) -> str:
         return self.header(_USER_AGENT)
+
+    @property
+    def wants_pretty(self) -> bool:
+        """Whether JSON is indented: as the client says, and otherwise for those whose answers people read."""
+        given = self.query.get("pretty", ("",))[0]
+        return given in _TRUE if given else self.user_agent.startswith(_FOR_PEOPLE)
 
     @property
     def is_dry_run(self) -> bool:

@@ -2,14 +2,19 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError
+from mockube.apiserver.wire import negotiation
+from mockube.apiserver.wire.negotiation import Format, View
+from mockube.apiserver.wire.write import write
 from mockube.etcd.errors import KVError, TooLarge
+
+if TYPE_CHECKING:
+    from mockube.apiserver.request.request import Request
 
 LOG = logging.getLogger(__name__)
 
@@ -30,6 +35,7 @@ class Response:
         "content_type",
         "headers",
         "parts",
+        "refusal",
         "retry_after",
         "size",
         "status",
@@ -54,6 +60,8 @@ class Response:
         self.retry_after = retry_after
         self.compressed = False
         """While it is written, piece by piece, so that no client is owed a compressed copy of it all."""
+        self.refusal = b""
+        """The Status that the request was refused with, if it was, as JSON."""
         self.size = sum(map(len, parts))
 
     @property
@@ -65,17 +73,30 @@ class Response:
         """Whether writing it may have to wait for the client."""
         return self.size > PIECE
 
-    @property
-    def refusal(self) -> bytes:
-        """The Status that a request was refused with, if it was."""
-        return self.body if self.status >= HTTPStatus.BAD_REQUEST and self.content_type == JSON else b""
 
+def error_response(error: Exception, request: "Request", warnings: Sequence[str] = ()) -> Response:
+    """Return an error as its Status object, in the format that the client takes.
 
-def error_response(error: Exception, warnings: Sequence[str] = ()) -> Response:
-    """Return an error as its Status object; an unexpected one is logged, and described in general words only."""
+    An unexpected one is logged, and described in general words only.
+    """
     known = _known(error)
     seconds = known.details.retry_after_seconds if known.details else 0
-    return Response(known.code, [orjson.dumps(known.status())], warnings=warnings, retry_after=seconds)
+    tree = known.status()
+    text = orjson.dumps(tree)
+    wanted = negotiation.wanted(request.header("Accept")) or negotiation.JSON
+    format_ = wanted.format if wanted.view is View.OBJECT else Format.JSON
+    is_json = format_ is Format.JSON
+    body = json_body([text], pretty=request.wants_pretty) if is_json else [write(tree, format_)]
+    response = Response(known.code, body, format_.value, warnings=warnings, retry_after=seconds)
+    response.refusal = text
+    return response
+
+
+def json_body(parts: Sequence[bytes | memoryview], *, pretty: bool) -> Sequence[bytes | memoryview]:
+    """Return JSON as Go's encoders write it: with a newline at its end, or indented and without one."""
+    if pretty:
+        return [orjson.dumps(orjson.loads(b"".join(parts)), option=orjson.OPT_INDENT_2)]
+    return [*parts, b"\n"]
 
 
 def _known(error: Exception) -> ApiError:

@@ -103,7 +103,7 @@ class Faults:
             return too_many_requests()  # nobody is there to be told
         if harm.status:
             return refusal(
-                request.info,
+                request,
                 harm.status,
                 reason=harm.reason,
                 message=harm.message,

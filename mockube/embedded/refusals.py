@@ -8,6 +8,7 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
+from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, error_response
 from mockube.apiserver.request_info import RequestInfo
 
@@ -21,16 +22,18 @@ Refuse: TypeAlias = Callable[[RequestInfo, int], ApiError]
 
 
 def refusal(
-    info: RequestInfo, code: int, *, reason: str = "", message: str = "", retry_after: int = 1
+    request: Request, code: int, *, reason: str = "", message: str = "", retry_after: int = 1
 ) -> Response:
     """The answer. A watch is told that it is too old as the first of its events, as every server does it."""
+    info = request.info
     error = _REFUSALS.get(code, _generic(code))(info, retry_after)
-    answer = error_response(error)
+    answer = error_response(error, request)
+    said = error.status()
     if reason or message:
-        said = {"reason": reason or error.reason, "message": message or error.message}
-        answer = Response(code, [orjson.dumps(error.status() | said)], retry_after=answer.retry_after)
+        said |= {"reason": reason or error.reason, "message": message or error.message}
+        answer = Response(code, [orjson.dumps(said), b"\n"], retry_after=answer.retry_after)
     if info.verb == "watch" and code == status.Expired.default_code:
-        return Response(200, [b'{"type":"ERROR","object":', answer.body, b"}\n"])
+        return Response(200, [b'{"type":"ERROR","object":', orjson.dumps(said), b"}\n"])
     return answer
 
 
