@@ -1,5 +1,7 @@
 """A controller whose kinds are defined while the manager runs: it begins when they are there, and misses nothing."""
 
+import asyncio
+
 import yaml
 
 from mockube.apimachinery.clock import SteppedClock
@@ -10,12 +12,22 @@ from mockube.controller_manager.controllers.replicaset.controller import REPLICA
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from tests.support.apiserver import running
 from tests.support.running_manager import running_manager
+from tests.support.turns import PATIENCE
 from tests.support.united_stories import UNITED
 from tests.support.uniteddeployments import united
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CONTROLLERS = [UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET]
+
+
+async def until_established(server, definition):
+    """The server establishes definitions after it has stored them; part of that is done in a thread."""
+    path, conditions = f"{DEFINITIONS}/{definition['metadata']['name']}", {}
+    async with asyncio.timeout(PATIENCE):
+        while conditions.get("Established") != "True":
+            found = (await server.get(path)).body["status"].get("conditions") or ()
+            conditions = {condition["type"]: condition["status"] for condition in found}
 
 
 async def test_kinds_that_are_defined_later():
@@ -27,8 +39,10 @@ async def test_kinds_that_are_defined_later():
         first, *others = [yaml.safe_load(text) for text in definitions("kruise")]
         for definition in others:
             assert (await server.post(DEFINITIONS, definition)).status == 201
+            await until_established(server, definition)
         await manager.step(REFRESH_SECONDS)
         assert (await server.post(DEFINITIONS, first)).status == 201
+        await until_established(server, first)
         await manager.settle()
         assert (await server.post(UNITED, united())).status == 201
         await manager.settle()

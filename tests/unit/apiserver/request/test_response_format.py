@@ -1,0 +1,69 @@
+"""How answers are written: newlines, indentation for people, and errors in the format that was asked for."""
+
+import orjson
+import pytest
+import yaml
+
+from mockube.apimachinery import status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.request.pages import document
+from mockube.apiserver.request.response import error_response, json_body
+from mockube.apiserver.request_info import parse_query
+from tests.support.handler_requests import request_of
+
+MISSING = status.not_found(GroupResource("", "pods"), "p")
+
+
+@pytest.mark.parametrize(
+    ("path", "agent", "pretty"),
+    [
+        ("/", "kubectl/v1.36", False),
+        ("/", "curl/8.0", True),
+        ("/", "Wget/1.2", True),
+        ("/", "Mozilla/5.0 (X11)", True),
+        ("/", "Mozilla/4.0", False),
+        ("/?pretty=true", "kubectl", True),
+        ("/?pretty=1", "kubectl", True),
+        ("/?pretty=0", "curl/8.0", False),
+        ("/?pretty=x", "curl/8.0", False),
+        ("/?pretty=", "curl/8.0", True),
+    ],
+)
+async def test_json_is_indented_for_people(path, agent, pretty):
+    request = request_of("GET", path, User_Agent=agent)
+    request.query = parse_query(request.query_string)
+    answer = await document({"a": [1], "b": {}})(request)
+    compact, indented = b'{"a":[1],"b":{}}\n', b'{\n  "a": [\n    1\n  ],\n  "b": {}\n}'
+    assert answer.body == (indented if pretty else compact)
+
+
+async def test_a_page_that_is_always_indented():
+    assert (await document({"a": 1}, pretty=True)(request_of("GET", "/"))).body == b'{\n  "a": 1\n}'
+
+
+def test_parts_stay_parts():
+    parts = [b"[", memoryview(b"1"), b"]"]
+    assert [*map(bytes, json_body(parts, pretty=False))] == [b"[", b"1", b"]", b"\n"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", "application/json"),
+        ("application/json", "application/json"),
+        ("text/html", "application/json"),
+        ("application/yaml", "application/yaml"),
+        ("application/yaml;as=Table;v=v1;g=meta.k8s.io", "application/json"),
+        ("application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"),
+    ],
+)
+def test_an_error_is_in_the_format_that_was_asked_for(accept, kind):
+    answer = error_response(MISSING, request_of("GET", "/", Accept=accept))
+    assert (answer.status, answer.content_type) == (404, kind)
+    assert orjson.loads(answer.refusal)["reason"] == "NotFound", "the audit log reads JSON"
+    if kind == "application/json":
+        assert answer.body == answer.refusal + b"\n"
+    elif kind == "application/yaml":
+        assert yaml.safe_load(answer.body) == orjson.loads(answer.refusal)
+    else:
+        assert answer.body.startswith(b"k8s\0")
