@@ -83,7 +83,8 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     seconds = known.details.retry_after_seconds if known.details else 0
     tree = known.status()
     text = orjson.dumps(tree)
-    wanted = negotiation.wanted(request.header("Accept")) or negotiation.JSON
+    custom = request.resource is not None and request.resource.custom
+    wanted = negotiation.wanted(request.header("Accept"), custom=custom) or negotiation.JSON
     format_ = wanted.format if wanted.view is View.OBJECT else Format.JSON
     is_json = format_ is Format.JSON
     body = json_body([text], pretty=request.wants_pretty) if is_json else [write(tree, format_)]
