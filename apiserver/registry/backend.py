@@ -204,7 +204,7 @@ class Backend:
 
     def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:
         """The operation that stores canonical text."""
-        self.watch_cache.trust(key, text)
+        self.watch_cache.trust(text)
         return Put(key=key, value=text, lease=lease)
 
     def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[Stored]:

@@ -52,8 +52,8 @@ class WatchCache:
         self._consistent.set()
         self.on_reset: list[Callable[[], None]] = []
         self.unreadable = UnreadableObjects()
-        self._trusted: dict[bytes, bytes] = {}
-        """By key, the value that this process has written last, which a watch has not brought back yet."""
+        self._trusted: set[bytes] = set()
+        """Values that this process has written, and that a watch has not brought back yet."""
         self._kinds: dict[bytes, tuple[bytes, ...]] = {}
         """How the text of every object in a folder begins, where that is known."""
         self._is_outdated = False
@@ -98,14 +98,14 @@ class WatchCache:
         self._claimed.add(prefix)
         return self._resource_cache(prefix)
 
-    def trust(self, key: bytes, text: bytes) -> None:
-        """Take canonical text that is about to be written for readable when the watch brings it back.
+    def trust(self, text: bytes) -> None:
+        """Take canonical text that is about to be written for readable, until the watch has brought it back.
 
-        It is compared byte by byte, which costs much less than reading it: an etcd gives back another object.
+        It is known by its bytes, which costs much less than reading it: an etcd gives back another object.
         """
         if len(self._trusted) >= MAX_TRUSTED:  # of writes that did not happen
             self._trusted.clear()
-        self._trusted[key] = text
+        self._trusted.add(text)
 
     def at_revision(self, prefix: bytes, key: bytes, revision: int) -> Stored | None:
         """The object of a key, if it is shown at that revision."""
@@ -298,8 +298,8 @@ class WatchCache:
         """The object in a value; None for a value that cannot be read, which must not stop the rest."""
         value = kv.value
         try:
-            is_own = self._trusted and self._trusted.pop(kv.key, None) == value
-            text = value if is_own else self.read(folder, kv)
+            text = self.read(folder, kv)
+            self._trusted.discard(value)
         except Exception as error:  # noqa: BLE001 - whatever a decoder makes of a foreign value
             self.unreadable.add(folder, kv.key, kv.mod_revision, error)
             return None
@@ -309,7 +309,7 @@ class WatchCache:
 
     def read(self, folder: bytes, kv: KeyValue) -> bytes:
         """The canonical text of a value; raises whatever shows that it cannot be read."""
-        text = self._read(kv.value)
+        text = kv.value if kv.value in self._trusted else self._read(kv.value)
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
             raise _other_kind(text)

@@ -207,12 +207,12 @@ async def test_only_values_of_others_are_read_when_the_watch_brings_them(store, 
     reads = Reads()
     async with mirroring(wrap(store), SteppedClock(), reads) as watch_cache:
         own = put(1)
-        watch_cache.trust(own.key, own.value)
+        watch_cache.trust(own.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 0
         other = put(1, size=1)
-        watch_cache.trust(own.key, own.value)  # of a write that did not happen
+        watch_cache.trust(own.value)  # of a write that did not happen
         for expected in (1, 2):
             result = await store.put(other)
             await until(lambda result=result: watch_cache.revision == result.revision)
