@@ -92,7 +92,7 @@ def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
 
 
 def _admission(settings: Settings, catalog: Catalog) -> Admission:
-    plugins = [one for one in PLUGINS if name_of(one) not in settings.disabled_plugins]
+    plugins = [one() for one in PLUGINS if name_of(one) not in settings.disabled_plugins]
     return Admission([*plugins, *pack_webhooks(settings.packs, catalog)])
 
 

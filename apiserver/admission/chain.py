@@ -1,7 +1,7 @@
 """The admission plugins that are on, in the order in which upstream runs them.
 
-Still to come, in their places: PodSecurity behind TaintNodesByCondition; MutatingAdmissionPolicy,
-MutatingAdmissionWebhook, ValidatingAdmissionPolicy, ValidatingAdmissionWebhook and ResourceQuota at the end.
+Still to come, in their places: MutatingAdmissionPolicy, MutatingAdmissionWebhook, ValidatingAdmissionPolicy,
+ValidatingAdmissionWebhook and ResourceQuota at the end.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ from mockube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from mockube.apiserver.admission.podsecurity.plugin import PodSecurity
 from mockube.apiserver.admission.priority import Priority
 from mockube.apiserver.admission.runtime_class import RuntimeClass
 from mockube.apiserver.admission.service_account import ServiceAccount
@@ -26,22 +27,23 @@ from mockube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCon
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
-PLUGINS: Sequence[Plugin] = (
-    NamespaceLifecycle(),
-    LimitRanger(),
-    ServiceAccount(),
-    TaintNodesByCondition(),
-    Priority(),
-    DefaultTolerationSeconds(),
-    DefaultStorageClass(),
-    StorageObjectInUseProtection(),
-    PersistentVolumeClaimResize(),
-    RuntimeClass(),
-    CertificateApproval(),
-    CertificateSigning(),
-    CertificateSubjectRestriction(),
-    DefaultIngressClass(),
-    PodTopologyLabels(),
+PLUGINS: Sequence[type[Plugin]] = (
+    NamespaceLifecycle,
+    LimitRanger,
+    ServiceAccount,
+    TaintNodesByCondition,
+    PodSecurity,
+    Priority,
+    DefaultTolerationSeconds,
+    DefaultStorageClass,
+    StorageObjectInUseProtection,
+    PersistentVolumeClaimResize,
+    RuntimeClass,
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+    DefaultIngressClass,
+    PodTopologyLabels,
 )
 
 
@@ -60,7 +62,7 @@ class _Concerned(dict[tuple[Operation, Target], Sequence[Plugin]]):
 class Admission:
     """Runs every plugin that handles an operation on a target."""
 
-    def __init__(self, plugins: Sequence[Plugin] = PLUGINS) -> None:
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
         self._mutating = _Concerned(one for one in plugins if type(one).mutate is not Plugin.mutate)
         self._validating = _Concerned(one for one in plugins if type(one).validate is not Plugin.validate)
 

@@ -37,9 +37,9 @@ class Plugin:
         """Let pass what is written, or raise why not."""
 
 
-def name_of(plugin: Plugin) -> str:
+def name_of(plugin: type[Plugin]) -> str:
     """What upstream and its flags call it."""
-    return type(plugin).__name__
+    return plugin.__name__
 
 
 def forbidden(attributes: Attributes, problem: str, causes: Sequence[Cause] = ()) -> Forbidden:

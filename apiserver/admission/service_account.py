@@ -1,6 +1,6 @@
 """ServiceAccount: a pod runs as an account of its namespace, and is given a token to prove it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from mockube.apimachinery import chance, meta
@@ -8,10 +8,11 @@ from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden
-from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
+EPHEMERAL: Target = "", "pods", "ephemeralcontainers"
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
 DEFAULT = "default"
 VOLUME_PREFIX = "kube-api-access-"
@@ -23,33 +24,53 @@ ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccount(Plugin):
-    about = PODS
+    operations = WRITE
+    about = frozenset({POD, EPHEMERAL})
+
+    def handles(self, operation: Operation, target: Target) -> bool:
+        return (operation, target) in ((Operation.CREATE, POD), (Operation.UPDATE, EPHEMERAL))
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
         assert pod is not None
-        if ANNOTATION_MIRROR_POD in meta.annotations(pod):
+        if attributes.operation is not Operation.CREATE:
+            return
+        if ANNOTATION_MIRROR_POD not in meta.annotations(pod):
+            spec: Tree = dict(pod["spec"])
+            pod["spec"] = spec
+            name = spec.get("serviceAccountName") or DEFAULT
+            spec["serviceAccountName"] = spec["serviceAccount"] = name
+            account = await _account(backend, attributes, name)
+            if _wants_token(spec, account):
+                await backend.worker.run(attributes.call.size, _mount_token, spec, backend.chance)
+            if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+                spec["imagePullSecrets"] = account["imagePullSecrets"]
+        await self.validate(backend, attributes)
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        """Check the pod as it came, and again as webhooks have left it."""
+        pod = attributes.object
+        assert pod is not None
+        if attributes.target == POD and ANNOTATION_MIRROR_POD in meta.annotations(pod):
             _check_mirror_pod(attributes, pod)
             return
-        spec: Tree = dict(pod["spec"])
-        pod["spec"] = spec
-        name = spec.get("serviceAccountName") or DEFAULT
-        spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = _account(backend, attributes, name)
-        if _wants_token(spec, account):
-            await backend.worker.run(attributes.call.size, _mount_token, spec, backend.chance)
-        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-            spec["imagePullSecrets"] = account["imagePullSecrets"]
+        spec = pod["spec"]
+        name = spec.get("serviceAccountName")
+        if not name:
+            where = f"{attributes.namespace}/{meta.name(pod)}"
+            raise forbidden(attributes, f"no service account specified for pod {where}")
+        account = await _account(backend, attributes, name)
         if meta.annotations(account).get(ENFORCE) in ("true", "True", "TRUE", "t", "T", "1"):
-            problem = await backend.worker.run(
-                attributes.call.size, lambda: next(_not_mountable(spec, account), "")
-            )
+            find = _not_mountable if attributes.target == POD else _not_mountable_in_ephemeral
+            problem = await backend.worker.run(attributes.call.size, lambda: next(find(spec, account), ""))
             if problem:
                 raise forbidden(attributes, problem)
 
 
-def _account(backend: Backend, attributes: Attributes, name: str) -> Tree:
+async def _account(backend: Backend, attributes: Attributes, name: str) -> Tree:
     stored = backend.seen(SERVICE_ACCOUNTS, attributes.namespace, name)
+    if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be behind
+        stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
     if stored is None:
         where = f"{attributes.namespace}/{name}"
         raise forbidden(
@@ -150,25 +171,42 @@ def _secrets_of_volume(volume: Tree) -> Iterator[str]:
 
 def _not_mountable(spec: Tree, account: Tree) -> Iterator[str]:
     """Where the account says that its pods may use its own secrets only: what is wrong."""
-    allowed = {secret.get("name") for secret in account.get("secrets", ())}
-    name, ending = meta.name(account), "does not reference that secret"
+    allowed, ending = _mountable(account), _ending(account, "secret")
     for volume in spec.get("volumes", ()):
         secret = (volume.get("secret") or {}).get("secretName")
         if secret is not None and secret not in allowed:
-            yield f'volume with secret.secretName="{secret}" is not allowed because service account {name} {ending}'
+            yield f'volume with secret.secretName="{secret}" {ending}'
     for field, kind in (("initContainers", "init container"), ("containers", "container")):
-        for container in spec.get(field) or ():
-            for variable in container.get("env", ()):
-                secret = ((variable.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name")
-                if secret is not None and secret not in allowed:
-                    yield (
-                        f"{kind} {container['name']} with envVar {variable['name']} referencing "
-                        f'secret.secretName="{secret}" is not allowed because service account {name} {ending}'
-                    )
+        yield from _not_mountable_in(spec.get(field) or (), kind, account)
     pull = {secret.get("name") for secret in account.get("imagePullSecrets", ())}
     for at, reference in enumerate(spec.get("imagePullSecrets", ())):
-        if reference.get("name") not in pull:
-            yield (
-                f'imagePullSecrets[{at}].name="{reference.get("name", "")}" is not allowed because service account '
-                f"{name} does not reference that imagePullSecret"
-            )
+        name = reference.get("name", "")
+        if name not in pull:
+            yield f'imagePullSecrets[{at}].name="{name}" {_ending(account, "imagePullSecret")}'
+
+
+def _not_mountable_in_ephemeral(spec: Tree, account: Tree) -> Iterator[str]:
+    return _not_mountable_in(spec.get("ephemeralContainers") or (), "ephemeral container", account)
+
+
+def _not_mountable_in(containers: Iterable[Tree], kind: str, account: Tree) -> Iterator[str]:
+    allowed, ending = _mountable(account), _ending(account, "secret")
+    for container in containers:
+        for variable in container.get("env", ()):
+            reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+            if reference is not None and reference.get("name", "") not in allowed:
+                where = f"{kind} {container['name']} with envVar {variable['name']}"
+                yield f'{where} referencing secret.secretName="{reference.get("name", "")}" {ending}'
+        for source in container.get("envFrom", ()):
+            reference = source.get("secretRef")
+            if reference is not None and reference.get("name", "") not in allowed:
+                where = f"{kind} {container['name']} with envFrom"
+                yield f'{where} referencing secret.secretName="{reference.get("name", "")}" {ending}'
+
+
+def _mountable(account: Tree) -> Collection[str]:
+    return {secret.get("name", "") for secret in account.get("secrets", ())}
+
+
+def _ending(account: Tree, what: str) -> str:
+    return f"is not allowed because service account {meta.name(account)} does not reference that {what}"

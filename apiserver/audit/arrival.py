@@ -1,5 +1,6 @@
 """A request as it came in, as far as metrics and the audit log need it."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from mockube.apiserver.authz.chain import Verdict
@@ -23,6 +24,10 @@ class Arrival(Protocol):
     @property
     def decision(self) -> Verdict | None:
         """Of the authorizer; None if it was not asked."""
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """What whoever handled it wants to be told of it."""
 
     @property
     def uri(self) -> str: ...

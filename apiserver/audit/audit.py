@@ -165,6 +165,8 @@ def _authorization(arrival: Arrival) -> Tree:
             "authorization.k8s.io/decision": "allow" if decision is Decision.ALLOW else "forbid",
             "authorization.k8s.io/reason": reason,
         }
+    if arrival.annotations:
+        made["annotations"] = {**made.get("annotations", {}), **arrival.annotations}
     return made
 
 

@@ -97,6 +97,8 @@ class Strategy:
     """What the old way means to say that dependents should go as well."""
     dependents_warning: str = ""
     """What a client is told that deletes without saying what should become of the dependents."""
+    undeletable: Mapping[str, str] = field(default_factory=dict)
+    """Why objects of these names cannot be deleted."""
     returns_deleted: bool = False
     """A deletion answers with the object as it last was, not with a Status."""
 

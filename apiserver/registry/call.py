@@ -34,6 +34,8 @@ class Call(Struct, kw_only=True):
     user: User
     user_agent: str = ""
     warnings: list[str] = []
+    annotations: dict[str, str] = {}
+    """What the audit log tells of the request besides; collected like the warnings."""
     stored_size: int = 0
     """Bytes of the object that is changed, as far as it was read."""
     growth: int = 0

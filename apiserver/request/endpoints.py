@@ -135,6 +135,7 @@ def _call(request: Request, resource: Resource, body: Body) -> Call:
         user=request.user,
         user_agent=request.user_agent,
         warnings=[resource.deprecated] if resource.deprecated else [],
+        annotations=request.annotations,
     )
 
 

@@ -88,6 +88,7 @@ class Request:
     """What came in, and what the filters found out about it."""
 
     __slots__ = (
+        "annotations",
         "authenticated",
         "client",
         "decision",
@@ -134,6 +135,8 @@ class Request:
         self.impersonated: Impersonated | None = None
         self.decision: Verdict | None = None
         """Of the authorizer; None before it has decided."""
+        self.annotations: dict[str, str] = {}
+        """What the audit log tells of it besides."""
         self.is_in_flight = False
         """Whether it takes a place among the requests in flight, until its response is written."""
         self.is_aborted = False

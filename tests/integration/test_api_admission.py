@@ -46,86 +46,6 @@ async def test_the_default_namespace_stays(client):
     assert answer.body["message"].endswith("this namespace may not be deleted")
 
 
-# --- ServiceAccount
-
-
-async def test_a_pod_runs_as_the_default_account_with_a_token(client):
-    spec = (await client.post(PODS, pod(initContainers=[{"name": "i", "image": "x"}]))).body["spec"]
-    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
-    (volume,) = spec["volumes"]
-    assert volume["name"].startswith("kube-api-access-")
-    for container in (*spec["containers"], *spec["initContainers"]):
-        assert [(mount["name"], mount["mountPath"]) for mount in container["volumeMounts"]] == [
-            (volume["name"], "/var/run/secrets/kubernetes.io/serviceaccount")
-        ]
-
-
-async def test_a_pod_needs_its_account(client):
-    assert await refusal(client, PODS, pod(serviceAccountName="none")) == (
-        'error looking up service account default/none: serviceaccount "none" not found'
-    )
-
-
-async def test_a_refusal_calls_a_pod_without_a_name_by_the_base_of_it(client):
-    nameless = pod(serviceAccountName="none") | {"metadata": {"generateName": "web-"}}
-    answer = await client.post(PODS, nameless)
-    assert answer.body["message"].startswith('pods "web-" is forbidden')
-
-
-@pytest.mark.parametrize(
-    ("account", "spec", "expected"),
-    [
-        pytest.param({}, {"automountServiceAccountToken": False}, False, id="the pod does not want one"),
-        pytest.param({"automountServiceAccountToken": False}, {}, False, id="nor does its account"),
-        pytest.param(
-            {"automountServiceAccountToken": False},
-            {"automountServiceAccountToken": True},
-            True,
-            id="the pod decides",
-        ),
-    ],
-)
-async def test_who_is_given_a_token(client, account, spec, expected):
-    await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "a"}} | account)
-    made = await client.post(PODS, pod(serviceAccountName="a", **spec))
-    assert ("volumes" in made.body["spec"]) == expected
-
-
-async def test_a_place_that_is_taken_is_left_alone(client):
-    mount = {"name": "v", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
-    containers = [{"name": "c", "image": "x", "volumeMounts": [mount]}]
-    made = (await client.post(PODS, pod(containers=containers, volumes=[{"name": "v", "emptyDir": {}}]))).body
-    assert [volume["name"] for volume in made["spec"]["volumes"]] == ["v"]
-
-
-async def test_an_account_brings_its_secrets_to_pull_images(client):
-    account = {"metadata": {"name": "a"}, "imagePullSecrets": [{"name": "s"}]}
-    await client.post(f"{CORE}/serviceaccounts", account)
-    made = await client.post(PODS, pod(serviceAccountName="a"))
-    assert made.body["spec"]["imagePullSecrets"] == [{"name": "s"}]
-
-
-async def test_a_mirror_pod_is_left_alone_and_refers_to_nothing(client):
-    watch_cache = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
-    assert await refusal(client, PODS, pod(serviceAccountName="default") | {"metadata": watch_cache}) == (
-        "a mirror pod may not reference service accounts"
-    )
-    volumes = [{"name": "v", "secret": {"secretName": "s"}}]
-    assert await refusal(client, PODS, pod(volumes=volumes) | {"metadata": watch_cache}) == (
-        "a mirror pod may not reference secrets"
-    )
-
-
-async def test_an_account_may_keep_its_pods_to_its_own_secrets(client):
-    enforced = {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
-    await client.post(f"{CORE}/serviceaccounts", {"metadata": enforced, "secrets": [{"name": "mine"}]})
-    volumes = [{"name": "v", "secret": {"secretName": "other"}}]
-    assert await refusal(client, PODS, pod(serviceAccountName="a", volumes=volumes)) == (
-        'volume with secret.secretName="other" is not allowed '
-        "because service account a does not reference that secret"
-    )
-
-
 # --- Priority
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -144,6 +64,16 @@ async def test_a_default_class_is_for_pods_that_name_none(client):
     second = {"metadata": {"name": "second"}, "value": 4, "globalDefault": True}
     assert await refusal(client, CLASSES, second) == (
         "PriorityClass usual is already marked as default. Only one default can exist"
+    )
+
+
+async def test_the_systems_classes_stay(client):
+    await client.post(CLASSES, {"metadata": {"name": "system-node-critical"}, "value": 2_000_001_000})
+    answer = await client.delete(f"{CLASSES}/system-node-critical")
+    assert answer.status == 403
+    assert answer.body["message"] == (
+        'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: '
+        "this is a system priority class and cannot be deleted"
     )
 
 

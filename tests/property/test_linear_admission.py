@@ -171,12 +171,12 @@ def admitted(server, plugin, resource):
         pytest.param(plugin, resource, make, id=f"{name_of(plugin)}-{name}")
         for plugin in PLUGINS
         for resource, shapes in WRITTEN.items()
-        if plugin.handles(Operation.CREATE, ("", resource, ""))
+        if plugin().handles(Operation.CREATE, ("", resource, ""))
         for name, make in shapes.items()
     ],
 )
 def test_admission_plugins(server, plugin, resource, make):
-    check_linear(make, admitted(server, plugin, resource), 3_000, **LENIENT)
+    check_linear(make, admitted(server, plugin(), resource), 3_000, **LENIENT)
 
 
 def defaulted(spec):

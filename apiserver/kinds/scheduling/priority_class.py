@@ -82,7 +82,10 @@ KIND: Final = Kind(
         namespaced=False,
         short_names=("pc",),
     ),
-    strategy=Strategy(first_generation=1),
+    strategy=Strategy(
+        first_generation=1,
+        undeletable=dict.fromkeys(_SYSTEM_VALUES, "this is a system priority class and cannot be deleted"),
+    ),
     validation=Validation(
         create=_create,
         update=together(

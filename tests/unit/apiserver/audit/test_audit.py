@@ -2,7 +2,8 @@
 
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import orjson
 import pytest
@@ -105,6 +106,7 @@ class Arrived:
     user_agent: str = "kubectl/1"
     authenticated: User = ALICE
     impersonated: Impersonated | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
     decision: tuple[Decision, str] | None = (Decision.ALLOW, "")
 
 

@@ -135,7 +135,9 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
             id="on and off",
         ),
         pytest.param(
-            ["--enable-admission-plugins=PodSecurity"], "PodSecurity is not built yet", id="plugin not built"
+            ["--enable-admission-plugins=ResourceQuota"],
+            "ResourceQuota is not built yet",
+            id="plugin not built",
         ),
         pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="a slip of the finger"),
         pytest.param(["--secure=1"], "unrecognized arguments: --secure=1", id="no abbreviations"),

@@ -1,0 +1,4 @@
+"""PodSecurity: the Pod Security Standards, which a namespace chooses by its labels.
+
+A module belongs here if it is a part of that plugin: the policy of a namespace, the checks of a level, or the plugin itself.
+"""

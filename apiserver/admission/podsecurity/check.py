@@ -1,0 +1,72 @@
+"""What a check is, and how it names what it found."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from mockube.apimachinery.tree import ReadOnlyTree
+
+Annotations: TypeAlias = Mapping[str, str]
+
+
+class Violation(NamedTuple):
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+CheckPod: TypeAlias = Callable[[Annotations, ReadOnlyTree], Violation | None]
+"""From a pod's annotations and its spec, to what it violates."""
+
+
+class Check(NamedTuple):
+    """One check of a level: from which minor version on it is done, and how; it may replace one of baseline."""
+
+    id: str
+    level: str
+    versions: Sequence[tuple[int, CheckPod]]
+    overrides: str = ""
+
+
+def containers(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        yield from spec.get(field) or ()
+
+
+def security_context(holder: ReadOnlyTree) -> ReadOnlyTree:
+    """Of a pod or a container."""
+    return holder.get("securityContext") or {}
+
+
+def is_windows(spec: ReadOnlyTree) -> bool:
+    return (spec.get("os") or {}).get("name") == "windows"
+
+
+def has_user_namespace(spec: ReadOnlyTree) -> bool:
+    return spec.get("hostUsers") is False
+
+
+def quoted(names: Collection[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def counted(singular: str, count: int, plural: str = "") -> str:
+    return singular if count == 1 else plural or f"{singular}s"
+
+
+def named(singular: str, names: Collection[str]) -> str:
+    """Such as `containers "a", "b"`."""
+    return f"{counted(singular, len(names))} {quoted(names)}"
+
+
+def container_names(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -> list[str]:
+    return [container["name"] for container in containers(spec) if is_bad(container)]
+
+
+def setters(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -> list[str]:
+    """Who of the pod and its containers has a security context that is bad: the pod first."""
+    found = ["pod"] if is_bad(security_context(spec)) else []
+    if names := container_names(spec, lambda container: is_bad(security_context(container))):
+        found.append(named("container", names))
+    return found

@@ -1,0 +1,42 @@
+"""What a pod violates of a level, as a version of Kubernetes understood it."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.podsecurity import baseline, restricted
+from mockube.apiserver.admission.podsecurity.check import Annotations, Check, CheckPod, Violation
+from mockube.apiserver.admission.podsecurity.policy import LATEST, PRIVILEGED, RESTRICTED, LevelVersion
+
+_LAST: Final = max(minor for check in (*baseline.CHECKS, *restricted.CHECKS) for minor, _ in check.versions)
+"""The version from which on nothing has changed."""
+
+
+def evaluate(wanted: LevelVersion, annotations: Annotations, spec: ReadOnlyTree) -> list[Violation]:
+    if wanted.level == PRIVILEGED:
+        return []
+    minor = _LAST if wanted.minor == LATEST else min(wanted.minor, _LAST)
+    found = (check(annotations, spec) for check in _checks(wanted.level, minor))
+    return [violation for violation in found if violation is not None]
+
+
+@lru_cache(maxsize=2 * (_LAST + 1))
+def _checks(level: str, minor: int) -> Sequence[CheckPod]:
+    """The checks of a level in one version, in their order."""
+    return tuple(check for _, check in _chosen(level, minor))
+
+
+def _chosen(level: str, minor: int) -> Iterator[tuple[str, CheckPod]]:
+    added = [*_of_version(restricted.CHECKS, minor)] if level == RESTRICTED else []
+    overridden = {check.overrides for check, _ in added}
+    for check, function in (*_of_version(baseline.CHECKS, minor), *added):
+        if check.id not in overridden:
+            yield check.id, function
+
+
+def _of_version(checks: Sequence[Check], minor: int) -> Iterator[tuple[Check, CheckPod]]:
+    for check in checks:
+        functions = [function for since, function in check.versions if since <= minor]
+        if functions:
+            yield check, functions[-1]

@@ -1,0 +1,265 @@
+"""PodSecurity: pods are refused, and workloads' templates warned of, as their namespace's labels say."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.plugin import POD, WRITE, Plugin
+from mockube.apiserver.admission.podsecurity.evaluate import evaluate
+from mockube.apiserver.admission.podsecurity.policy import (
+    MODES,
+    NO_POLICY,
+    PREFIX,
+    PRIVILEGED,
+    LevelVersion,
+    Policy,
+    is_stricter,
+    read_policy,
+)
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import SLICE, turn
+
+NAMESPACES: Final = GroupResource("", "namespaces")
+NAMESPACE: Final[Target] = "", "namespaces", ""
+_PODS: Final = GroupResource("", "pods")
+_CHANGES: Final = frozenset({POD, ("", "pods", "ephemeralcontainers"), ("", "pods", "resize")})
+_TEMPLATE: Final = ("spec", "template")
+_TEMPLATES: Final = {
+    ("", "replicationcontrollers", ""): _TEMPLATE,
+    ("", "podtemplates", ""): ("template",),
+    ("apps", "replicasets", ""): _TEMPLATE,
+    ("apps", "deployments", ""): _TEMPLATE,
+    ("apps", "statefulsets", ""): _TEMPLATE,
+    ("apps", "daemonsets", ""): _TEMPLATE,
+    ("batch", "jobs", ""): _TEMPLATE,
+    ("batch", "cronjobs", ""): ("spec", "jobTemplate", "spec", "template"),
+}
+"""Where the pod template of a workload is."""
+_MARK: Final = f'"{PREFIX}'.encode()
+MAX_PODS: Final = 3000
+"""Existing pods that are looked at when a namespace's level rises."""
+MAX_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exemptions:
+    usernames: Sequence[str] = ()
+    namespaces: Sequence[str] = ()
+    runtime_classes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    defaults: Policy = NO_POLICY
+    exemptions: Exemptions = field(default_factory=Exemptions)
+
+
+class PodSecurity(Plugin):
+    operations = WRITE
+    about = frozenset({NAMESPACE, *_CHANGES, *_TEMPLATES})
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        self._configuration = configuration or Configuration()
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        if attributes.target == NAMESPACE:
+            await self._validate_namespace(backend, attributes)
+        elif reason := self._exemption(attributes):
+            _annotate(attributes, "exempt", reason)
+        else:
+            await self._validate_pod(backend, attributes)
+
+    def _exemption(self, attributes: Attributes) -> str:
+        exemptions = self._configuration.exemptions
+        if attributes.namespace in exemptions.namespaces:
+            return "namespace"
+        return "user" if attributes.call.user.name in exemptions.usernames else ""
+
+    async def _validate_pod(self, backend: Backend, attributes: Attributes) -> None:
+        namespace = await _namespace(backend, attributes)
+        defaults = self._configuration.defaults
+        if defaults.is_privileged and _MARK not in namespace.value:
+            if attributes.target in _CHANGES:
+                _annotate(attributes, "enforce-policy", str(LevelVersion()))
+            return
+        policy, wrong = read_policy(namespace.labels, defaults)
+        pod = _pod(attributes)
+        if pod is None or not _is_asked(attributes, policy, has_errors=bool(wrong)):
+            return
+        if pod["spec"].get("runtimeClassName") in self._configuration.exemptions.runtime_classes:
+            _annotate(attributes, "exempt", "runtimeClass")
+            return
+        if wrong:
+            problem = f"[{', '.join(map(str, wrong))}]" if len(wrong) > 1 else str(wrong[0])
+            _annotate(attributes, "error", f"Failed to parse policy: {problem}")
+        await backend.worker.run(attributes.call.size, _apply, attributes, policy, pod)
+
+    async def _validate_namespace(self, backend: Backend, attributes: Attributes) -> None:
+        written = attributes.object
+        assert written is not None
+        labels, defaults = meta.labels(written), self._configuration.defaults
+        policy, wrong = read_policy(labels, defaults)
+        old, old_wrong = (
+            (None, None) if attributes.old is None else read_policy(meta.labels(attributes.old), defaults)
+        )
+        if wrong and wrong != old_wrong:
+            raise status.invalid(attributes.resource.group_kind, attributes.name, wrong)
+        if old is None or not _is_raised(policy.enforce, old.enforce):
+            return
+        if attributes.name in self._configuration.exemptions.namespaces:
+            if warning := _exempt_warning(attributes.name, policy, defaults, written):
+                attributes.call.warn(warning)
+            return
+        for warning in await self._existing(backend, attributes.name, policy.enforce):
+            attributes.call.warn(warning)
+
+    async def _existing(self, backend: Backend, namespace: str, enforced: LevelVersion) -> list[str]:
+        """Warnings of the pods that are there already and would be refused."""
+        await backend.watch_cache.fresh()
+        exempt = self._configuration.exemptions.runtime_classes
+        pods = await _by_priority(backend.all_seen(_PODS, namespace), exempt)
+        deadline, checked = backend.clock.monotonic() + MAX_SECONDS, 0
+        names: dict[str, list[str]] = {}
+        for pod in pods[:MAX_PODS]:
+            if violations := evaluate(enforced, meta.annotations(pod), pod["spec"]):
+                reasons = ", ".join(violation.reason for violation in violations)
+                names.setdefault(reasons, []).append(meta.name(pod))
+            checked += 1
+            if backend.clock.monotonic() > deadline:
+                break
+            if checked % SLICE == 0:
+                await turn()
+        return list(_existing_warnings(namespace, enforced, names, checked, len(pods)))
+
+
+async def _namespace(backend: Backend, attributes: Attributes) -> Stored:
+    name = attributes.namespace
+    stored = backend.seen(NAMESPACES, "", name)
+    if stored is None:
+        stored = await backend.find(backend.rows[NAMESPACES], "", name)
+    if stored is None:
+        raise status.internal_error(f'failed to lookup namespace "{name}"')
+    return stored
+
+
+def _pod(attributes: Attributes) -> Tree | None:
+    """The pod that is written, or the template of the workload; None if a workload has none."""
+    path, tree = _TEMPLATES.get(attributes.target, ()), attributes.object
+    for step in path:
+        tree = (tree or {}).get(step)
+    return tree if tree and tree.get("spec") is not None else None
+
+
+def _is_asked(attributes: Attributes, policy: Policy, *, has_errors: bool) -> bool:
+    """Whether the policy may say anything of what is written."""
+    if attributes.target not in _CHANGES:
+        return has_errors or not policy.warn.level == policy.audit.level == PRIVILEGED
+    if not has_errors and policy.is_privileged:
+        _annotate(attributes, "enforce-policy", str(LevelVersion()))
+        return False
+    return attributes.operation is Operation.CREATE or _is_significant(attributes)
+
+
+def _is_significant(attributes: Attributes) -> bool:
+    """Whether an update of a pod brings other containers or images: nothing else of a pod's security can change."""
+    new, old = attributes.object, attributes.old
+    assert new is not None
+    assert old is not None
+    for name in ("containers", "initContainers"):
+        if _images(new, name) != _images(old, name):
+            return True
+    before = dict(_named_images(old))
+    return any(before.get(name) != image for name, image in _named_images(new))
+
+
+def _images(pod: Tree, name: str) -> list[str]:
+    return [container.get("image", "") for container in pod["spec"].get(name) or ()]
+
+
+def _named_images(pod: Tree) -> Iterator[tuple[str, str]]:
+    for container in pod["spec"].get("ephemeralContainers") or ():
+        yield container["name"], container.get("image", "")
+
+
+def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
+    """Refuse, note for the audit log, or warn of what a pod violates."""
+    violated = {mode: _violated(mode, pod) for mode in {*policy}}
+    is_enforced = attributes.target in _CHANGES
+    if is_enforced:
+        _annotate(attributes, "enforce-policy", str(policy.enforce))
+    if violated[policy.audit]:
+        _annotate(attributes, "audit-violations", f"would violate {violated[policy.audit]}")
+    if is_enforced and violated[policy.enforce]:
+        problem = f"violates {violated[policy.enforce]}"
+        raise status.forbidden(attributes.resource.group_resource, attributes.name, problem)
+    if violated[policy.warn]:
+        attributes.call.warn(f"would violate {violated[policy.warn]}")
+
+
+def _violated(mode: LevelVersion, pod: Tree) -> str:
+    """The policy, and how the pod violates it; "" if it does not."""
+    found = ", ".join(map(str, evaluate(mode, meta.annotations(pod), pod["spec"])))
+    return found and f'PodSecurity "{mode}": {found}'
+
+
+def _annotate(attributes: Attributes, key: str, value: str) -> None:
+    attributes.call.annotations[PREFIX + key] = value
+
+
+def _is_raised(new: LevelVersion, old: LevelVersion) -> bool:
+    """Whether pods that the old policy let pass may violate the new one."""
+    if new == old or new.level == PRIVILEGED:
+        return False
+    return new.minor != old.minor or is_stricter(new.level, old.level)
+
+
+def _exempt_warning(name: str, policy: Policy, defaults: Policy, namespace: Tree) -> str:
+    if policy.is_privileged or policy.is_equivalent(defaults):
+        return ""
+    labels = meta.labels(namespace)
+    shown = [
+        f"{mode}={demanded}"
+        for mode, demanded in zip(MODES, policy, strict=True)
+        if demanded.level != PRIVILEGED and {PREFIX + mode, f"{PREFIX}{mode}-version"} & labels.keys()
+    ]
+    return (
+        f'namespace "{name}" is exempt from Pod Security, and the policy ({", ".join(shown)}) will be ignored'
+    )
+
+
+async def _by_priority(pods: Sequence[Stored], exempt: Sequence[str]) -> list[ReadOnlyTree]:
+    """The pods, of those of one owner the first before all others: they are probably alike."""
+    first, others, owners = list[ReadOnlyTree](), list[ReadOnlyTree](), set[str]()
+    for at, stored in enumerate(pods, 1):
+        if at % SLICE == 0:
+            await turn()
+        pod = stored.tree()
+        if pod["spec"].get("runtimeClassName") in exempt:
+            continue
+        owner = meta.controller_of(pod)
+        if owner is None or owner["uid"] not in owners:
+            first.append(pod)
+        else:
+            others.append(pod)
+        if owner is not None:
+            owners.add(owner["uid"])
+    return [*first, *others]
+
+
+def _existing_warnings(
+    namespace: str, enforced: LevelVersion, names: dict[str, list[str]], checked: int, total: int
+) -> Iterator[str]:
+    if checked < total:
+        yield f"new PodSecurity enforce level only checked against the first {checked} of {total} existing pods"
+    if names:
+        yield f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{enforced}"'
+    counts = {1: "", 2: " (and 1 other pod)"}
+    yield from sorted(
+        f"{min(pods)}{counts.get(len(pods), f' (and {len(pods) - 1} other pods)')}: {reasons}"
+        for reasons, pods in names.items()
+    )

@@ -1,0 +1,102 @@
+"""What the labels of a namespace demand: a level and a version for each of enforce, audit and warn."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+
+PREFIX: Final = "pod-security.kubernetes.io/"
+PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
+"""From the one that allows most to the one that allows least."""
+LATEST: Final = -1
+ENFORCE, AUDIT, WARN = MODES = ("enforce", "audit", "warn")
+_VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
+_LABELS: Final = ROOT.child("metadata", "labels")
+
+
+class LevelVersion(NamedTuple):
+    level: str = PRIVILEGED
+    minor: int = LATEST
+    """Of version 1."""
+
+    def __str__(self) -> str:
+        return f"{self.level}:{'latest' if self.minor == LATEST else f'v1.{self.minor}'}"
+
+
+class Policy(NamedTuple):
+    enforce: LevelVersion = LevelVersion()
+    audit: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
+
+    @property
+    def is_privileged(self) -> bool:
+        return all(mode.level == PRIVILEGED for mode in self)
+
+    def is_equivalent(self, other: "Policy") -> bool:
+        return all(
+            mine == theirs or mine.level == theirs.level == PRIVILEGED
+            for mine, theirs in zip(self, other, strict=True)
+        )
+
+
+NO_POLICY: Final = Policy()
+"""What a namespace without labels demands: nothing."""
+
+
+def is_stricter(level: str, other: str) -> bool:
+    return LEVELS.index(level) > LEVELS.index(other)
+
+
+def parse_version(text: str) -> int | None:
+    """The minor version; None if the text is none."""
+    if text == "latest":
+        return LATEST
+    match = _VERSION.fullmatch(text)
+    try:
+        return None if match is None else gotext.parse_int(match[1])
+    except gotext.NumberError:
+        return None
+
+
+_NO_LEVEL: Final = f"must be one of {', '.join(LEVELS)}"
+_NO_VERSION: Final = 'must be "latest" or "v1.x"'
+
+
+def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
+    """The policy of a namespace with such labels, and what is wrong with them.
+
+    A wrong level to enforce counts as the strictest, one to audit or to warn as none; a wrong version as the latest.
+    """
+    found, wrong = dict(zip(MODES, defaults, strict=True)), list[FieldError]()
+    for mode in MODES:
+        level, minor = found[mode]
+        name = PREFIX + mode
+        if name in labels:
+            level = labels[name]
+            if level not in LEVELS:
+                wrong.append(errors.invalid(_LABELS.key(name), level, _NO_LEVEL))
+                level = RESTRICTED if mode == ENFORCE else PRIVILEGED
+        name += "-version"
+        if name in labels:
+            parsed = parse_version(labels[name])
+            if parsed is None:
+                wrong.append(errors.invalid(_LABELS.key(name), labels[name], _NO_VERSION))
+            minor = LATEST if parsed is None else parsed
+        found[mode] = LevelVersion(level, minor)
+    found[WARN] = _warned(labels, found[ENFORCE], found[WARN])
+    return Policy(**found), wrong
+
+
+def _warned(labels: Mapping[str, str], enforced: LevelVersion, warned: LevelVersion) -> LevelVersion:
+    """Who names no level to warn of is warned of the one that is enforced, since workloads' templates are not refused."""
+    if (
+        PREFIX + WARN in labels
+        or labels.get(PREFIX + ENFORCE) not in LEVELS
+        or not is_stricter(enforced.level, warned.level)
+    ):
+        return warned
+    has_version = f"{PREFIX}{WARN}-version" in labels
+    return LevelVersion(enforced.level, warned.minor if has_version else enforced.minor)

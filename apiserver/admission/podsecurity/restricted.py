@@ -1,0 +1,149 @@
+"""The checks that the level restricted adds: what hardens a pod, although nothing is known to go wrong without it."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.podsecurity.baseline import (
+    PROFILES,
+    added_capabilities,
+    proc_mount,
+    seccomp,
+)
+from mockube.apiserver.admission.podsecurity.check import (
+    Annotations,
+    Check,
+    CheckPod,
+    Violation,
+    container_names,
+    containers,
+    counted,
+    has_user_namespace,
+    is_windows,
+    named,
+    quoted,
+    security_context,
+    setters,
+)
+from mockube.apiserver.admission.podsecurity.policy import RESTRICTED
+
+_ALLOWED: Final = """
+    configMap csi downwardAPI emptyDir ephemeral image persistentVolumeClaim projected secret
+"""
+_OTHERS: Final = """
+    hostPath gcePersistentDisk awsElasticBlockStore gitRepo nfs iscsi glusterfs rbd flexVolume cinder cephfs flocker fc
+    azureFile vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO storageos
+"""
+VOLUMES: Final = frozenset(_ALLOWED.split())
+_OTHER_VOLUMES: Final = tuple(_OTHERS.split())
+
+
+def _unless(is_exempt: Callable[[ReadOnlyTree], bool], check: CheckPod) -> CheckPod:
+    """A check that such pods pass as they are."""
+
+    def exempting(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+        return None if is_exempt(spec) else check(annotations, spec)
+
+    return exempting
+
+
+def _allow_privilege_escalation(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+    def is_bad(container: ReadOnlyTree) -> bool:
+        return security_context(container).get("allowPrivilegeEscalation") is not False
+
+    names = container_names(spec, is_bad)
+    if not names:
+        return None
+    what = f"{named('container', names)} must set securityContext.allowPrivilegeEscalation=false"
+    return Violation("allowPrivilegeEscalation != false", what)
+
+
+def _capabilities(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+    def lacks_drop(container: ReadOnlyTree) -> bool:
+        return "ALL" not in ((security_context(container).get("capabilities") or {}).get("drop") or ())
+
+    reason, details = "unrestricted capabilities", list[str]()
+    if names := container_names(spec, lacks_drop):
+        details.append(f'{named("container", names)} must set securityContext.capabilities.drop=["ALL"]')
+    if added := added_capabilities(reason, spec, ("NET_BIND_SERVICE",)):
+        details.append(added.detail)
+    return Violation(reason, "; ".join(details)) if details else None
+
+
+def _volumes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+    names, types = list[str](), set[str]()
+    for volume in spec.get("volumes") or ():
+        present = {name for name, source in volume.items() if source is not None}
+        if VOLUMES.isdisjoint(present):
+            names.append(volume["name"])
+            types.add(next((name for name in _OTHER_VOLUMES if name in present), "unknown"))
+    if not names:
+        return None
+    what = f"{named('volume', names)} {counted('uses', len(names), 'use')}"
+    return Violation("restricted volume types", f"{what} {named('restricted volume type', sorted(types))}")
+
+
+def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+    reason = "runAsNonRoot != true"
+    if found := setters(spec, lambda context: context.get("runAsNonRoot") is False):
+        return Violation(reason, f"{' and '.join(found)} must not set securityContext.runAsNonRoot=false")
+    names = _without(spec, "runAsNonRoot", lambda value: value is True)
+    if not names:
+        return None
+    return Violation(reason, f"pod or {named('container', names)} must set securityContext.runAsNonRoot=true")
+
+
+def _without(spec: ReadOnlyTree, field: str, is_set: Callable[[Any], bool]) -> list[str]:
+    """The containers that set nothing, where their pod does not either."""
+    if is_set(security_context(spec).get(field)):
+        return []
+    return [
+        container["name"] for container in containers(spec) if security_context(container).get(field) is None
+    ]
+
+
+def _run_as_user(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+    found = setters(spec, lambda context: context.get("runAsUser") == 0)
+    return Violation("runAsUser=0", f"{' and '.join(found)} must not set runAsUser=0") if found else None
+
+
+def _seccomp(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+    if violation := seccomp(annotations, spec):
+        return violation
+    names = _without(spec, "seccompProfile", lambda profile: (profile or {}).get("type") in PROFILES)
+    if not names:
+        return None
+    what = f"pod or {named('container', names)} must set securityContext.seccompProfile.type to"
+    return Violation(
+        "seccompProfile", f"{what} {' or '.join(map(quoted, (['RuntimeDefault'], ['Localhost'])))}"
+    )
+
+
+CHECKS: Final = (
+    Check(
+        "allowPrivilegeEscalation",
+        RESTRICTED,
+        ((8, _allow_privilege_escalation), (25, _unless(is_windows, _allow_privilege_escalation))),
+    ),
+    Check(
+        "capabilities_restricted",
+        RESTRICTED,
+        ((22, _capabilities), (25, _unless(is_windows, _capabilities))),
+        "capabilities_baseline",
+    ),
+    Check("procMount_restricted", RESTRICTED, ((35, proc_mount),), "procMount"),
+    Check("restrictedVolumes", RESTRICTED, ((0, _volumes),), "hostPathVolumes"),
+    Check(
+        "runAsNonRoot",
+        RESTRICTED,
+        ((0, _run_as_non_root), (35, _unless(has_user_namespace, _run_as_non_root))),
+    ),
+    Check("runAsUser", RESTRICTED, ((23, _run_as_user), (35, _unless(has_user_namespace, _run_as_user)))),
+    Check(
+        "seccompProfile_restricted",
+        RESTRICTED,
+        ((19, _seccomp), (25, _unless(is_windows, _seccomp))),
+        "seccompProfile_baseline",
+    ),
+)
+"""Sorted by id; they are done after those of baseline."""

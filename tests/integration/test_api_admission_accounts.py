@@ -1,0 +1,119 @@
+"""What ServiceAccount makes of pods, over HTTP: their account, its token, and its secrets."""
+
+import pytest
+
+from tests.support import apiserver
+
+CORE = "/api/v1/namespaces/default"
+PODS = f"{CORE}/pods"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+def pod(**spec):
+    containers = [{"name": "c", "image": "nginx"}]
+    return {"metadata": {"name": "p"}, "spec": {"containers": containers} | spec}
+
+
+async def refusal(client, path, body):
+    answer = await client.post(path, body)
+    assert answer.status == 403, answer.body
+    return answer.body["message"].partition(" is forbidden: ")[2]
+
+
+async def test_a_pod_runs_as_the_default_account_with_a_token(client):
+    spec = (await client.post(PODS, pod(initContainers=[{"name": "i", "image": "x"}]))).body["spec"]
+    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
+    (volume,) = spec["volumes"]
+    assert volume["name"].startswith("kube-api-access-")
+    for container in (*spec["containers"], *spec["initContainers"]):
+        assert [(mount["name"], mount["mountPath"]) for mount in container["volumeMounts"]] == [
+            (volume["name"], "/var/run/secrets/kubernetes.io/serviceaccount")
+        ]
+
+
+async def test_a_pod_needs_its_account(client):
+    assert await refusal(client, PODS, pod(serviceAccountName="none")) == (
+        'error looking up service account default/none: serviceaccount "none" not found'
+    )
+
+
+async def test_a_refusal_calls_a_pod_without_a_name_by_the_base_of_it(client):
+    nameless = pod(serviceAccountName="none") | {"metadata": {"generateName": "web-"}}
+    answer = await client.post(PODS, nameless)
+    assert answer.body["message"].startswith('pods "web-" is forbidden')
+
+
+@pytest.mark.parametrize(
+    ("account", "spec", "expected"),
+    [
+        pytest.param({}, {"automountServiceAccountToken": False}, False, id="the pod does not want one"),
+        pytest.param({"automountServiceAccountToken": False}, {}, False, id="nor does its account"),
+        pytest.param(
+            {"automountServiceAccountToken": False},
+            {"automountServiceAccountToken": True},
+            True,
+            id="the pod decides",
+        ),
+    ],
+)
+async def test_who_is_given_a_token(client, account, spec, expected):
+    await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "a"}} | account)
+    made = await client.post(PODS, pod(serviceAccountName="a", **spec))
+    assert ("volumes" in made.body["spec"]) == expected
+
+
+async def test_a_place_that_is_taken_is_left_alone(client):
+    mount = {"name": "v", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
+    containers = [{"name": "c", "image": "x", "volumeMounts": [mount]}]
+    made = (await client.post(PODS, pod(containers=containers, volumes=[{"name": "v", "emptyDir": {}}]))).body
+    assert [volume["name"] for volume in made["spec"]["volumes"]] == ["v"]
+
+
+async def test_an_account_brings_its_secrets_to_pull_images(client):
+    account = {"metadata": {"name": "a"}, "imagePullSecrets": [{"name": "s"}]}
+    await client.post(f"{CORE}/serviceaccounts", account)
+    made = await client.post(PODS, pod(serviceAccountName="a"))
+    assert made.body["spec"]["imagePullSecrets"] == [{"name": "s"}]
+
+
+async def test_a_mirror_pod_is_left_alone_and_refers_to_nothing(client):
+    watch_cache = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
+    assert await refusal(client, PODS, pod(serviceAccountName="default") | {"metadata": watch_cache}) == (
+        "a mirror pod may not reference service accounts"
+    )
+    volumes = [{"name": "v", "secret": {"secretName": "s"}}]
+    assert await refusal(client, PODS, pod(volumes=volumes) | {"metadata": watch_cache}) == (
+        "a mirror pod may not reference secrets"
+    )
+
+
+async def test_an_account_may_keep_its_pods_to_its_own_secrets(client):
+    enforced = {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
+    await client.post(f"{CORE}/serviceaccounts", {"metadata": enforced, "secrets": [{"name": "mine"}]})
+    volumes = [{"name": "v", "secret": {"secretName": "other"}}]
+    assert await refusal(client, PODS, pod(serviceAccountName="a", volumes=volumes)) == (
+        'volume with secret.secretName="other" is not allowed '
+        "because service account a does not reference that secret"
+    )
+
+
+async def test_an_account_keeps_environments_and_debuggers_to_its_own_secrets(client):
+    enforced = {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
+    await client.post(f"{CORE}/serviceaccounts", {"metadata": enforced, "secrets": [{"name": "mine"}]})
+    debugger = {"name": "d", "image": "x", "envFrom": [{"secretRef": {"name": "other"}}]}
+    ending = (
+        'with envFrom referencing secret.secretName="other" is not allowed because service account a does not '
+        "reference that secret"
+    )
+    initial = pod(serviceAccountName="a", initContainers=[debugger])
+    assert await refusal(client, PODS, initial) == f"init container d {ending}"
+    await client.post(PODS, pod(serviceAccountName="a"))
+    debugged = {"spec": {"ephemeralContainers": [debugger]}}
+    answer = await client.patch(f"{PODS}/p/ephemeralcontainers", debugged, kind="strategic-merge-patch+json")
+    assert answer.body["message"] == f'pods "p" is forbidden: ephemeral container d {ending}'

@@ -1,0 +1,160 @@
+"""What PodSecurity makes of pods, workloads and namespaces, over HTTP."""
+
+from itertools import count
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import RealClock
+from mockube.apiserver.http.settings import Settings
+from tests.support import apiserver
+
+NAMESPACE = "/api/v1/namespaces/guarded"
+PODS = f"{NAMESPACE}/pods"
+DETAIL = 'PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
+
+
+def labels(**modes):
+    return {f"pod-security.kubernetes.io/{mode.replace('_', '-')}": value for mode, value in modes.items()}
+
+
+async def make_namespace(client, **modes):
+    metadata = {"name": "guarded", "labels": labels(**modes)}
+    answer = await client.post("/api/v1/namespaces", {"metadata": metadata})
+    if answer.status == 201:
+        await client.post(f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
+    return answer
+
+
+async def relabel(client, **modes):
+    return await client.patch(NAMESPACE, {"metadata": {"labels": labels(**modes)}})
+
+
+def pod(name="p", **spec):
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "x"}]} | spec}
+
+
+def warnings(answer):
+    return [orjson.loads(line.split(" ", 2)[2]) for line in answer.headers.getall("Warning", [])]
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def test_a_pod_that_violates_the_enforced_level_is_refused(client):
+    await make_namespace(client, enforce="baseline")
+    answer = await client.post(PODS, pod(hostNetwork=True))
+    assert answer.status == 403
+    assert answer.body["message"] == f'pods "p" is forbidden: violates {DETAIL}'
+    assert (await client.get(f"{PODS}/p")).status == 404
+
+
+async def test_a_nameless_pod_is_refused_without_a_name(client):
+    await make_namespace(client, enforce="baseline")
+    nameless = pod(hostNetwork=True) | {"metadata": {"generateName": "p-"}}
+    assert (await client.post(PODS, nameless)).body["message"] == f"pods is forbidden: violates {DETAIL}"
+
+
+async def test_without_labels_everything_passes(client):
+    await make_namespace(client)
+    answer = await client.post(PODS, pod(hostNetwork=True, hostPID=True))
+    assert (answer.status, warnings(answer)) == (201, [])
+
+
+async def test_a_workload_is_warned_of_what_its_pods_would_be_refused_for(client):
+    await make_namespace(client, enforce="baseline")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostNetwork=True)["spec"]}
+    deployment = {
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    answer = await client.post("/apis/apps/v1/namespaces/guarded/deployments", deployment)
+    assert answer.status == 201
+    assert warnings(answer) == [f"would violate {DETAIL}"]
+
+
+async def test_only_new_containers_and_images_count_in_an_update(client):
+    await make_namespace(client)
+    await client.post(PODS, pod(hostNetwork=True))
+    await relabel(client, enforce="baseline")
+    labelled = await client.patch(f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})
+    assert labelled.status == 200
+    image = {"spec": {"containers": [{"name": "c", "image": "y"}]}}
+    changed = await client.patch(f"{PODS}/p", image, kind="strategic-merge-patch+json")
+    assert changed.body["message"] == f'pods "p" is forbidden: violates {DETAIL}'
+    debugger = {"spec": {"ephemeralContainers": [{"name": "e", "image": "x"}]}}
+    path = f"{PODS}/p/ephemeralcontainers"
+    added = await client.patch(path, debugger, kind="strategic-merge-patch+json")
+    assert added.body["message"] == f'pods "p" is forbidden: violates {DETAIL}'
+
+
+async def test_labels_that_are_wrong_are_refused_unless_they_were_there(client):
+    refused = await make_namespace(client, enforce="strict", warn_version="1.2")
+    assert refused.status == 422
+    assert refused.body["message"] == (
+        'Namespace "guarded" is invalid: [metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: '
+        '"strict": must be one of privileged, baseline, restricted, '
+        "metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: "
+        '"1.2": must be "latest" or "v1.x"]'
+    )
+
+
+async def test_a_level_that_rises_warns_of_the_pods_that_are_there(client):
+    await make_namespace(client)
+    host = {"name": "h", "hostPath": {"path": "/x"}}
+    for name, spec in {
+        "b": {"hostNetwork": True},
+        "a": {"hostPID": True},
+        "c": {"volumes": [host]},
+        "d": {},
+    }.items():
+        await client.post(PODS, pod(name, **spec))
+    assert warnings(await relabel(client, enforce="baseline", warn="privileged")) == [
+        'existing pods in namespace "guarded" violate the new PodSecurity enforce level "baseline:latest"',
+        "a (and 1 other pod): host namespaces",
+        "c: hostPath volumes",
+    ]
+
+
+async def test_a_level_that_falls_warns_of_nothing(client):
+    await make_namespace(client, enforce="restricted")
+    assert warnings(await relabel(client, enforce="baseline")) == []
+
+
+class LeapingClock(RealClock):
+    """A clock that is two seconds later whenever it is read."""
+
+    def __init__(self):
+        self._times = count(0, 2)
+
+    def monotonic(self):
+        return float(next(self._times))
+
+
+async def test_existing_pods_are_looked_at_for_a_second():
+    async with apiserver.running(clock=LeapingClock()) as client:
+        await make_namespace(client)
+        for name in "ab":
+            await client.post(PODS, pod(name))
+        assert warnings(await relabel(client, enforce="baseline")) == [
+            "new PodSecurity enforce level only checked against the first 1 of 2 existing pods"
+        ]
+
+
+async def test_the_audit_log_has_what_was_evaluated(tmp_path):
+    log = tmp_path / "audit.log"
+    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+        await make_namespace(client, audit="baseline")
+        await client.post(PODS, pod(hostNetwork=True))
+    (event,) = [
+        event
+        for event in map(orjson.loads, log.read_bytes().splitlines())
+        if event["requestURI"] == PODS and event["stage"] == "ResponseComplete"
+    ]
+    annotations = event["annotations"]
+    assert annotations["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
+    assert annotations["pod-security.kubernetes.io/audit-violations"] == f"would violate {DETAIL}"
+    assert annotations["authorization.k8s.io/decision"] == "allow"
