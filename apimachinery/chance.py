@@ -5,12 +5,16 @@ The kin of `clock.py`: the only module that may ask the machine for randomness.
 
 import hashlib
 import os
-from typing import Protocol
+from typing import Final, Protocol
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels and nothing that looks like one, so that chance spells no words."""
 
 SUFFIX_LENGTH = 5
+
+_CHARACTERS: Final = SUFFIX_ALPHABET.encode().ljust(32) * 8
+"""The character that the lowest five bits of a byte choose."""
+_NO_CHOICE: Final = bytes(byte for byte in range(256) if byte & 0x1F >= len(SUFFIX_ALPHABET))
 
 
 class Chance(Protocol):
@@ -51,8 +55,7 @@ def suffix(chance: Chance, length: int = SUFFIX_LENGTH) -> str:
     characters = ""
     while len(characters) < length:
         # Five bits choose a character; a choice beyond the alphabet is thrown away to keep all equally likely.
-        choices = (byte & 0x1F for byte in chance.bytes(2 * length))
-        characters += "".join(SUFFIX_ALPHABET[at] for at in choices if at < len(SUFFIX_ALPHABET))
+        characters += chance.bytes(2 * length).translate(_CHARACTERS, _NO_CHOICE).decode()
     return characters[:length]
 
 

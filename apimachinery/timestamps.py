@@ -21,7 +21,8 @@ class TimestampError(ValueError):
 
 
 def format_time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC).isoformat(timespec='seconds')[:19]}Z"
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return f"{utc.isoformat()[:19]}Z"
 
 
 def format_micro_time(moment: datetime) -> str:

@@ -12,18 +12,39 @@ from mockube.apiserver.request.response import Response
 
 async def read(request: web.BaseRequest, limit: int) -> bytes:
     """The body, as long as it is not too long."""
+    if request.content.is_eof():
+        return _received(request, limit)
     if (request.content_length or 0) > limit:
-        raise status.request_entity_too_large(f"limit is {limit}")
+        raise _too_large(limit)
     data = bytearray()
     try:
         await send_continue(request)
         async for chunk in request.content.iter_any():
             data += chunk
             if len(data) > limit:
-                raise status.request_entity_too_large(f"limit is {limit}")
+                raise _too_large(limit)
     except (web.RequestPayloadError, ConnectionError) as error:
-        raise status.BadRequest(f"the body ends too early: {error}") from error
+        raise _ends_too_early(error) from error
     return bytes(data)
+
+
+def _received(request: web.BaseRequest, limit: int) -> bytes:
+    """The body that came whole before it was asked for, as small ones do."""
+    try:
+        data = request.content.read_nowait()
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise _ends_too_early(error) from error
+    if len(data) > limit:
+        raise _too_large(limit)
+    return data
+
+
+def _too_large(limit: int) -> status.ApiError:
+    return status.request_entity_too_large(f"limit is {limit}")
+
+
+def _ends_too_early(error: Exception) -> status.BadRequest:
+    return status.BadRequest(f"the body ends too early: {error}")
 
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"

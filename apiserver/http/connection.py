@@ -165,6 +165,19 @@ class Connection(web.RequestHandler):
             await self._linger(payload)
         return self._keepalive and self._stay_open()
 
+    async def finish_response(
+        self, request: web.BaseRequest, response: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Write a small answer at once; others as aiohttp does. Answers also with whether the client is gone."""
+        whole = None if self._upgraded or type(response) is not Answer else response.take_whole(request)
+        if whole is None:
+            return await super().finish_response(request, response, start_time)
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return response, True
+        transport.write(whole)
+        return response, False
+
     def _make_room(self) -> None:
         """A request is being served: parse what was sent behind it."""
         if self._parser is not None:

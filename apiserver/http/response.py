@@ -32,10 +32,28 @@ class Answer(web.StreamResponse):
         self._is_written = False
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
+        self._begin(request)
+        return request.writer
+
+    def take_whole(self, request: web.BaseRequest) -> bytes | None:
+        """Return all bytes of a small answer, which count as written; None if it has to be written piece by piece."""
+        response = self._response
+        if self._is_written or response.compressed or response.size > PIECE:
+            return None
+        self._is_written = True
+        self._begin(request)
+        return self._whole()
+
+    def _begin(self, request: web.BaseRequest) -> None:
         self._asked = request
         if self._keep_alive is None:
             self._keep_alive = request.keep_alive
-        return request.writer
+
+    def _whole(self) -> bytes:
+        response = self._response
+        has_length = response.status != HTTPStatus.NOT_MODIFIED
+        head = self._head(b"Content-Length: %d\r\n" % response.size if has_length else b"")
+        return head if self._asked.method == hdrs.METH_HEAD else b"".join((head, *response.parts))
 
     async def write_eof(self, data: bytes = b"") -> None:
         assert not data, "the body is known already"
@@ -47,16 +65,12 @@ class Answer(web.StreamResponse):
         if response.compressed and self._asked.version >= HttpVersion11:
             await self._write_compressed(writer)
             return
-        has_length = response.status != HTTPStatus.NOT_MODIFIED
-        head = self._head(b"Content-Length: %d\r\n" % size if has_length else b"")
-        if self._asked.method == hdrs.METH_HEAD:
-            await writer.write_eof(head)
-        elif size <= PIECE:
-            await writer.write_eof(b"".join((head, *parts)))
-        else:
-            for piece in gathered((head, *parts)):
-                await writer.write(piece)
-            await writer.write_eof()
+        if size <= PIECE or self._asked.method == hdrs.METH_HEAD:
+            await writer.write_eof(self._whole())
+            return
+        for piece in gathered((self._head(b"Content-Length: %d\r\n" % size), *parts)):
+            await writer.write(piece)
+        await writer.write_eof()
 
     async def _write_compressed(self, writer: AbstractStreamWriter) -> None:
         head = self._head(_COMPRESSED)

@@ -23,6 +23,16 @@ class Gate(NamedTuple):
         return self._replace(paths=tuple(f"{prefix}.{path}" for path in self.paths))
 
 
+class _Field(NamedTuple):
+    """A field on the way to those of gates, or, with its gate, one of them."""
+
+    name: str
+    gate: Gate | None
+    inner: "tuple[_Field, ...]"
+    is_collection: bool
+    """Whether `inner` are the fields of each element of a list or value of a map."""
+
+
 class _Place(NamedTuple):
     """Where a field of a gate was found, and what holds it."""
 
@@ -38,43 +48,58 @@ class DisabledFields:
 
     def __init__(self, gates: Sequence[Gate]) -> None:
         self.paths = [path for gate in gates for path in gate.paths]
-        self._steps: dict[str, Any] = {}
+        steps: dict[str, Any] = {}
         for gate in gates:
             for path in gate.paths:
                 *way, last = path.split(".")
-                steps = self._steps
+                inner = steps
                 for step in way:
-                    steps = steps.setdefault(step, {})
-                steps[last] = gate
+                    inner = inner.setdefault(step, {})
+                inner[last] = gate
+        self._fields = _compiled(steps)
 
     def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
         """Drop the fields of gates that the old object, if there is one, does not use."""
+        if not self._fields:
+            return
         found: list[_Place] = []
-        _find(new, self._steps, found, None, None)
+        _find(new, self._fields, found, None, None)
         if not found:
             return
         used: list[_Place] = []
         if old is not None:
-            _find(old, self._steps, used, None, None)
+            _find(old, self._fields, used, None, None)
         in_use = {id(place.gate) for place in used}
         for place in found:
             if id(place.gate) not in in_use:
                 _drop(place)
 
 
-NONE_DISABLED: Final = DisabledFields(())
+def _compiled(steps: Mapping[str, Any]) -> tuple[_Field, ...]:
+    fields = []
+    for name, below in steps.items():
+        if isinstance(below, Gate):
+            fields.append(_Field(name, below, (), is_collection=False))
+        else:
+            is_collection = EACH in below
+            fields.append(
+                _Field(name, None, _compiled(below[EACH] if is_collection else below), is_collection)
+            )
+    return tuple(fields)
 
 
-def _find(value: Any, steps: Mapping[str, Any], found: list[_Place], parent: Any, key: Any) -> None:
-    for step, inner in steps.items():
-        if step == EACH:
-            for at, child in _members(value):
-                _find(child, inner, found, value, at)
-        elif (child := value.get(step)) is not None:
-            if inner.__class__ is Gate:
-                found.append(_Place(inner, value, step, parent, key))
-            else:
-                _find(child, inner, found, value, step)
+def _find(value: Any, fields: Sequence[_Field], found: list[_Place], parent: Any, key: Any) -> None:
+    for name, gate, inner, is_collection in fields:
+        child = value.get(name)
+        if child is None:
+            continue
+        if gate is not None:
+            found.append(_Place(gate, value, name, parent, key))
+        elif is_collection:
+            for at, member in _members(child):
+                _find(member, inner, found, child, at)
+        else:
+            _find(child, inner, found, value, name)
 
 
 def _members(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -85,3 +110,6 @@ def _drop(place: _Place) -> None:
     del place.holder[place.field]
     if place.gate.drops_empty and not place.holder:
         del place.parent[place.key]
+
+
+NONE_DISABLED: Final = DisabledFields(())

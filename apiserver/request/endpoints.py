@@ -15,7 +15,7 @@ from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Pages
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.pages import NOT_ALLOWED
-from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.request.rendering import Renderer, is_encoded
 from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
 from mockube.apiserver.request.response import Response, error_response, json_body, text_response
 from mockube.apiserver.request.watch import Watching
@@ -84,10 +84,14 @@ class Endpoints:
             target = "/".join(filter(None, (call.resource.name, subresource)))
             raise MethodNotSupported(f"{call.verb} of {target} is not built into mockube yet", Details())
         answer = await carry_out(self._backend, call)
-        answer = await shown(self._backend, call.resource, answer)
+        if self._backend.conversion(call.resource) is not None:
+            answer = await shown(self._backend, call.resource, answer)
         if not isinstance(answer, ListAnswer):
-            body = [await self._renderer.object_off_loop(call, answer, wanted)]
-            return _response(request, answer.code, body, wanted, call)
+            if is_encoded(answer, wanted):
+                body = self._renderer.object(call, answer, wanted)
+            else:
+                body = await self._renderer.object_off_loop(call, answer, wanted)
+            return _response(request, answer.code, [body], wanted, call)
         parts = await self._renderer.collection(call, answer, wanted)
         return _response(request, 200, parts, wanted, call)
 

@@ -50,10 +50,7 @@ class Renderer:
         self._report = report
 
     async def object_off_loop(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
-        """An object, in the worker's thread if it is large and not in this form already."""
-        is_encoded = wanted.view is View.OBJECT and wanted.format is Format.JSON and answer.stored is not None
-        if is_encoded:
-            return self.object(call, answer, wanted)
+        """An object that has to be made into this form, in the worker's thread if it is large."""
         size = call.size if answer.stored is None else _size(answer.stored)
         return await self._worker.run(size, self.object, call, answer, wanted)
 
@@ -160,6 +157,11 @@ class Renderer:
 
     def _printer(self, resource: Resource) -> table.Printer:
         return self._printers(resource.api_version, resource.kind)
+
+
+def is_encoded(answer: ObjectAnswer, wanted: Wanted) -> bool:
+    """Whether an object is stored in the form that is wanted."""
+    return answer.stored is not None and wanted.format is Format.JSON and wanted.view is View.OBJECT
 
 
 def _check_view(call: Call, api_version: str, kind: str, wanted: Wanted, *, listed: bool) -> None:
