@@ -27,6 +27,8 @@ SLICE, SLICE_BYTES = 500, 512 * 1024
 """Changes, or keys of a list, and bytes of them, after which others have their turn while there are more."""
 MAX_TRUSTED = 1_000
 """Values that are trusted at a time, at most: a bound, for a write may fail."""
+MAX_TRUSTED_BYTES = 16 << 20
+"""Of these values together."""
 LAG_SECONDS = 5.0
 """Between two looks at how far the store is ahead: as often an embedded store notifies of progress."""
 
@@ -54,6 +56,7 @@ class WatchCache:
         self.unreadable = UnreadableObjects()
         self._trusted: set[bytes] = set()
         """Values that this process has written, and that a watch has not brought back yet."""
+        self._trusted_bytes = 0
         self._kinds: dict[bytes, tuple[bytes, ...]] = {}
         """How the text of every object in a folder begins, where that is known."""
         self._is_outdated = False
@@ -103,9 +106,19 @@ class WatchCache:
 
         It is known by its bytes, which costs much less than reading it: an etcd gives back another object.
         """
-        if len(self._trusted) >= MAX_TRUSTED:  # of writes that did not happen
+        if text in self._trusted:
+            return
+        size = self._trusted_bytes + len(text)
+        if len(self._trusted) >= MAX_TRUSTED or size > MAX_TRUSTED_BYTES:  # of writes that did not happen
             self._trusted.clear()
+            size = len(text)
         self._trusted.add(text)
+        self._trusted_bytes = size
+
+    def _distrust(self, text: bytes) -> None:
+        if text in self._trusted:
+            self._trusted.remove(text)
+            self._trusted_bytes -= len(text)
 
     def at_revision(self, prefix: bytes, key: bytes, revision: int) -> Stored | None:
         """The object of a key, if it is shown at that revision."""
@@ -299,7 +312,7 @@ class WatchCache:
         value = kv.value
         try:
             text = self.read(folder, kv)
-            self._trusted.discard(value)
+            self._distrust(value)
         except Exception as error:  # noqa: BLE001 - whatever a decoder makes of a foreign value
             self.unreadable.add(folder, kv.key, kv.mod_revision, error)
             return None

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import EVERYTHING
 from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
 from mockube.apiserver.storage.values import read_value
-from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
+from mockube.apiserver.storage.watch_cache import MAX_TRUSTED_BYTES, SLICE, WatchCache
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Event, Put, WatchBatch
 from tests.support.turns import turn, until
@@ -218,6 +218,22 @@ async def test_only_values_of_others_are_read_when_the_watch_brings_them(store, 
             await until(lambda result=result: watch_cache.revision == result.revision)
             assert reads.count == expected
         assert watch_cache.resource_cache(FOLDER).get(own.key).value == other.value
+
+
+async def test_writes_that_did_not_happen_are_forgotten_before_they_take_much_memory(store):
+    reads = Reads()
+    async with mirroring(store, SteppedClock(), reads) as watch_cache:
+        own, half = put(1), put(2, size=MAX_TRUSTED_BYTES // 2)
+        for value in (own, half, half):  # the same value takes memory once
+            watch_cache.trust(value.value)
+        result = await store.put(own)
+        await until(lambda: watch_cache.revision == result.revision)
+        assert reads.count == 0
+        watch_cache.trust(own.value)
+        watch_cache.trust(put(3, size=MAX_TRUSTED_BYTES // 2).value)
+        result = await store.put(own)
+        await until(lambda: watch_cache.revision == result.revision)
+        assert reads.count == 1
 
 
 async def test_a_list_anew_reads_what_has_changed_alone(store):
