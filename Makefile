@@ -50,6 +50,9 @@ fuzz: environment ## Look for faults with random cases; MINUTES=60 SEED=7 ARGS="
 differential: environment ## Send random requests to a real kube-apiserver and to ours; ARGS="--requests 20000 --seed 7"
 	@"$(BIN)/python" -m tests.differential $(ARGS)
 
+record: environment ## Record what a real control plane answers to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
+	@"$(BIN)/python" -m tests.recorder $(ARGS)
+
 bench: environment ## Measure
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
@@ -83,4 +86,4 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgr
 clean: ## Remove what was made
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test conformance compose-test cov differential bench fmt lint types imports flags lock clean
+.PHONY: help setup environment up test conformance compose-test cov differential record bench fmt lint types imports flags lock clean

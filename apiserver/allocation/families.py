@@ -50,7 +50,7 @@ def _is_address(text: str) -> bool:
 
 def settle(spec: Tree, old: Tree | None, configured: Sequence[str]) -> Sequence[FieldError]:
     """Fill in ipFamilies and ipFamilyPolicy, or say what cannot be. `configured` are the cluster's, the first one first."""
-    if not needs_cluster_ip(spec) or (old is not None and _stays_preferring_dual(spec, old)):
+    if not needs_cluster_ip(spec) or (old is not None and stays_preferring_dual(spec, old)):
         return ()
     if not spec.get("ipFamilyPolicy"):
         spec["ipFamilyPolicy"] = _usual_policy(spec, old)
@@ -71,7 +71,7 @@ def settle(spec: Tree, old: Tree | None, configured: Sequence[str]) -> Sequence[
     return ()
 
 
-def _stays_preferring_dual(spec: Tree, old: Tree) -> bool:
+def stays_preferring_dual(spec: Tree, old: Tree) -> bool:
     """A Service that prefers two stacks is neither given a second nor robbed of it unless its client asks."""
     same = all(spec.get(field) == old.get(field) for field in ("type", "clusterIPs", "ipFamilies"))
     return same and spec.get("ipFamilyPolicy") == PREFER and old.get("ipFamilyPolicy", PREFER) == PREFER

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 
 from mockube.apimachinery import chance, conditions, errors, meta, status
+from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.allocation import addresses, ports
 from mockube.apiserver.allocation.addresses import IP_ADDRESSES
-from mockube.apiserver.allocation.families import is_headless, is_well_formed, settle
+from mockube.apiserver.allocation.families import is_headless, is_well_formed, settle, stays_preferring_dual
 from mockube.apiserver.allocation.node_ports import held_node_ports, settle_node_ports
 from mockube.apiserver.kinds.common.addresses import Network
+from mockube.apiserver.kinds.core.service.cluster_ips import check_cluster_ips
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
 from mockube.apiserver.registry.backend import NO_CLAIMS, OF_WRONG_TYPES, Backend, Claims
 from mockube.apiserver.storage.stored import Stored, canonical
@@ -34,10 +36,12 @@ class ServiceAllocator:
     async def claim(self, backend: Backend, new: Tree | None, old: Tree | None) -> Claims:
         if new is None:
             return await self._release(backend, old or {})
+        before = {} if old is None else old["spec"]
+        if wrong := _check_addresses(new["spec"], before or None):
+            raise status.invalid(SERVICE, meta.name(new), wrong)
         if not is_well_formed(new["spec"]):
             return NO_CLAIMS
         new["spec"] = dict(new["spec"])
-        before = {} if old is None else old["spec"]
         await self._settle_addresses(backend, new, before)
         held, had = _held_addresses(new["spec"]), _held_addresses(before)
         taken, freed = [one for one in held if one not in had], [one for one in had if one not in held]
@@ -120,6 +124,13 @@ class ServiceAllocator:
             raise status.invalid(SERVICE, meta.name(new), wrong)
         record.free(had - held_node_ports(new["spec"]))
         return record if record.is_changed else None
+
+
+def _check_addresses(spec: Tree, before: Tree | None) -> Sequence[FieldError]:
+    """What is wrong with addresses and families before any is given out; then nothing else is told."""
+    if before is not None and stays_preferring_dual(spec, before):
+        return ()
+    return [*check_cluster_ips(spec, before)]
 
 
 def _held_addresses(spec: Tree) -> Sequence[str]:

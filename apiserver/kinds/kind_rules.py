@@ -3,7 +3,7 @@
 `KindRules` is what the verbs use.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import CHANGE, NOTHING, Again, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
 from mockube.apiserver.kinds.defaulter import Defaulter
@@ -45,7 +45,7 @@ def check_create(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
 def check_update(
     resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree
 ) -> list[FieldError]:
-    """What is wrong with a change. Every kind says again what was said of metadata, as it does upstream."""
+    """What is wrong with a change. Most kinds say again what was said of metadata, as they do upstream."""
     kind = VALIDATIONS.get(resource.group_kind, _NONE)
     update = kind.subresources.get(subresource) if subresource else kind.update
     wrong = _metadata(resource, new)
@@ -53,10 +53,19 @@ def check_update(
     changed = objectmeta.check_update(new, old) if wrong else objectmeta.check_step(new, old)
     found = [*wrong, *changed]
     if update is not None:
-        if kind.metadata_first:
-            found += [*changed, *objectmeta.check_finalizers(new, kind.name)]
+        for again in _said_again(kind, subresource):
+            if again is Again.CHANGE:
+                found += [*changed, *objectmeta.check_finalizers(new, kind.name)]
+            else:
+                found += objectmeta.check(new, kind.name, namespaced=resource.namespaced)
         found += update(new, old)
     return found
+
+
+def _said_again(kind: Validation, subresource: str) -> Sequence[Again]:
+    if not kind.metadata_first or subresource in kind.silent:
+        return NOTHING
+    return CHANGE if subresource else kind.again
 
 
 WARNINGS: Final[Mapping[GroupKind, Warnings]] = MappingProxyType(

@@ -6,8 +6,9 @@ from typing import Any
 
 from mockube.apimachinery import status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
+from mockube.apimachinery.patch.apply.field_manager import shown, shown_kind
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
-from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.schema.decode import Decoded, DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
@@ -41,19 +42,28 @@ class Application:
             raise status.BadRequest("error decoding YAML: an object is expected")
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
-            strict = self.options.field_validation != "Ignore"
-            decoded = decode_applied(self.backend, merged, strict=strict)
+            decoded = self._decoded(merged)
         except Conflicts as error:
             raise _conflict(error) from error
         except Undecodable as error:
             raise status.BadRequest(str(error)) from error
-        except (PatchError, DecodeError) as error:
+        except PatchError as error:
             raise ApiError(str(error)) from error
         made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | decoded.tree
         self.backend.rules.default(made["apiVersion"], made["kind"], made)
         metadata.match_namespace(made, self.call)
         metadata.match_name(made, self.call.name)
         return made
+
+    def _decoded(self, merged: Tree) -> Decoded:
+        strict = self.options.field_validation != "Ignore"
+        try:
+            return decode_applied(self.backend, merged, strict=strict)
+        except DecodeError as error:
+            kind = shown_kind(self.config)
+            where = f"failed to convert new object ({shown(self.config)}) to proper version"
+            problem = f"unable to convert unstructured object to {kind}: {error}"
+            raise ApiError(f"{where}: {problem}") from error
 
 
 def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:

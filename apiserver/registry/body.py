@@ -9,9 +9,11 @@ from typing import Any
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.schema import document, faults, unstructured
 from mockube.apimachinery.schema.decode import Decoded, DecodeError
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.numbers import convert_numbers
+from mockube.apimachinery.schema.scan import has_duplicates
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call
@@ -104,11 +106,11 @@ def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], Decoded
     """The tree as it is, or, if it cannot be decoded so, with its numbers as Go converts them."""
     try:
         return decode(tree)
-    except DecodeError:
-        converted = convert_numbers(schema, tree)
-        if converted is tree:
-            raise
-    return decode(converted)
+    except DecodeError as error:
+        refusal = unstructured.fault(schema, tree)
+        if refusal:
+            raise DecodeError(refusal) from error
+        return decode(convert_numbers(schema, tree))
 
 
 def _schema(backend: Backend, api_version: str, kind: str) -> Type:
@@ -134,7 +136,24 @@ def judge_fields(call: Call, options: WriteOptions, complaints: Sequence[str], p
         return
     if options.field_validation == "Strict":
         raise status.BadRequest(f"{prefix}strict decoding error: {', '.join(complaints)}")
-    call.warnings += complaints
+    call.warnings += as_warnings(complaints)
+
+
+_OF_YAML = "yaml: unmarshal errors:\n"
+
+
+def as_warnings(complaints: Sequence[str]) -> list[str]:
+    """What strict decoding refuses, as clients are warned of it: a line of YAML's decoder at a time."""
+    lines = (complaint.removeprefix(_OF_YAML).removeprefix("yaml: ").split("\n") for complaint in complaints)
+    return [line.strip() for of_one in lines for line in of_one]
+
+
+def duplicate_fields(parsed: Parsed) -> tuple[str, ...]:
+    """The fields of a JSON text that come twice, whatever it is about."""
+    text = parsed.text
+    if not text or not has_duplicates(text, parsed.tree):
+        return ()
+    return faults.find(faults.UNTYPED, document.parse(text)).strict
 
 
 def _parse(body: Body, kind: str) -> Parsed:
@@ -154,7 +173,7 @@ def _parse(body: Body, kind: str) -> Parsed:
 def _check_kind(backend: Backend, given: tuple[str, str], api_version: str, kind: str) -> None:
     if given == (api_version, kind):
         return
-    version = gotext.quote(api_version.rpartition("/")[2])
+    version = gotext.quote(given[0].rpartition("/")[2])
     prefix = f"{given[1]} in version {version} cannot be handled as a {kind}: "
     raise status.BadRequest(prefix + not_converted(backend, given, api_version, kind))
 
@@ -205,11 +224,19 @@ def _go_name(api_version: str, kind: str) -> str:
 
 
 def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
-    shown = f"{body.data[:SHOWN].hex()}{' ...' if len(body.data) > SHOWN else ''}" if body.data else "<empty>"
     what = _NO_TYPE + problem
     return status.BadRequest(
-        f"the object provided is unrecognized (must be of type {kind}): {what} ({shown})"
+        f"the object provided is unrecognized (must be of type {kind}): {what} ({_summary(body.data)})"
     )
+
+
+def _summary(data: bytes) -> str:
+    """How a body begins: in hexadecimal digits, unless it may be JSON."""
+    if not data:
+        return "<empty>"
+    start = data[:SHOWN]
+    shown = start.decode("utf-8", "replace") if data.startswith(b"{") else start.hex()
+    return f"{shown} ..." if len(data) > SHOWN else shown
 
 
 _NO_TYPE = "couldn't get version/kind; json parse error: "
@@ -217,4 +244,6 @@ _TYPE_META = r'value of type struct { APIVersion string "json:\"apiVersion,omite
 
 
 def _not_readable(value: object, where: str) -> str:
-    return f"json: cannot unmarshal {type_name(value)} into Go {where}"
+    # Go shows a number only where another one would fit.
+    name = "number" if isinstance(value, float) else type_name(value)
+    return f"json: cannot unmarshal {name} into Go {where}"

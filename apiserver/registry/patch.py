@@ -12,7 +12,7 @@ import orjson
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch import json_patch, merge, strategic
+from mockube.apimachinery.patch import gofmt, json_patch, merge, strategic
 from mockube.apimachinery.patch.errors import Inapplicable, PatchError, TooManyOperations, Undecodable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import Decoded, DecodeError
@@ -22,7 +22,14 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_as, decode_unstructured, not_converted, type_of
+from mockube.apiserver.registry.body import (
+    as_warnings,
+    decode_as,
+    decode_unstructured,
+    duplicate_fields,
+    not_converted,
+    type_of,
+)
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.options import APPLY_TYPES, PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
@@ -44,6 +51,10 @@ class Language:
     """What comes of a patch is read as what it says that it is."""
     decode: Decode = decode_as
     """Reads what came of a patch as an object of its kind."""
+    complaint: str = "{}"
+    """How strict decoding tells of a field that comes twice."""
+    shows_patch: bool = False
+    """An error shows the patch as Go prints a map, and not what came of it."""
     growth: Callable[[Any], int] = lambda _: 0
     """Bytes that an object may become larger by, beyond those of the patch."""
 
@@ -52,11 +63,12 @@ LANGUAGES: Mapping[str, Language] = {
     "application/json-patch+json": Language(
         carry_out=lambda tree, patch, _: json_patch.apply(tree, patch),
         check=json_patch.check,
+        complaint="json patch {}",
         growth=json_patch.growth,
     ),
     "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: merge.apply(tree, patch)),
     "application/strategic-merge-patch+json": Language(
-        carry_out=strategic.apply, reads_type=False, decode=decode_unstructured
+        carry_out=strategic.apply, reads_type=False, decode=decode_unstructured, shows_patch=True
     ),
 }
 
@@ -105,13 +117,16 @@ class Patch(NamedTuple):
 
 def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
     try:
-        given = parse(call.body.data, "application/json").tree
+        parsed = parse(call.body.data, "application/json")
     except Unreadable as error:
         raise status.BadRequest(f"error decoding patch: {error}") from error
+    given = parsed.tree
     if options.field_validation == "Ignore":
         return Patch(language, given)
     try:
-        return Patch(language, given, language.check(given))
+        complaints = language.check(given)
+        twice = (language.complaint.format(each) for each in duplicate_fields(parsed))
+        return Patch(language, given, (*complaints, *twice))
     except PatchError as error:
         raise refused(error) from error
 
@@ -150,11 +165,11 @@ def _patched(
         named = (kind["apiVersion"], kind["kind"])
         decoded = patch.language.decode(backend, patched | kind, named, strict=strict, before=before)
     except DecodeError as error:
-        raise _invalid(patched, str(error)) from error
-    found = [*patch.complaints, *decoded.strict]
+        raise _refused_object(patch, patched, old, str(error)) from error
+    found = [*patch.complaints, *(sorted(decoded.strict) if patch.language.shows_patch else decoded.strict)]
     if found and options.field_validation == "Strict":
-        raise _invalid(patched, f"strict decoding error: {', '.join(found)}")
-    call.warnings += found
+        raise _refused_object(patch, patched, old, f"strict decoding error: {', '.join(found)}")
+    call.warnings += as_warnings(found)
     made: Tree = kind | decoded.tree
     backend.rules.default(kind["apiVersion"], kind["kind"], made)
     metadata.match_namespace(made, call)
@@ -171,7 +186,8 @@ def _check_type(backend: Backend, call: Call, options: WriteOptions, patched: An
     if not api_version:
         _check_internal(call, options, patched, kind or old["kind"], old)
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
-        raise _invalid(patched, not_converted(backend, (api_version, kind), old["apiVersion"], old["kind"]))
+        given = api_version, kind or old["kind"]
+        raise _invalid(patched, not_converted(backend, given, old["apiVersion"], old["kind"]))
 
 
 def _check_internal(call: Call, options: WriteOptions, patched: Tree, kind: str, old: Tree) -> None:
@@ -190,6 +206,15 @@ def _check_internal(call: Call, options: WriteOptions, patched: Tree, kind: str,
     metadata.match_name({}, call.name)
 
 
+def _refused_object(patch: Patch, patched: Tree, old: Tree, problem: str) -> ApiError:
+    if patch.language.shows_patch:
+        return _not_taken(gofmt.plain(strategic.as_merged(patch.given, old)), problem)
+    return _invalid(patched, problem)
+
+
 def _invalid(patched: Tree, problem: str) -> ApiError:
-    text = orjson.dumps(dict(sorted(patched.items()))).decode()
+    return _not_taken(orjson.dumps(dict(sorted(patched.items()))).decode(), problem)
+
+
+def _not_taken(text: str, problem: str) -> ApiError:
     return status.invalid(GroupKind("", ""), "", [errors.invalid(ROOT.child("patch"), text, problem)])

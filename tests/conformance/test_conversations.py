@@ -24,12 +24,12 @@ from tests.support.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
 RUNNER = FOLDER / "golden.py"
 FILES = sorted(
     str(path.relative_to(FOLDER).with_suffix(""))
-    for folder in ("api", "rights", "controllers")
+    for folder in ("api", "answers", "rights", "controllers")
     for path in (FOLDER / folder).glob("*.jsonl")
 )
 TIMING = "timing: "
 """How a reason begins when the conversation may also come out the same."""
-JOBS = {"api": 1, "rights": 6, "controllers": 3}
+JOBS = {"api": 1, "answers": 1, "rights": 6, "controllers": 3}
 """How many conversations are held at once: those with controllers wait for most of their time."""
 
 
@@ -79,7 +79,7 @@ def url(recording, tmp_path):
             yield stack.enter_context(server_within_one_second(tmp_path, flags))
             return
         server = stack.enter_context(ApiServerProcess(tmp_path, *flags))
-        if not recording.startswith("api/"):
+        if not recording.startswith(("api/", "answers/")):
             stack.enter_context(ManagerProcess(server.kubeconfig, "--use-service-account-credentials"))
         yield server.url
 

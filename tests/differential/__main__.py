@@ -11,6 +11,7 @@ import contextlib
 import http.client
 import itertools
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -33,6 +34,12 @@ from tests.support.real_kubernetes import RealApiServer, write_tokens
 TOKEN = "admin"
 READ_ONLY = {"log", "exec", "attach", "portforward", "proxy"}
 """Subresources that need a kubelet."""
+OWN = {"uid", "resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort"}
+"""Fields that each server fills in by itself."""
+OWN_TEXT = re.compile(r"(10\.0\.\d+\.\d+|kube-api-access-\w{5}|\w{8}(-\w{4}){3}-\w{12})$")
+"""What it fills into other fields."""
+ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""Of the suffixes of generated names."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +67,8 @@ def main() -> int:
     if options.output:
         with Path(options.output).open("w") as file:
             for group in report.sorted():
-                print(
-                    json.dumps({"signature": group.signature, "count": group.count, **group.smallest}),
-                    file=file,
-                )
+                for case in group.smallest(options.examples):
+                    print(json.dumps({"signature": group.signature, "count": group.count, **case}), file=file)
     print(report.summary())
     return int(report.same < report.requests * options.least / 100)
 
@@ -113,8 +118,8 @@ def _converse(servers, case: Iterator[dict], namespace, report, lock):
         filled = golden.fill(request, namespace, [])
         sent = filled, _translated(filled, identities)
         answers = [_answer(server, each) for server, each in zip(servers, sent, strict=True)]
-        _learn(identities, *answers)
-        wanted, got = (_comparable(answer, namespace) for answer in answers)
+        _learn(identities, *(answer["body"] for answer in answers))
+        wanted, got = (_comparable(_without_suffix(answer, filled), namespace) for answer in answers)
         steps.append({"request": request, "response": wanted})
         found = golden.differences(wanted, got)
         resource = request["path"].partition("?")[0].replace("/namespaces/${ns}", "")
@@ -137,22 +142,39 @@ def _answer(server, request):
         return {"status": 0, "type": "", "body": f"no answer: {error!r}"}
 
 
-def _learn(identities, real, ours):
-    """Remember by what uid and version the second server knows the object of an answer."""
-    for key in ("resourceVersion", "uid"):
-        values = [
-            answer["body"].get("metadata", {}).get(key) if isinstance(answer["body"], dict) else None
-            for answer in (real, ours)
-        ]
-        if all(values):
-            identities[json.dumps({key: values[0]})[1:-1]] = json.dumps({key: values[1]})[1:-1]
+def _learn(identities, real, ours, key=""):
+    """Remember what the second server calls what each has named or numbered by itself."""
+    if isinstance(real, dict) and isinstance(ours, dict):
+        for name in real.keys() & ours.keys():
+            _learn(identities, real[name], ours[name], name)
+    elif isinstance(real, list) and isinstance(ours, list):
+        for pair in zip(real, ours, strict=False):
+            _learn(identities, *pair, key)
+    elif real != ours and (key in OWN or (isinstance(real, str) and OWN_TEXT.match(real))):
+        identities[real] = ours
 
 
-def _translated(request, identities):
-    text = json.dumps(request)
-    for real, ours in identities.items():
-        text = text.replace(real, ours)
-    return json.loads(text)
+def _translated(value, identities):
+    """Return a request as the second server is sent it."""
+    if isinstance(value, dict):
+        return {key: _translated(member, identities) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_translated(item, identities) for item in value]
+    if not isinstance(value, str):
+        return identities.get(value, value) if value.__class__ is int else value
+    head, slash, path = value.rpartition("/")
+    return identities.get(value) or (f"{head}/{identities[path]}" if slash and path in identities else value)
+
+
+def _without_suffix(answer, request):
+    """Return an answer without the suffix of a generated name."""
+    body = request.get("body")
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    base = metadata.get("generateName") if isinstance(metadata, dict) else None
+    if request["method"] != "POST" or not isinstance(base, str) or metadata.get("name"):
+        return answer
+    suffix = re.compile(re.escape(json.dumps(base)[1:-1]) + f"[{ALPHABET}]{{5}}(?![a-z0-9])")
+    return json.loads(suffix.sub("<generated>", json.dumps(answer)))
 
 
 def _comparable(answer, namespace):
@@ -218,7 +240,8 @@ def _options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--groups", type=int, default=40, help="how many groups of differences to print")
-    parser.add_argument("--output", help="a file for every group's smallest reproducer, one a line")
+    parser.add_argument("--output", help="a file for every group's smallest reproducers, one a line")
+    parser.add_argument("--examples", type=int, default=1, help="how many reproducers of each group")
     parser.add_argument("--least", type=float, default=0.0, help="per cent that have to be the same")
     parser.add_argument("--real", help="the address of a real server that runs, which knows the token admin")
     parser.add_argument("--ours", help="the address of ours")

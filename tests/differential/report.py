@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|\d+|\[[^\]]*\]')
+MAX_CASES = 20
+"""That are remembered of a group."""
 
 
 @dataclass
@@ -13,15 +15,15 @@ class Group:
     signature: str
     count: int = 0
     resources: Counter = field(default_factory=Counter)
-    smallest: dict | None = None
-    size: int = 0
+    cases: list[dict] = field(default_factory=list)
 
     def add(self, resource, case):
         self.count += 1
         self.resources[resource] += 1
-        size = len(json.dumps(case))
-        if self.smallest is None or size < self.size:
-            self.smallest, self.size = case, size
+        self.cases = sorted([*self.cases, case], key=lambda case: len(json.dumps(case)))[:MAX_CASES]
+
+    def smallest(self, count=1):
+        return self.cases[:count]
 
 
 class Report:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 
-from tests.differential.__main__ import Resource, _comparable, _learn, _translated
+from tests.differential.__main__ import Resource, _comparable, _learn, _translated, _without_suffix
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
@@ -70,19 +70,38 @@ def test_differences_are_grouped_by_what_differs_and_the_smallest_is_kept():
     )
     report.add_same()
     first, second = report.sorted()
-    assert (first.count, first.smallest) == (3, {"steps": ["xxx"]})
+    assert (first.count, first.smallest()) == (3, [{"steps": ["xxx"]}])
     assert second.signature == "POST wording body.message: a against b"
     assert report.summary() == "5 requests: 20.00 % answered the same, 40.00 % but for wording"
 
 
-def test_the_second_server_is_sent_its_own_uid_and_version():
+def test_the_second_server_is_sent_what_it_named_itself():
     identities = {}
+    uids = "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000001", "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000002"
     _learn(
-        identities, answer_with(uid="u1", resourceVersion="5"), answer_with(uid="u2", resourceVersion="70")
+        identities,
+        made(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa"),
+        made(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
     )
-    request = {"body": {"metadata": {"uid": "u1", "resourceVersion": "5", "name": "5"}}}
+    request = {"path": f"/x/{uids[0]}", "body": made(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa")}
     assert _translated(request, identities) == {
-        "body": {"metadata": {"uid": "u2", "resourceVersion": "70", "name": "5"}}
+        "path": f"/x/{uids[1]}",
+        "body": made(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
+    }
+    assert _translated({"name": "b", "port": 80}, identities) == {"name": "b", "port": 80}
+
+
+def made(uid, version, address, volume):
+    metadata = {"uid": uid, "resourceVersion": version, "labels": {"controller-uid": uid}}
+    return {"metadata": metadata, "spec": {"clusterIPs": [address], "volumes": [{"name": volume}]}}
+
+
+def test_generated_names_do_not_count():
+    request = {"method": "POST", "body": {"metadata": {"generateName": "g-"}}}
+    answer = {"body": {"message": 'Pod "g-x9bcd" is invalid', "name": "g-x9bcd"}}
+    assert _without_suffix(answer, request)["body"] == {
+        "message": 'Pod "<generated>" is invalid',
+        "name": "<generated>",
     }
 
 
@@ -90,7 +109,3 @@ def test_what_other_conversations_made_in_the_cluster_does_not_count():
     body = {"items": [{"metadata": {"name": name}} for name in ("d1-x", "d2-x")]}
     found = _comparable({"type": "application/json", "status": 200, "body": body}, "d2")
     assert json.dumps(found["body"]) == '{"items": [{"metadata": {"name": "<ns>-x"}}]}'
-
-
-def answer_with(**metadata):
-    return {"status": 200, "body": {"metadata": metadata}}

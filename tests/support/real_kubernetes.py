@@ -74,19 +74,19 @@ class RealApiServer(RealProcess):
     NAME = "kube-apiserver"
     READY = re.compile(r"Serving securely on ")
 
-    def __init__(self, home, etcd):
+    def __init__(self, home, etcd, *, tokens=None, flags=()):
         port = free_port()
         self.url = f"https://127.0.0.1:{port}"
         self.authority = home / "apiserver.crt"
         policy, key = home / "policy.yaml", home / "key.pem"
         policy.write_bytes(orjson.dumps(_EVERYTHING))
         key.write_bytes(_private_key())
-        flags = {
+        settings = {
             "etcd-servers": etcd.url,
             "secure-port": port,
             "bind-address": "127.0.0.1",
             "cert-dir": home,
-            "token-auth-file": write_tokens(home / "tokens.csv"),
+            "token-auth-file": tokens or write_tokens(home / "tokens.csv"),
             "authorization-mode": "Node,RBAC",
             "service-cluster-ip-range": "10.0.0.0/16",
             "service-account-issuer": "https://kubernetes.default.svc",
@@ -95,7 +95,7 @@ class RealApiServer(RealProcess):
             "audit-log-path": home / "audit",
             "audit-policy-file": policy,
         }
-        super().__init__(*(f"--{name}={value}" for name, value in flags.items()))
+        super().__init__(*(f"--{name}={value}" for name, value in settings.items()), *flags)
 
 
 class RealManager(RealProcess):

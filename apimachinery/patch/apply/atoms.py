@@ -164,7 +164,6 @@ _SCALARS: Final[Mapping[Shape, Scalar]] = {
     Shape.NUMBER: Scalar.NUMERIC,
     Shape.BOOLEAN: Scalar.BOOLEAN,
     Shape.QUANTITY: Scalar.UNTYPED,
-    Shape.INT_OR_STRING: Scalar.UNTYPED,
     Shape.TIME: Scalar.UNTYPED,
     Shape.MICRO_TIME: Scalar.UNTYPED,
 }
@@ -174,7 +173,7 @@ def atom_of(kind: Type | None) -> Atom:
     """The atom of a type; of an object without a type, everything is deduced."""
     if kind is None:
         return DEDUCED
-    if kind.shape is Shape.ANY:
+    if kind.shape in (Shape.ANY, Shape.INT_OR_STRING):  # OpenAPI tells no type of either
         return RAW if kind.go == RAW_EXTENSION else DEDUCED
     if kind.shape in (Shape.STRUCT, Shape.MAP):
         return MapAtom(kind)

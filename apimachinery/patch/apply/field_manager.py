@@ -127,7 +127,7 @@ class FieldManager:
 
     def _check(self, config: Json) -> None:
         if (meta.api_version(config), meta.kind(config)) != (self.versions.own, self.kind):
-            raise Undecodable(f"invalid object type: {_shown_kind(config)}")
+            raise Undecodable(f"invalid object type: {shown_kind(config)}")
         if isinstance(_said_metadata(config).get("managedFields"), list):
             raise Undecodable("metadata.managedFields must be nil")
         self._check_typed(config, _PATCH)
@@ -136,7 +136,7 @@ class FieldManager:
         try:
             validate(self.versions.atoms[self.versions.own], obj, duplicates=duplicates)
         except TypedError as error:
-            raise Untypable(refusal.format(_shown(obj), error)) from None
+            raise Untypable(refusal.format(shown(obj), error)) from None
 
     def _applied(self, managed: Managed, live: Json, config: Json, write: Write) -> tuple[Json, Managed]:
         bare = _bare(live)
@@ -175,13 +175,15 @@ def _said_metadata(obj: Json) -> Json:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _shown(obj: Json) -> str:
+def shown(obj: Json) -> str:
+    """An object by its name and kind, as errors show it."""
     metadata = _said_metadata(obj)
     namespace, name = (metadata.get(field) for field in ("namespace", "name"))
-    return f"{_text(namespace)}/{_text(name)}; {_shown_kind(obj)}"
+    return f"{_text(namespace)}/{_text(name)}; {shown_kind(obj)}"
 
 
-def _shown_kind(obj: Json) -> str:
+def shown_kind(obj: Json) -> str:
+    """The kind of an object as errors show it."""
     group, _, version = _text(obj.get("apiVersion")).rpartition("/")
     return f"{group}/{version}, Kind={_text(obj.get('kind'))}"
 

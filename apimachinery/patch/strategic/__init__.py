@@ -5,6 +5,6 @@ A module belongs here if it carries out such a patch or makes one from two objec
 """
 
 from mockube.apimachinery.patch.strategic.create import create_two_way
-from mockube.apimachinery.patch.strategic.merge import apply
+from mockube.apimachinery.patch.strategic.merge import apply, as_merged
 
-__all__ = ["apply", "create_two_way"]
+__all__ = ["apply", "as_merged", "create_two_way"]

@@ -46,6 +46,13 @@ def apply(original: Json, patch: Any, kind: Type | None) -> dict[str, Any]:
     return _merge(original, patch or {}, kind)
 
 
+def as_merged(patch: Any, original: Any) -> Any:
+    """The patch as upstream's library leaves it behind: without nulls in what the object did not have."""
+    if not isinstance(patch, dict) or not isinstance(original, dict):
+        return patch if type(patch) is type(original) else without_nulls(patch)
+    return {name: value and as_merged(value, original.get(name)) for name, value in patch.items()}
+
+
 def _merge(original: Json, patch: Json, parent: Type) -> dict[str, Any]:
     """Return a new object; neither of the two is changed."""
     if DIRECTIVE in patch:

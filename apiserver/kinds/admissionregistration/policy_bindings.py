@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.cells import items, part, text
 from mockube.apiserver.kinds.common.checks import every, field, one_of, pointer, required, valid
 from mockube.apiserver.kinds.common.objects import as_created, created
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.validation import Create, Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -69,7 +69,9 @@ _CREATE_MUTATING: Final = created(field("spec", _SPEC, absent={}))
 
 
 def _validation(create: Create) -> Validation:
-    return Validation(name=NAMES, create=create, update=as_created(create, NAMES, namespaced=False))
+    return Validation(
+        again=NOTHING, name=NAMES, create=create, update=as_created(create, NAMES, namespaced=False)
+    )
 
 
 # --- columns

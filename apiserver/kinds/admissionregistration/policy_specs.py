@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
 from mockube.apiserver.kinds.common.checks import each, every, field, pointer, required
 from mockube.apiserver.kinds.common.objects import as_created
-from mockube.apiserver.kinds.common.validation import Create, Update, Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Create, Update, Validation
 
 # --- parameters
 
@@ -85,7 +85,14 @@ check_policy_spec: Final = every(
 
 def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:
     update = as_created(create, NAMES, namespaced=False)
-    return Validation(name=NAMES, create=create, update=update, subresources=subresources or {})
+    return Validation(
+        again=NOTHING,
+        silent=frozenset({"status"}),
+        name=NAMES,
+        create=create,
+        update=update,
+        subresources=subresources or {},
+    )
 
 
 # --- columns

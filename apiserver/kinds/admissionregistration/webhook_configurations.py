@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.cells import count
 from mockube.apiserver.kinds.common.checks import Check, each, every, field, must, one_of, pointer, required
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.common.webhook_clients import (
     ONE_OF_REVIEWS,
     accepts,
@@ -136,7 +136,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _check(new.get("webhooks") or (), _exemptions(old.get("webhooks") or ()))
 
 
-_VALIDATION: Final = Validation(name=NAMES, create=_create, update=_update)
+_VALIDATION: Final = Validation(again=NOTHING, name=NAMES, create=_create, update=_update)
 
 _STRATEGY: Final = Strategy(generation=(("webhooks",),), first_generation=1, unconditional_update=False)
 

@@ -5,6 +5,7 @@ it with `as_created`, metadata included.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
@@ -54,13 +55,13 @@ def within(tree: ReadOnlyTree, *names: str) -> ReadOnlyTree:
     return tree
 
 
-def unchanged(*names: str) -> Update:
-    """Refuse that the field at the end of the way changes."""
+def unchanged(*names: str, absent: Any = None) -> Update:
+    """Refuse that the field at the end of the way changes. `absent` is shown for one that is left out."""
     path = ROOT.child(*names)
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
         *way, name = names
-        return immutable(within(new, *way).get(name), within(old, *way).get(name), path)
+        return immutable(within(new, *way).get(name, absent), within(old, *way).get(name, absent), path)
 
     return update
 

@@ -1,8 +1,9 @@
 """What one kind has to say of its objects: a record that the families of types fill in for the registry."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from enum import Enum
+from typing import Final, TypeAlias
 
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -21,6 +22,18 @@ def _accept_update(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldErro
     return ()
 
 
+class Again(Enum):
+    """What a kind says at an update of metadata, of which the server has said all before."""
+
+    CHANGE = "change"
+    WHOLE = "whole"
+
+
+NOTHING: Final[Sequence[Again]] = ()
+CHANGE: Final[Sequence[Again]] = (Again.CHANGE,)
+WHOLE_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CHANGE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """What is said of a new object and of a changed one."""
@@ -28,6 +41,10 @@ class Validation:
     name: NameRule = SUBDOMAIN
     metadata_first: bool = True
     """Metadata is told of before the rest. Otherwise the functions tell of it in their own time, if at all."""
+    again: Sequence[Again] = CHANGE
+    """What an update says again of metadata before the rest, through subresources only of its change."""
+    silent: frozenset[str] = frozenset()
+    """Subresources through which nothing is said again of metadata."""
     create: Create = _accept
     update: Update = _accept_update
     subresources: Mapping[str, Update] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.resource_names import (
     check_name,
     is_overcommit_allowed,
 )
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     Request,
@@ -160,6 +160,6 @@ KIND: Final = Kind(
         prepare_create=_name_limit_range,
         canonicalize=none_when_empty(("spec", "limits")),
     ),
-    validation=Validation(create=_CREATE, update=as_created(_CREATE)),
+    validation=Validation(again=NOTHING, create=_CREATE, update=as_created(_CREATE)),
     defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _limit_range_item}),
 )

@@ -1,10 +1,12 @@
 """Node."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
-from mockube.apimachinery import conditions, errors, meta, names, wellknown
+from mockube.apimachinery import conditions, errors, gotext, meta, names, wellknown
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT, Path
@@ -14,13 +16,13 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.address_warnings import cidrs_warnings
 from mockube.apiserver.kinds.common.addresses import check_cidr, is_dual_stack
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
-from mockube.apiserver.kinds.common.checks import Check, each, every, field, one_of, optional, required
+from mockube.apiserver.kinds.common.checks import Check, every, field, one_of, optional, required
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import within
 from mockube.apiserver.kinds.common.resource_names import check_amount
 from mockube.apiserver.kinds.common.selectors import check_label_name
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
@@ -64,7 +66,7 @@ def _check_taints(taints: Sequence[ReadOnlyTree] | None) -> Iterator[FieldError]
 
 def _check_amounts(amounts: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
     for name, amount in (amounts or {}).items():
-        yield from check_amount(name, amount, path.key(name))
+        yield from check_amount(name, amount, path.child(name))
 
 
 _RESOURCES: Final = every(field("capacity", _check_amounts), field("allocatable", _check_amounts))
@@ -74,14 +76,51 @@ def _check_resources(node: ReadOnlyTree) -> Iterable[FieldError]:
     return _RESOURCES(within(node, "status"), ROOT.child("status"))
 
 
+_FEATURE_NAME: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
+
+
+def _feature_problem(name: str) -> str:
+    if len(name) > 253:
+        return f"invalid feature name {gotext.quote(name)}: must be no more than 253 characters"
+    if _FEATURE_NAME.fullmatch(name):
+        return ""
+    return (
+        f"invalid feature name {gotext.quote(name)}: must start with an UpperCamelCase segment, with subsequent"
+        " segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric"
+        " characters and slashes"
+    )
+
+
+def _check_features(node: ReadOnlyTree) -> Iterator[FieldError]:
+    features = within(node, "status").get("declaredFeatures") or ()
+    path = ROOT.child("status", "declaredFeatures")
+    for index, (feature, before) in enumerate(zip(features, ("", *features), strict=False)):
+        if index and feature == before:
+            yield errors.duplicate(path.index(index), feature)
+        elif index and feature < before:
+            yield errors.invalid(path.index(index), feature, "list must be sorted alphabetically")
+        if problem := _feature_problem(feature):
+            yield errors.invalid(path.index(index), feature, problem)
+
+
 _POD_CIDRS: Final = ROOT.child("spec", "podCIDRs")
 
 
 def _check_pod_cidrs(networks: Sequence[str] | None) -> Iterator[FieldError]:
-    yield from each(check_cidr)(networks, _POD_CIDRS)
+    wrong = [[*check_cidr(network, _POD_CIDRS.index(at))] for at, network in enumerate(networks or ())]
+    yield from chain.from_iterable(wrong)
     if not networks or len(networks) == 1:
         return
-    if len(networks) > 2 or not is_dual_stack([network.partition("/")[0] for network in networks]):
+    first = next((at for at, found in enumerate(wrong) if found), None)
+    if first is not None:
+        unread = f"invalid CIDR[{first}]: <nil> (invalid CIDR address: {networks[first]})"
+        problem = f"invalid PodCIDRs. failed to check with dual stack with error:{unread}"
+        yield errors.internal(_POD_CIDRS, problem)
+    if (
+        first is not None
+        or len(networks) > 2
+        or not is_dual_stack([network.partition("/")[0] for network in networks])
+    ):
         yield errors.invalid(_POD_CIDRS, networks, "may specify no more than one CIDR for each IP family")
 
 
@@ -89,6 +128,7 @@ def _create(node: ReadOnlyTree) -> Iterator[FieldError]:
     spec = within(node, "spec")
     yield from _check_taints(spec.get("taints"))
     yield from _check_resources(node)
+    yield from _check_features(node)
     yield from _check_pod_cidrs(spec.get("podCIDRs"))
 
 
@@ -110,8 +150,14 @@ def _check_addresses(addresses: Sequence[ReadOnlyTree] | None) -> Iterator[Field
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Through whichever door: the status is looked at together with the rest."""
+    yield from _create(new)
+    yield from _update_status(new, old)
+
+
+def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     spec, before = within(new, "spec"), within(old, "spec")
     yield from _check_resources(new)
+    yield from _check_features(new)
     yield from _check_addresses(within(new, "status").get("addresses"))
     for name, spelt in _SET_ONCE.items():
         if before.get(name) and before[name] != spec.get(name):
@@ -225,7 +271,9 @@ KIND: Final = Kind(
         prepare_create=_begin_node,
         prepare_update={MAIN: _keep_config, "status": _keep_config},
     ),
-    validation=Validation(create=_create, update=_update, subresources={"status": _update}),
+    validation=Validation(
+        again=WHOLE_AND_CHANGE, create=_create, update=_update, subresources={"status": _update_status}
+    ),
     warnings=always(_warn),
     printer=Printer(
         columns=(

@@ -29,7 +29,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import as_created, created, together, unchanged
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
@@ -243,7 +243,11 @@ KIND: Final = Kind(
         prepare_create=_begin_slice,
         prepare_update={MAIN: _update_slice},
     ),
-    validation=Validation(create=_CREATE, update=together(as_created(_CREATE), unchanged("addressType"))),
+    validation=Validation(
+        again=NOTHING,
+        create=_CREATE,
+        update=together(as_created(_CREATE), unchanged("addressType", absent="")),
+    ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(
         columns=(NAME, Column(name="AddressType"), Column(name="Ports"), Column(name="Endpoints"), AGE),

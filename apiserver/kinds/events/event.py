@@ -68,8 +68,8 @@ _TO_BE_UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
 
 
 _UNCHANGED: Final = (
-    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type", "eventTime",
-    "action", "related", "reportingComponent", "reportingInstance",
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type",
+    "eventTime", "action", "related", "reportingComponent", "reportingInstance",
 )  # fmt: skip
 
 
@@ -113,14 +113,27 @@ def _create(sent: ReadOnlyTree) -> Iterator[FieldError]:
             yield errors.invalid(ROOT.child(name), "", "needs to be unset")
 
 
+_ZEROS: Final = {
+    "count": 0,
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "related": None,
+}
+"""What upstream shows of a field that is not set, where that is no empty text."""
+
+
 def _shown(name: str, value: Any) -> Any:
-    return value if value is None or name not in _STRUCTS else internal(_STRUCTS[name], value)
+    if name in _STRUCTS and (value is not None or name not in _ZEROS):
+        return internal(_STRUCTS[name], value or {})
+    return _ZEROS.get(name, "") if value is None else value
 
 
 def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     """Only the series of an event goes on."""
     new, old = _as_core(sent), _as_core(before)
     yield from check_every_event(new, "reportingController")
+    yield from objectmeta.check_change(new, old, SUBDOMAIN)
     if new.get("series") != old.get("series"):
         yield from _check_series(new)
     for name in _UNCHANGED:

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.checks import Check, each, every, field, mus
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import as_created, within
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -228,7 +228,11 @@ KIND: Final = Kind(
     strategy=STRATEGY,
     defaults=of("io.k8s.api.flowcontrol.v1", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}),
     validation=Validation(
-        create=_create, update=as_created(_create, namespaced=False), subresources={"status": update_status}
+        again=NOTHING,
+        silent=frozenset({"status"}),
+        create=_create,
+        update=as_created(_create, namespaced=False),
+        subresources={"status": update_status},
     ),
     printer=Printer(
         columns=(

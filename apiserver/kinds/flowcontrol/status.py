@@ -6,16 +6,27 @@ from typing import Final
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import field
 from mockube.apiserver.kinds.common.objects import part
 from mockube.apiserver.kinds.common.validation import Update
-from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Strategy
+from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Request, Strategy
 
 EXEMPT: Final = "exempt"
 """The name of the FlowSchema and of the level whose requests are never queued."""
 
-STRATEGY: Final = Strategy(resets=OWN_STATUS, generation=SPEC, first_generation=1)
+
+def _keep_metadata(new: Tree, old: Tree, _request: Request) -> None:
+    """Through the status nothing of metadata changes but who manages what."""
+    kept = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
+    if "managedFields" in new["metadata"]:
+        kept["managedFields"] = new["metadata"]["managedFields"]
+    new["metadata"] = kept
+
+
+STRATEGY: Final = Strategy(
+    resets=OWN_STATUS, generation=SPEC, first_generation=1, prepare_update={"status": _keep_metadata}
+)
 
 
 def _check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:

@@ -77,7 +77,7 @@ _CREATE: Final = created(
     )
 )
 _UPDATE: Final[Update] = together(
-    unchanged("spec", "controller"), as_created(_CREATE, SUBDOMAIN, namespaced=False)
+    unchanged("spec", "controller", absent=""), as_created(_CREATE, SUBDOMAIN, namespaced=False)
 )
 
 

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
 from mockube.apiserver.kinds.common.objects import created, unchanged
 from mockube.apiserver.kinds.common.selectors import check_labels
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodContext
 from mockube.apiserver.kinds.core.pod.resources import check_requirements
@@ -58,7 +58,7 @@ _CREATE: Final = created(
     ),
 )
 
-_UNCHANGED: Final = unchanged("handler")
+_UNCHANGED: Final = unchanged("handler", absent="")
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -82,7 +82,9 @@ KIND: Final = Kind(
         group="node.k8s.io", version="v1", name="runtimeclasses", kind="RuntimeClass", namespaced=False
     ),
     strategy=Strategy(create_on_update=True, unconditional_update=False),
-    validation=Validation(name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=_update),
+    validation=Validation(
+        again=WHOLE_AND_CHANGE, name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=_update
+    ),
     warnings=always(_warn),
     printer=Printer(columns=(NAME, Column(name="Handler"), AGE), cells=_cells),
     defaults=of("io.k8s.api.node.v1", {"RuntimeClass": NOWHERE}),

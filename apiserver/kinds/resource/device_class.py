@@ -11,7 +11,7 @@ from mockube.apiserver.kinds.common.checks import field, must, pointer
 from mockube.apiserver.kinds.common.objectmeta import named_by
 from mockube.apiserver.kinds.common.objects import again, created
 from mockube.apiserver.kinds.common.resource_names import is_extended
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.requests import MAX_ITEMS, check_configuration, check_selectors
 from mockube.apiserver.kinds.resource.values import items
@@ -42,6 +42,8 @@ KIND: Final = Kind(
         group="resource.k8s.io", version="v1", name="deviceclasses", kind="DeviceClass", namespaced=False
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
-    validation=Validation(name=named_by(_check_name), create=_CREATE, update=again(_CREATE)),
+    validation=Validation(
+        again=WHOLE_AND_CHANGE, name=named_by(_check_name), create=_CREATE, update=again(_CREATE)
+    ),
     printer=Printer(columns=(NAME, AGE), cells=_cells),
 )

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE, field
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import again, created, together, within
-from mockube.apiserver.kinds.common.validation import Update, Validation
+from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Update, Validation
 from mockube.apiserver.kinds.core.volumes.claims import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.claim_status import update_status
@@ -96,6 +96,7 @@ RESOURCE_CLAIM: Final = Kind(
         canonicalize=none_when_empty(("spec", "devices", "requests")),
     ),
     validation=Validation(
+        again=WHOLE_AND_CHANGE,
         create=_CREATE_CLAIM,
         update=_fixed_spec("resource.ResourceClaimSpec"),
         subresources={"status": update_status},
@@ -111,6 +112,7 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
         returns_deleted=True, canonicalize=none_when_empty(("spec", "spec", "devices", "requests"))
     ),
     validation=Validation(
+        again=WHOLE_AND_CHANGE,
         create=_CREATE_TEMPLATE,
         update=together(again(_CREATE_TEMPLATE), _fixed_spec("resource.ResourceClaimTemplateSpec")),
     ),

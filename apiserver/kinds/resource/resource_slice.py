@@ -215,8 +215,8 @@ KIND: Final = Kind(
         create=_CREATE,
         update=together(
             again(_CREATE),
-            unchanged("spec", "pool", "name"),
-            unchanged("spec", "driver"),
+            unchanged("spec", "pool", "name", absent=""),
+            unchanged("spec", "driver", absent=""),
             unchanged("spec", "nodeName"),
         ),
     ),

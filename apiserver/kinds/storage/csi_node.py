@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import as_created, created, within
 from mockube.apiserver.kinds.common.selectors import check_label_name
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy, none_when_empty
@@ -99,6 +99,6 @@ KIND: Final = Kind(
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_update},
     ),
-    validation=Validation(create=_CREATE, update=_update),
+    validation=Validation(again=NOTHING, create=_CREATE, update=_update),
     printer=Printer(columns=(NAME, Column(name="Drivers", type="integer"), AGE), cells=_cells),
 )

@@ -39,7 +39,9 @@ KIND: Final = Kind(
     strategy=Strategy(unconditional_update=False),
     validation=Validation(
         create=_CREATE,
-        update=together(as_created(_CREATE), unchanged("nodeTopology"), unchanged("storageClassName")),
+        update=together(
+            as_created(_CREATE), unchanged("nodeTopology"), unchanged("storageClassName", absent="")
+        ),
     ),
     warnings=always(_warn),
 )

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objects import again, created, together, unchanged
 from mockube.apiserver.kinds.common.selectors import check_label_name
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import KEPT
@@ -105,6 +105,7 @@ KIND: Final = Kind(
     ),
     strategy=KEPT,
     validation=Validation(
+        again=WHOLE_AND_CHANGE,
         create=_CREATE,
         update=together(
             again(_CREATE),

@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import as_created, created, within
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
@@ -69,28 +69,21 @@ _ATTACHMENT_ERRORS: Final = every(
     pointer("detachError", _VOLUME_ERROR),
 )
 
-_CHECK_ALWAYS: Final = created(
+_CREATE: Final = created(
     field(
         "spec",
-        required("attacher"),
+        required("attacher", check_driver_name),
         field("source", _check_source, absent={}),
         field("nodeName", _SUBDOMAIN, absent=""),
         absent={},
     ),
     optional("status", _ATTACHMENT_ERRORS),
+    field("spec", field("source", pointer("persistentVolumeName", _SUBDOMAIN), absent={}), absent={}),
 )
 
 
-def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    """Check the names of driver and volume too, which upstream checks in new objects only."""
-    yield from _CHECK_ALWAYS(tree)
-    spec, path = within(tree, "spec"), ROOT.child("spec")
-    yield from optional("attacher", check_driver_name)(spec, path)
-    yield from pointer("persistentVolumeName", _SUBDOMAIN)(within(spec, "source"), path.child("source"))
-
-
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    yield from as_created(_CHECK_ALWAYS, namespaced=False)(new, old)
+    yield from as_created(_CREATE, namespaced=False)(new, old)
     spec = within(new, "spec")
     if spec != within(old, "spec"):
         yield errors.invalid(ROOT.child("spec"), internal("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
@@ -117,7 +110,13 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=Strategy(resets=OWN_STATUS, returns_deleted=True, unconditional_update=False),
-    validation=Validation(create=_create, update=_update, subresources={"status": _update}),
+    validation=Validation(
+        again=NOTHING,
+        silent=frozenset({"status"}),
+        create=_CREATE,
+        update=_update,
+        subresources={"status": _update},
+    ),
     printer=Printer(
         columns=(
             NAME,

@@ -9,7 +9,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import required
-from mockube.apiserver.kinds.common.objects import again, created, not_updated, together
+from mockube.apiserver.kinds.common.objects import as_created, created, not_updated, together
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
@@ -41,7 +41,7 @@ KIND: Final = Kind(
         update=together(
             not_updated("driverName", "updates to driverName are forbidden."),
             not_updated("parameters", "updates to parameters are forbidden."),
-            again(_CREATE),
+            as_created(_CREATE, namespaced=False),
         ),
     ),
     printer=Printer(columns=(NAME, Column(name="DriverName"), AGE), cells=_cells),

@@ -33,7 +33,7 @@ from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.objects import as_created, created, together, within
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.common.warnings import always
 from mockube.apiserver.kinds.core.volumes.claims import (
     VOLUME_MODES,
@@ -286,6 +286,7 @@ KIND: Final = Kind(
         prepare_create=_begin_volume, prepare_update={"status": _note_phase}, returns_deleted=True
     ),
     validation=Validation(
+        again=NOTHING,
         create=_CREATE,
         update=together(
             as_created(_RECREATE, SUBDOMAIN, namespaced=False), _check_same_source, _check_same_mode_and_nodes

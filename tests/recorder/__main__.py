@@ -1,0 +1,109 @@
+"""`make record`: what a real control plane answers to written scenarios, in the format of tests/conformance/golden.
+
+    python -m tests.recorder tests/recorder/scenarios/refusals.yaml
+
+The control plane is started from the folder that MOCKUBE_REAL_KUBERNETES names, as `tools/kubernetes` builds it: twice,
+each time over an empty store. What is the same both times is written into the file that the scenario names; a case that
+is not is named and left out, and the exit code is 1.
+"""
+
+import argparse
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import orjson
+
+from tests.conformance.golden import golden, kubectl_golden
+from tests.recorder.control_plane import control_plane
+from tests.recorder.scenario import Scenario, read
+from tests.support.recordings import FOLDER
+
+TOKEN = "admintoken"
+SETTLING = 3
+"""How many times in a row a command has to print the same before it is recorded."""
+MOST_TRIES = 40
+
+
+def main() -> int:
+    options = _options()
+    failed = 0
+    for scenario in map(read, options.scenarios):
+        first, second = (_play(scenario, options) for _ in range(2))
+        same = [case for case, again in zip(first, second, strict=True) if case == again]
+        for case, again in zip(first, second, strict=True):
+            if case != again:
+                pass
+        _write(Path(options.output) / f"{scenario.records}.jsonl", same)
+        failed += len(first) - len(same)
+    return int(failed > 0)
+
+
+def _play(scenario: Scenario, options) -> list[dict]:
+    """Hold all conversations of a scenario with a fresh control plane."""
+    with (
+        tempfile.TemporaryDirectory(prefix="mockube-recorder-") as folder,
+        control_plane(Path(folder), with_controllers=scenario.with_controllers) as plane,
+    ):
+        for object_ in scenario.objects:
+            answer = golden.Server(plane.url, TOKEN).send({"method": "POST", **object_})
+            assert answer["status"] == 201, answer["body"]
+        if scenario.is_session:
+            return [_session(case, plane.kubeconfig, options.kubectl) for case in scenario.cases]
+        server = golden.Server(plane.url, TOKEN)
+        with ThreadPoolExecutor(scenario.jobs) as pool:
+            return [*pool.map(lambda case: recorded(server, case), scenario.cases)]
+
+
+def recorded(server, case: dict) -> dict:
+    """Return a case with what the server answered to each request."""
+    namespace = f"recorded-{case['id'].replace('/', '-')}"[:60].lower()
+    managed = "managedFields" in case["tags"]
+    replies = golden.converse(server, case, namespace)
+    steps = [
+        {**step, "response": golden.normalise(reply, namespace, managed)}
+        if "pause" not in step["request"]
+        else step
+        for step, reply in zip(case["steps"], replies, strict=True)
+    ]
+    return case | {"steps": steps}
+
+
+def _session(case: dict, kubeconfig: Path, kubectl: str) -> dict:
+    """Return a session of kubectl with what each command printed once that no longer changed."""
+    shell = kubectl_golden.Shell(kubectl, str(kubeconfig), f"kr{abs(hash(case['id'])) % 10**6}")
+    shell.set_up()
+    steps = [step | _printed(shell, step) for step in case["steps"]]
+    shell.tear_down()
+    return case | {"steps": steps}
+
+
+def _printed(shell, step: dict) -> dict:
+    last, times = {}, 0
+    for _ in range(MOST_TRIES):
+        reply = kubectl_golden.clean(shell.run(step["cmd"], step.get("stdin", "")), step, shell.ns)
+        times = times + 1 if reply == last else 1
+        last = reply
+        if times == SETTLING or not step.get("retry", True):
+            break
+    return last
+
+
+def _write(path: Path, cases: list[dict]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(orjson.dumps(case) + b"\n" for case in cases))
+
+
+def _options():
+    parser = argparse.ArgumentParser(prog="python -m tests.recorder", description=__doc__.partition("\n")[0])
+    parser.add_argument("scenarios", nargs="+", type=Path, help="files as those in tests/recorder/scenarios")
+    parser.add_argument(
+        "--output", default=str(FOLDER), help="the folder that the recordings are written into"
+    )
+    parser.add_argument("--kubectl", default="kubectl", help="the program that holds the sessions")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""How a written scenario is read and its answers are recorded; no server is needed for either."""
+
+import pytest
+import yaml
+
+from tests.conformance.test_conversations import FILES
+from tests.recorder.__main__ import recorded
+from tests.recorder.scenario import read
+from tests.support.process import ROOT
+
+SCENARIOS = sorted((ROOT / "tests/recorder/scenarios").glob("*.yaml"))
+
+
+def written(tmp_path, records, steps, **more):
+    path = tmp_path / "scenario.yaml"
+    case = {"id": "a", "steps": steps}
+    path.write_text(yaml.safe_dump({"records": records, "cases": [case], **more}))
+    return read(path)
+
+
+def test_a_step_is_a_request(tmp_path):
+    steps = [
+        {"POST": "/x", "body": {"a": 1}},
+        {"PATCH": "/x/a", "patch": "apply", "raw": "a: 1"},
+        {"pause": 1},
+        {"GET": "/x/a", "headers": {"Accept": "application/yaml"}, "ignore": True},
+    ]
+    (case,) = written(tmp_path, "api/x", steps).cases
+    assert (case["id"], case["tags"]) == ("x/a", ["x"])
+    assert [step["request"] for step in case["steps"]] == [
+        {"method": "POST", "path": "/x", "body": {"a": 1}},
+        {
+            "method": "PATCH",
+            "path": "/x/a",
+            "headers": {"Content-Type": "application/apply-patch+yaml"},
+            "raw": "a: 1",
+        },
+        {"pause": 1},
+        {"method": "GET", "path": "/x/a", "headers": {"Accept": "application/yaml"}, "ignore": True},
+    ]
+
+
+def test_a_step_of_a_session_is_a_command(tmp_path):
+    commands = ["kubectl get pods", "kubectl delete pod a", {"cmd": "kubectl apply -f -", "stdin": "a: 1"}]
+    scenario = written(tmp_path, "kubectl/x", commands, controllers=True)
+    assert scenario.is_session
+    assert scenario.with_controllers
+    assert scenario.cases[0]["steps"] == [
+        {"cmd": "kubectl get pods"},
+        {"cmd": "kubectl delete pod a", "retry": False},
+        {"cmd": "kubectl apply -f -", "stdin": "a: 1", "retry": False},
+    ]
+
+
+def test_a_case_that_comes_twice_is_refused(tmp_path):
+    case = {"id": "a", "steps": []}
+    path = tmp_path / "scenario.yaml"
+    path.write_text(yaml.safe_dump({"records": "api/x", "cases": [case, case]}))
+    with pytest.raises(ValueError, match="these cases come twice"):
+        read(path)
+
+
+class Echo:
+    """Answers each request with itself."""
+
+    def send(self, request):
+        return {"status": 200, "type": "application/json", "body": {"uid": "5", "sent": request}}
+
+
+def test_what_differs_from_run_to_run_is_not_recorded(tmp_path):
+    (case,) = written(tmp_path, "api/x", [{"GET": "/${ns}"}]).cases
+    (step,) = recorded(Echo(), case)["steps"]
+    assert step["request"]["path"] == "/${ns}"
+    assert step["response"]["body"] == {"uid": "<uid>", "sent": {"method": "GET", "path": "/<ns>"}}
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_scenario_is_recorded(path):
+    scenario = read(path)
+    assert scenario.is_session or scenario.records in FILES
