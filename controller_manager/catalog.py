@@ -20,6 +20,7 @@ from mockube.controller_manager.controllers.nodelifecycle.controller import NODE
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from mockube.controller_manager.controllers.resourcequota.controller import RESOURCE_QUOTA
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
@@ -61,6 +62,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     NODE_LIFECYCLE,
     POD_GARBAGE_COLLECTOR,
     ROOT_CA,
+    RESOURCE_QUOTA,
     KUBE_SCHEDULER,
     SIMULATED_NODES,
     SIMULATED_PODS,

@@ -1,7 +1,7 @@
 """The admission plugins that are on, in the order in which upstream runs them.
 
-Still to come, in their places: MutatingAdmissionPolicy, MutatingAdmissionWebhook, ValidatingAdmissionPolicy,
-ValidatingAdmissionWebhook and ResourceQuota at the end.
+Still to come, in their places: MutatingAdmissionPolicy, MutatingAdmissionWebhook, ValidatingAdmissionPolicy and
+ValidatingAdmissionWebhook before ResourceQuota.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,6 +20,7 @@ from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from mockube.apiserver.admission.podsecurity.plugin import PodSecurity
 from mockube.apiserver.admission.priority import Priority
+from mockube.apiserver.admission.resource_quota import ResourceQuota
 from mockube.apiserver.admission.runtime_class import RuntimeClass
 from mockube.apiserver.admission.service_account import ServiceAccount
 from mockube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
@@ -44,6 +45,7 @@ PLUGINS: Sequence[type[Plugin]] = (
     CertificateSubjectRestriction,
     DefaultIngressClass,
     PodTopologyLabels,
+    ResourceQuota,
 )
 
 

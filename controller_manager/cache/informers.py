@@ -7,11 +7,13 @@ from typing import Any
 
 from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.informer import Informer, MutationDetector
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.client import AnyResource, Client
+from mockube.controller_manager.client.kinds import rows
 from mockube.controller_manager.client.resources import Resource, T
 from mockube.controller_manager.metrics.informers import InformerMetrics
 from mockube.controller_manager.tasks import start, start_in
@@ -32,6 +34,7 @@ class Informers:
         self._client = client
         self._settings = settings
         self._informers: dict[AnyResource, Informer[Any]] = {}
+        self._rows: dict[GroupResource, AnyResource] = {row.group_resource: row for row in rows()}
         self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
         self.caches = _Caches(self)
@@ -49,9 +52,15 @@ class Informers:
             self._start(informer)
         return informer
 
+    def row(self, resource: AnyResource) -> AnyResource:
+        """The row by which all watch a resource that was discovered: what some watch whole is watched once."""
+        return self._rows.setdefault(resource.group_resource, resource)
+
     def forget(self, resource: AnyResource) -> None:
         """Stop to watch what is no longer there, such as a custom resource whose definition was deleted."""
         del self._informers[resource]
+        if self._rows.get(resource.group_resource) is resource:
+            del self._rows[resource.group_resource]
         self._settings.metrics.forget(_name(resource))
         task = self._tasks.pop(resource, None)
         if task is not None:

@@ -66,6 +66,10 @@ class Controllers:
     concurrent_uniteddeployment_syncs: Annotated[int, Flag("united deployments at a time (3)", number_of)] = 3
     concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", number_of)] = 20
     concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", number_of)] = 10
+    concurrent_resource_quota_syncs: Annotated[int, Flag("quotas at a time (5)", number_of)] = 5
+    resource_quota_sync_period: Annotated[
+        float, Flag("how often all that quotas limit is counted anew (5m0s)", seconds)
+    ] = 300.0
     concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", number_of)] = 5
     concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", number_of)] = 5
     min_resync_period: Annotated[

@@ -14,7 +14,7 @@ _NAMES = """
     cluster-signing-legacy-unknown-key-file concurrent-cron-job-syncs concurrent-daemonset-syncs
     concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
     concurrent-horizontal-pod-autoscaler-syncs concurrent-job-syncs concurrent-resource-claim-syncs
-    concurrent-resource-quota-syncs concurrent-service-syncs concurrent-serviceaccount-token-syncs
+    concurrent-service-syncs concurrent-serviceaccount-token-syncs
     concurrent-ttl-after-finished-syncs concurrent-validating-admission-policy-status-syncs
     configure-cloud-routes contention-profiling controller-start-interval deployment-controller-sync-period
     disable-attach-detach-reconcile-sync disable-force-detach-on-timeout disable-http2-serving disabled-metrics
@@ -35,7 +35,7 @@ _NAMES = """
     pv-recycler-pod-template-filepath-nfs pv-recycler-timeout-increment-hostpath pvclaimbinder-sync-period
     requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix
     requestheader-group-headers requestheader-uid-headers requestheader-username-headers
-    resource-quota-sync-period route-reconciliation-period service-account-private-key-file
+    route-reconciliation-period service-account-private-key-file
     service-cluster-ip-range show-hidden-metrics-for-version tls-cipher-suites tls-curve-preferences
     tls-min-version tls-sni-cert-key vmodule volume-host-allow-local-loopback volume-host-cidr-denylist
 """

@@ -52,7 +52,7 @@ class Collector:
         self._informers = context.informers
         self._recorder = context.recorder.of("garbage-collector-controller")
         self._graph = Graph()
-        self._kinds = KindMap()
+        self._kinds = KindMap(self._informers.row)
         self._absent = Absent()
         workers = context.options.controllers.concurrent_gc_syncs
         loop = partial(Loop, workers=workers, clock=context.clock, metrics=context.metrics)

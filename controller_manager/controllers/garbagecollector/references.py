@@ -4,14 +4,13 @@ Pure. Absent owners are cached by uid, since uids are never used twice: the last
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
-from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.discovery import Discovery
 from mockube.controller_manager.client.resources import Key, Resource
 
@@ -80,12 +79,12 @@ def with_owners_patch(obj: ReadOnlyTree, kept: Sequence[ReadOnlyTree]) -> dict[s
 
 _IGNORED: Final = {GroupResource("", "events"), GroupResource("events.k8s.io", "events")}
 """Too many, and owned by nobody."""
-_SHARED: Final = {row.group_resource: row for row in kinds.rows()}
-"""What other controllers watch whole is watched once."""
 
 
 class KindMap:
-    def __init__(self) -> None:
+    def __init__(self, row: Callable[[Resource[Any]], Resource[Any]]) -> None:
+        """`row` finds the row by which others watch a resource, too."""
+        self._row = row
         self._by_kind: dict[GroupKind, Resource[ReadOnlyTree]] = {}
         self._watched: dict[GroupResource, Resource[Any]] = {}
 
@@ -99,7 +98,7 @@ class KindMap:
         for resource in able:
             name = resource.group_resource
             if name not in self._watched and name not in _IGNORED:
-                self._watched[name] = _SHARED.get(name, resource)
+                self._watched[name] = self._row(resource)
                 yield self._watched[name]
 
     def watched(self, resource: Resource[ReadOnlyTree]) -> Resource[Any] | None:

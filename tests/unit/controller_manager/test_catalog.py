@@ -21,6 +21,7 @@ ACCOUNTS = frozenset(
         "pvc-protection-controller",
         "replicaset-controller",
         "replication-controller",
+        "resourcequota-controller",
         "root-ca-cert-publisher",
         "service-account-controller",
         "statefulset-controller",

@@ -1,0 +1,60 @@
+"""Amounts by resource name, as quotas compute with them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.quantity import Quantity
+
+Amounts: TypeAlias = Mapping[str, Quantity]
+
+ONE: Final = Quantity(1)
+
+
+def read(listed: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    return {name: quantity.from_json(amount) for name, amount in (listed or {}).items()}
+
+
+def to_tree(amounts: Amounts) -> dict[str, str]:
+    return {name: str(amount) for name, amount in sorted(amounts.items())}
+
+
+def add(first: Amounts, second: Amounts) -> dict[str, Quantity]:
+    total = {**first}
+    for name, amount in second.items():
+        total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def subtract(first: Amounts, second: Amounts) -> dict[str, Quantity]:
+    """The difference, where it is positive, and nothing elsewhere."""
+    rest = {name: amount - second[name] if name in second else amount for name, amount in first.items()}
+    left = {name: max(quantity.ZERO, amount) for name, amount in rest.items()}
+    return {**dict.fromkeys(second, quantity.ZERO), **left}
+
+
+def mask(amounts: Amounts, names: Collection[str]) -> dict[str, Quantity]:
+    return {name: amount for name, amount in amounts.items() if name in names}
+
+
+def most(first: Amounts, second: Amounts) -> dict[str, Quantity]:
+    total = {**first}
+    for name, amount in second.items():
+        total[name] = max(total[name], amount) if name in total else amount
+    return total
+
+
+def without_zeros(amounts: Amounts) -> dict[str, Quantity]:
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def exceeded(amounts: Amounts, limits: Amounts) -> set[str]:
+    return {name for name, amount in amounts.items() if name in limits and amount > limits[name]}
+
+
+def show(amounts: Amounts) -> str:
+    return ",".join(f"{name}={amount}" for name, amount in sorted(amounts.items()))
+
+
+def show_names(names: Iterable[str]) -> str:
+    return ",".join(sorted(names))

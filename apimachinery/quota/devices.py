@@ -1,0 +1,129 @@
+"""What claims of devices use: so many devices of each class, which may also be extended resources of pods."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.quota.amounts import ONE, Amounts, add, most
+from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator
+from mockube.apimachinery.quota.pods import IMPLICIT_DEVICES, REQUESTS, is_extended_in_quota, pod_usage
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_BY_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
+_MAX_DEVICES: Final = 32
+"""Of one claim: as many as all are taken to be."""
+_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+
+class Devices(Protocol):
+    """What there is besides the claim."""
+
+    def extended_resources(self) -> Mapping[str, str]:
+        """Return the extended resource of each device class, "" where it has none."""
+
+    def pod(self, namespace: str, name: str) -> ReadOnlyTree | None: ...
+
+    def claims(self, namespace: str) -> Iterable[ReadOnlyTree]: ...
+
+
+class DeviceClaimEvaluator(Evaluator):
+    def __init__(self, devices: Devices) -> None:
+        super().__init__(GroupResource("resource.k8s.io", "resourceclaims"))
+        self._devices = devices
+
+    def matching(self, names: Iterable[str]) -> Sequence[str]:
+        return [name for name in names if self._matches(name)]
+
+    def _matches(self, name: str) -> bool:
+        if name == self.count_name or name.endswith(_BY_CLASS):
+            return True
+        if not is_extended_in_quota(name):
+            return False
+        extended, resource = self._devices.extended_resources(), name.removeprefix(REQUESTS)
+        if resource.startswith(IMPLICIT_DEVICES):
+            return bool(extended.get(resource.removeprefix(IMPLICIT_DEVICES)))
+        return resource in extended.values()
+
+    def usage(self, tree: ReadOnlyTree, now: datetime) -> Amounts:
+        used: Amounts = {self.count_name: ONE}
+        devices = (tree.get("spec") or {}).get("devices") or {}
+        for request in devices.get("requests") or ():
+            used = add(used, _of_request(request))
+        return {**used, **self._as_extended(used, self._counted_with_pod(tree, now))}
+
+    def charges(
+        self, operation: str, subresource: str, _new: ReadOnlyTree, _old: ReadOnlyTree | None
+    ) -> bool:
+        return operation in (CREATE, UPDATE) and not subresource
+
+    def _as_extended(self, used: Amounts, of_pod: Amounts) -> Amounts:
+        """The devices once more under the names that pods ask for them by, but for what the claim's pod is charged."""
+        extended, classes = dict[str, Quantity](), self._devices.extended_resources()
+        for name, amount in used.items():
+            device_class = name.removesuffix(_BY_CLASS)
+            if name == device_class or not device_class:
+                continue
+            extended[REQUESTS + IMPLICIT_DEVICES + device_class] = amount
+            if resource := classes.get(device_class):
+                extended[REQUESTS + resource] = amount
+        rest = {
+            name: amount - of_pod[name] if name in of_pod else amount for name, amount in extended.items()
+        }
+        return {name: amount for name, amount in rest.items() if amount > Quantity(0)}
+
+    def _counted_with_pod(self, claim: ReadOnlyTree, now: datetime) -> Amounts:
+        """What the pod uses for whose extended resources the claim was made, and for no other claim."""
+        owner = meta.controller_of(claim)
+        if meta.annotations(claim).get(_ANNOTATION) != "true" or owner is None:
+            return {}
+        if (owner.get("kind"), owner.get("apiVersion")) != ("Pod", "v1"):
+            return {}
+        pod = self._devices.pod(meta.namespace(claim), owner.get("name", ""))
+        if pod is None or meta.uid(pod) != owner.get("uid"):
+            return {}
+        status = (pod.get("status") or {}).get("extendedResourceClaimStatus")
+        if status is not None:
+            is_its_claim = status.get("resourceClaimName") == meta.name(claim)
+        else:
+            is_its_claim = not any(
+                _comes_before(other, claim) for other in self._siblings(claim, owner["uid"])
+            )
+        return pod_usage(pod, now) if is_its_claim else {}
+
+    def _siblings(self, claim: ReadOnlyTree, owner: str) -> Iterable[ReadOnlyTree]:
+        for other in self._devices.claims(meta.namespace(claim)):
+            controller = meta.controller_of(other)
+            is_extended = meta.annotations(other).get(_ANNOTATION) == "true"
+            if is_extended and controller is not None and controller.get("uid") == owner:
+                yield other
+
+
+def _comes_before(first: ReadOnlyTree, second: ReadOnlyTree) -> bool:
+    def order(claim: ReadOnlyTree) -> tuple[str, str]:
+        return meta.metadata(claim).get("creationTimestamp") or "", meta.name(claim)
+
+    return order(first) < order(second)
+
+
+def _of_request(request: ReadOnlyTree) -> Amounts:
+    """One request, or the most of each class that its alternatives ask for."""
+    alternatives = request.get("firstAvailable")
+    if alternatives:
+        found: Amounts = {}
+        for alternative in alternatives:
+            found = most(found, _of_exact(alternative))
+        return {name: amount for name, amount in found.items() if amount}
+    exactly = request.get("exactly")
+    return _of_exact(exactly) if exactly is not None else {}
+
+
+def _of_exact(request: ReadOnlyTree) -> Amounts:
+    mode, count = request.get("allocationMode"), 0
+    if mode == "ExactCount":
+        count = request.get("count") or 0
+    elif mode == "All":
+        count = _MAX_DEVICES
+    return {f"{request.get('deviceClassName', '')}{_BY_CLASS}": Quantity(count)}

@@ -1,0 +1,88 @@
+"""What a pod requests and is limited to in all, with what its node says of a resize that is going on."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery.quota.amounts import Amounts, add, most, read
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_POD_LEVEL: Final = frozenset({"cpu", "memory"})
+
+_Effective = Callable[[ReadOnlyTree, ReadOnlyTree | None], Amounts]
+"""Of a container and its status, if that tells of resources."""
+
+
+def pod_requests(pod: ReadOnlyTree) -> Amounts:
+    infeasible = _is_resize_infeasible(pod)
+
+    def effective(container: ReadOnlyTree, status: ReadOnlyTree | None) -> Amounts:
+        asked = read((container.get("resources") or {}).get("requests"))
+        if status is None:
+            return asked
+        granted = most(read(status["resources"].get("requests")), read(status.get("allocatedResources")))
+        return granted if infeasible else most(asked, granted)
+
+    spec = pod.get("spec") or {}
+    total = {**_of_containers(pod, effective), **_of_pod(spec, "requests")}
+    return add(total, read(spec.get("overhead")))
+
+
+def pod_limits(pod: ReadOnlyTree) -> Amounts:
+    infeasible = _is_resize_infeasible(pod)
+
+    def effective(container: ReadOnlyTree, status: ReadOnlyTree | None) -> Amounts:
+        asked = read((container.get("resources") or {}).get("limits"))
+        if status is None:
+            return asked
+        actual = read(status["resources"].get("limits"))
+        return actual if infeasible else most(asked, actual)
+
+    spec = pod.get("spec") or {}
+    total = {**_of_containers(pod, effective), **_of_pod(spec, "limits")}
+    overhead = read(spec.get("overhead"))
+    return add(total, {name: amount for name, amount in overhead.items() if total.get(name)})
+
+
+def has_pod_level(spec: ReadOnlyTree) -> bool:
+    """Whether the pod asks for itself, so that its containers need not."""
+    return bool(_of_pod(spec, "requests") or _of_pod(spec, "limits"))
+
+
+def _of_pod(spec: ReadOnlyTree, field: str) -> Amounts:
+    given = (spec.get("resources") or {}).get(field)
+    return {
+        name: amount
+        for name, amount in read(given).items()
+        if name in _POD_LEVEL or name.startswith("hugepages-")
+    }
+
+
+def _of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
+    """What runs at once, or what one of those before it needs beside the sidecars, where that is more."""
+    spec, statuses = pod.get("spec") or {}, _statuses(pod)
+    running: Amounts = {}
+    for container in spec.get("containers") or ():
+        running = add(running, effective(container, statuses.get(container.get("name", ""))))
+    sidecars: Amounts = {}
+    before: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            asked = effective(container, statuses.get(container.get("name", "")))
+            running, sidecars = add(running, asked), add(sidecars, asked)
+            before = most(before, sidecars)
+        else:
+            before = most(before, add(effective(container, None), sidecars))
+    return most(running, before)
+
+
+def _statuses(pod: ReadOnlyTree) -> Mapping[str, ReadOnlyTree]:
+    status: Mapping[str, Any] = pod.get("status") or {}
+    listed = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
+    return {one.get("name", ""): one for one in listed if one.get("resources") is not None}
+
+
+def _is_resize_infeasible(pod: ReadOnlyTree) -> bool:
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodResizePending":
+            return bool(condition.get("reason") == "Infeasible")
+    return False

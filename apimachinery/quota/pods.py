@@ -1,0 +1,161 @@
+"""What pods use: of what they request and are limited to, and as objects."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockube.apimachinery import meta, names
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery.quota.amounts import ONE, Amounts, read
+from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
+from mockube.apimachinery.quota.pod_amounts import has_pod_level, pod_limits, pod_requests
+from mockube.apimachinery.tree import ReadOnlyTree
+
+REQUESTS: Final = "requests."
+HUGE_PAGES: Final = "hugepages-"
+IMPLICIT_DEVICES: Final = "deviceclass.resource.kubernetes.io/"
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_RESOURCES: Final = frozenset(
+    {"pods", *_COMPUTE, *(f"{prefix}.{name}" for prefix in ("requests", "limits") for name in _COMPUTE)}
+)
+_REQUIRED: Final = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+"""What every container must say if a quota counts it."""
+PODS: Final = GroupResource("", "pods")
+
+
+def is_native(name: str) -> bool:
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    if is_native(name) or name.startswith(REQUESTS):
+        return False
+    return not names.check_label_key(f"{REQUESTS}{name}")
+
+
+def is_extended_in_quota(name: str) -> bool:
+    implicit = name.startswith(REQUESTS + IMPLICIT_DEVICES)
+    return name.startswith(REQUESTS) and (implicit or not is_native(name))
+
+
+class PodEvaluator(Evaluator):
+    def __init__(self) -> None:
+        super().__init__(PODS)
+
+    def matching(self, names: Iterable[str]) -> Sequence[str]:
+        return [name for name in names if self._matches(name)]
+
+    def _matches(self, name: str) -> bool:
+        return (
+            name in _RESOURCES
+            or name == self.count_name
+            or name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES))
+            or is_extended_in_quota(name)
+        )
+
+    def usage(self, tree: ReadOnlyTree, now: datetime) -> Amounts:
+        return pod_usage(tree, now)
+
+    def charges(self, operation: str, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree | None) -> bool:
+        if subresource:
+            return subresource == "resize" and operation == UPDATE
+        if operation == UPDATE and old is not None:
+            return is_terminating(old) != is_terminating(new)
+        return operation == CREATE
+
+    def is_in_scope(self, requirement: ReadOnlyTree, tree: ReadOnlyTree) -> bool:
+        scope = requirement.get("scopeName")
+        if scope in ("Terminating", "NotTerminating"):
+            return is_terminating(tree) is (scope == "Terminating")
+        if scope in ("BestEffort", "NotBestEffort"):
+            return _is_best_effort(tree) is (scope == "BestEffort")
+        if scope == "PriorityClass":
+            return is_selected(requirement, (tree.get("spec") or {}).get("priorityClassName") or "")
+        return scope == "CrossNamespacePodAffinity" and any(_cross_namespace_terms(tree))
+
+    def problem(self, required: Iterable[str], tree: ReadOnlyTree) -> str:
+        spec = tree.get("spec") or {}
+        needed = _REQUIRED.intersection(required)
+        if not needed or has_pod_level(spec):
+            return ""
+        missing: dict[str, set[str]] = {}
+        for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+            resources = container.get("resources") or {}
+            said = _usage_of(read(resources.get("requests")), read(resources.get("limits")))
+            for name in needed - said.keys():
+                missing.setdefault(name, set()).add(container.get("name", ""))
+        if not missing:
+            return ""
+        shown = (f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
+        return f"must specify {'; '.join(shown)}"
+
+    def frees(self, old: ReadOnlyTree, new: ReadOnlyTree, now: datetime) -> bool:
+        if is_terminating(old) != is_terminating(new) or _resources(old) != _resources(new):
+            return True
+        return is_live(old, now) and not is_live(new, now)
+
+
+def pod_usage(pod: ReadOnlyTree, now: datetime) -> Amounts:
+    counted: dict[str, Quantity] = {"count/pods": ONE}
+    return counted | _usage_of(pod_requests(pod), pod_limits(pod)) if is_live(pod, now) else counted
+
+
+def _usage_of(requests: Amounts, limits: Amounts) -> dict[str, Quantity]:
+    used = {"pods": ONE}
+    for name, amount in requests.items():
+        if name in _COMPUTE or name.startswith(HUGE_PAGES):
+            used[name] = amount
+        if name in _COMPUTE or name.startswith((HUGE_PAGES, IMPLICIT_DEVICES)) or is_extended(name):
+            used[REQUESTS + name] = amount
+    return used | {f"limits.{name}": amount for name, amount in limits.items() if name in _COMPUTE}
+
+
+def is_live(pod: ReadOnlyTree, now: datetime) -> bool:
+    """Whether it has not ended, nor should have."""
+    if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+        return False
+    deleted, grace = meta.deletion_timestamp(pod), meta.deletion_grace_period_seconds(pod)
+    return deleted is None or grace is None or now <= deleted + timedelta(seconds=grace)
+
+
+def is_terminating(pod: ReadOnlyTree) -> bool:
+    seconds = (pod.get("spec") or {}).get("activeDeadlineSeconds")
+    return seconds is not None and bool(seconds >= 0)
+
+
+def _is_best_effort(pod: ReadOnlyTree) -> bool:
+    given = (pod.get("status") or {}).get("qosClass")
+    if given:
+        return bool(given == "BestEffort")
+    spec = pod.get("spec") or {}
+    holders = [spec] if spec.get("resources") is not None else []
+    holders = holders or [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    asked = (
+        read((holder.get("resources") or {}).get(field))
+        for holder in holders
+        for field in ("requests", "limits")
+    )
+    return not any(amounts.get(name) for amounts in asked for name in ("cpu", "memory"))
+
+
+def _cross_namespace_terms(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    affinity = (pod.get("spec") or {}).get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(kind) or {}
+        weighted = terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        for term in (
+            *(terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()),
+            *(one.get("podAffinityTerm") or {} for one in weighted),
+        ):
+            if term.get("namespaces") or term.get("namespaceSelector") is not None:
+                yield term
+
+
+def _resources(pod: ReadOnlyTree) -> Mapping[str, object]:
+    """What the statuses of the containers say of their resources."""
+    status = pod.get("status") or {}
+    listed = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
+    return {one.get("name", ""): one.get("resources") for one in listed}

@@ -1,0 +1,37 @@
+"""Which evaluator a resource has."""
+
+from typing import Final
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quota.devices import DeviceClaimEvaluator, Devices
+from mockube.apimachinery.quota.evaluator import Evaluator, ObjectCount
+from mockube.apimachinery.quota.objects import ClaimEvaluator, ServiceEvaluator
+from mockube.apimachinery.quota.pods import PodEvaluator
+
+IGNORED: Final = frozenset(
+    {
+        GroupResource("", "bindings"),
+        GroupResource("", "componentstatuses"),
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+        GroupResource("", "events"),
+        GroupResource("events.k8s.io", "events"),
+    }
+)
+"""What no quota counts."""
+
+
+class Evaluators(dict[GroupResource, Evaluator]):
+    """The evaluator of every resource that was asked for."""
+
+    def __init__(self, devices: Devices) -> None:
+        special = (PodEvaluator(), ServiceEvaluator(), ClaimEvaluator(), DeviceClaimEvaluator(devices))
+        super().__init__({one.resource: one for one in special})
+
+    def __missing__(self, resource: GroupResource) -> Evaluator:
+        made = self[resource] = ObjectCount(resource)
+        return made

@@ -1,0 +1,314 @@
+"""ResourceQuota: what is written is charged to the quotas of its namespace, and refused where they have not so much left.
+
+Writes that wait for the same namespace are charged together, by one transaction over all of its quotas that holds for
+the versions that were looked at. So no number of writers, of one server or several, comes past a limit.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from mockube.apimachinery import meta, quantity, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quota import amounts
+from mockube.apimachinery.quota.amounts import Amounts
+from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
+from mockube.apimachinery.quota.registry import IGNORED, Evaluators
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.plugin import CLAIM, POD, WRITE, Plugin, forbidden
+from mockube.apiserver.kinds.api_resource import STATUS
+from mockube.apiserver.registry import managed
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.update import MODIFIED
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.user import User
+from mockube.etcd.kv import Compare, Txn
+from mockube.etcd.kv import Target as Comparand
+
+QUOTAS: Final = GroupResource("", "resourcequotas")
+ATTEMPTS: Final = 20
+"""How often others may write the quotas in between before a write is refused."""
+MAX_WRITTEN: Final = 100
+"""Quotas of which the last version is kept. Without it, a write that is charged too early is charged once more."""
+_WRITER: Final = User(name="system:apiserver", groups=("system:masters",))
+_SERVER: Final = "kube-apiserver"
+_UPDATES: Final[frozenset[Target]] = frozenset(
+    {
+        POD,
+        ("", "pods", "resize"),
+        ("", "services", ""),
+        CLAIM,
+        ("", "persistentvolumeclaims", "status"),
+        ("resource.k8s.io", "resourceclaims", ""),
+    }
+)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Request:
+    """A write that waits to be charged."""
+
+    attributes: Attributes
+    evaluator: Evaluator
+    error: ApiError | None = None
+    is_done: bool = False
+
+    @property
+    def object(self) -> Tree:
+        assert self.attributes.object is not None
+        return self.attributes.object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Quota:
+    """A quota as it was read, and what of it is used."""
+
+    stored: Stored
+    name: str
+    hard: Amounts
+    used: Amounts
+    requirements: Sequence[ReadOnlyTree]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The writes that wait for one namespace. Whoever has the lock charges all of them."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    requests: list[_Request] = field(default_factory=list)
+    users: int = 0
+
+
+class ResourceQuota(Plugin):
+    operations = WRITE
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, _Waiting] = {}
+        self._written: dict[bytes, Stored] = {}
+        """What was written last, until the watch cache shows it."""
+        self._evaluators: Evaluators | None = None
+
+    def handles(self, operation: Operation, target: Target) -> bool:
+        if operation is Operation.UPDATE:
+            return target in _UPDATES
+        group, resource, subresource = target
+        is_new = operation is Operation.CREATE and not subresource
+        return is_new and GroupResource(group, resource) not in IGNORED
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        if not attributes.namespace or not backend.all_seen(QUOTAS, attributes.namespace):
+            return
+        if self._evaluators is None:
+            self._evaluators = Evaluators(_SeenDevices(backend))
+        evaluator = self._evaluators[attributes.resource.group_resource]
+        request = _Request(attributes=attributes, evaluator=evaluator)
+        operation, subresource = attributes.operation.value, attributes.subresource
+        if evaluator.charges(operation, subresource, request.object, attributes.old):
+            await self._charge(backend, request)
+            if request.error is not None:
+                raise request.error
+
+    async def _charge(self, backend: Backend, request: _Request) -> None:
+        with self._queued(request) as waiting:
+            async with waiting.lock:
+                if request.is_done:
+                    return
+                batch, waiting.requests = waiting.requests, []
+                try:
+                    await self._charge_all(backend, request.attributes.namespace, batch)
+                finally:
+                    waiting.requests = [*(one for one in batch if not one.is_done), *waiting.requests]
+
+    @contextmanager
+    def _queued(self, request: _Request) -> Iterator[_Waiting]:
+        """Wait with others for the namespace; what is cancelled waits no more."""
+        namespace = request.attributes.namespace
+        waiting = self._waiting.setdefault(namespace, _Waiting())
+        waiting.users += 1
+        waiting.requests.append(request)
+        try:
+            yield waiting
+        finally:
+            waiting.users -= 1
+            if request in waiting.requests:
+                waiting.requests.remove(request)
+            if not waiting.users:
+                del self._waiting[namespace]
+
+    async def _charge_all(self, backend: Backend, namespace: str, requests: Sequence[_Request]) -> None:
+        for _ in range(ATTEMPTS):
+            if await self._try_to_charge(backend, namespace, requests):
+                break
+            await backend.watch_cache.fresh()
+        else:
+            names = [quota.name for quota in self._quotas(backend, namespace)]
+            conflict = status.conflict(QUOTAS, names[0] if names else "", MODIFIED)
+            for request in requests:
+                request.error = request.error or conflict
+        for request in requests:
+            request.is_done = True
+
+    async def _try_to_charge(self, backend: Backend, namespace: str, requests: Sequence[_Request]) -> bool:
+        before = self._quotas(backend, namespace)
+        after = _charged(backend, before, requests)
+        changed = [(old, new) for old, new in zip(before, after, strict=True) if old.used != new.used]
+        return not changed or await self._write(backend, namespace, changed)
+
+    def _quotas(self, backend: Backend, namespace: str) -> list[_Quota]:
+        return [_read(self._latest(stored)) for stored in backend.all_seen(QUOTAS, namespace)]
+
+    def _latest(self, seen: Stored) -> Stored:
+        written = self._written.get(seen.key)
+        if written is None or written.revision > seen.revision:
+            return written or seen
+        del self._written[seen.key]
+        return seen
+
+    async def _write(
+        self, backend: Backend, namespace: str, changed: Sequence[tuple[_Quota, _Quota]]
+    ) -> bool:
+        """Store what is used now; False if somebody else has written one of the quotas."""
+        keys = [old.stored.key for old, _ in changed]
+        values = [_encoded(backend, namespace, new) for _, new in changed]
+        transaction = Txn(
+            compare=tuple(
+                Compare(key=old.stored.key, target=Comparand.MOD, operand=old.stored.revision)
+                for old, _ in changed
+            ),
+            then=tuple(backend.put(key, value) for key, value in zip(keys, values, strict=True)),
+        )
+        result = await backend.kv.txn(transaction)
+        for key, value in zip(keys, values, strict=True):
+            if result.succeeded:
+                self._written[key] = Stored(key, value, result.revision)
+            else:
+                self._written.pop(key, None)
+        while len(self._written) > MAX_WRITTEN:
+            del self._written[next(iter(self._written))]
+        return result.succeeded
+
+
+def _read(stored: Stored) -> _Quota:
+    tree = stored.tree()
+    state = tree.get("status") or {}
+    return _Quota(
+        stored=stored,
+        name=meta.name(tree),
+        hard=amounts.read(state.get("hard")),
+        used=amounts.read(state.get("used")),
+        requirements=requirements_of(tree),
+    )
+
+
+def _encoded(backend: Backend, namespace: str, quota: _Quota) -> bytes:
+    row = backend.rows[QUOTAS]
+    call = Call(
+        verb="update",
+        resource=row,
+        subresource=row.subresource(STATUS.name),
+        namespace=namespace,
+        name=quota.name,
+        user=_WRITER,
+        user_agent=_SERVER,
+    )
+    old = quota.stored.tree()
+    new = {**old, "status": {**(old.get("status") or {}), "used": amounts.to_tree(quota.used)}}
+    new = managed.on_update(backend, call, new, old, WriteOptions())
+    metadata = {name: value for name, value in new["metadata"].items() if name != "resourceVersion"}
+    return canonical({**new, "metadata": metadata})
+
+
+def _charged(backend: Backend, quotas: Sequence[_Quota], requests: Iterable[_Request]) -> Sequence[_Quota]:
+    """The quotas after all the writes that they let pass; the others get their error."""
+    for request in requests:
+        request.error = None
+        try:
+            charged = _check(backend, quotas, request)
+        except ApiError as error:
+            request.error = error
+        else:
+            quotas = quotas if request.attributes.dry_run else charged
+    return quotas
+
+
+def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Sequence[_Quota]:
+    """The quotas after one write, or why it is refused."""
+    attributes, evaluator, now = request.attributes, request.evaluator, backend.clock.now()
+    concerned = {quota.name for quota in quotas if _concerns(quota, request)}
+    if not concerned:
+        return quotas
+    usage = evaluator.usage(request.object, now)
+    if negative := [name for name, amount in usage.items() if amount < quantity.ZERO]:
+        problem = f"quota usage is negative for resource(s): {amounts.show_names(negative)}"
+        raise forbidden(attributes, problem)
+    return [
+        _after(attributes, quota, _added(quota, request, usage, backend))
+        if quota.name in concerned
+        else quota
+        for quota in quotas
+    ]
+
+
+def _concerns(quota: _Quota, request: _Request) -> bool:
+    """Whether a quota counts what is written, which then must say what it uses."""
+    evaluator, attributes = request.evaluator, request.attributes
+    names = evaluator.matching(quota.hard)
+    if not names or not is_counted(evaluator, quota.requirements, request.object):
+        return False
+    if problem := evaluator.problem(names, request.object):
+        raise forbidden(attributes, f"failed quota: {quota.name}: {problem}")
+    if not quota.used.keys() >= {*names}:
+        shown = f"status unknown for quota: {quota.name}, resources: {amounts.show_names(names)}"
+        raise forbidden(attributes, shown)
+    return True
+
+
+def _added(quota: _Quota, request: _Request, usage: Amounts, backend: Backend) -> Amounts:
+    """What a write uses beyond what the object that it changes does."""
+    old, evaluator = request.attributes.old, request.evaluator
+    is_update = request.attributes.operation is Operation.UPDATE
+    if is_update and old is not None and is_counted(evaluator, quota.requirements, old):
+        usage = amounts.subtract(usage, evaluator.usage(old, backend.clock.now()))
+    return amounts.mask(amounts.without_zeros(usage), quota.hard.keys())
+
+
+def _after(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quota:
+    if not added:
+        return quota
+    used = amounts.add(quota.used, added)
+    names = amounts.exceeded(amounts.mask(used, added.keys()), quota.hard)
+    if names and attributes.subresource != "status":
+        shown = [amounts.show(amounts.mask(one, names)) for one in (added, quota.used, quota.hard)]
+        problem = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota.name, *shown)
+        raise forbidden(attributes, problem)
+    return _Quota(
+        stored=quota.stored, name=quota.name, hard=quota.hard, used=used, requirements=quota.requirements
+    )
+
+
+class _SeenDevices:
+    """What the watch cache shows of devices."""
+
+    CLASSES: Final = GroupResource("resource.k8s.io", "deviceclasses")
+    CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
+    PODS: Final = GroupResource("", "pods")
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def extended_resources(self) -> Mapping[str, str]:
+        trees = (stored.tree() for stored in self._backend.all_seen(self.CLASSES))
+        return {meta.name(tree): tree["spec"].get("extendedResourceName", "") for tree in trees}
+
+    def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
+        stored = self._backend.seen(self.PODS, namespace, name)
+        return None if stored is None else stored.tree()
+
+    def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:
+        return (stored.tree() for stored in self._backend.all_seen(self.CLAIMS, namespace))

@@ -1,0 +1,160 @@
+"""Count what is used of every ResourceQuota: when it is new, when something may have left room, and from time to time."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quota.registry import IGNORED, Evaluators
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.discovery import discover
+from mockube.controller_manager.client.kinds import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEVICE_CLASSES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+)
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.controllers.resourcequota.counting import (
+    Counted,
+    count,
+    is_to_count,
+    lowers,
+    with_status,
+)
+from mockube.controller_manager.tasks import run_all
+
+REFRESH: Final = timedelta(seconds=30)
+"""How often the server is asked for kinds that are new, besides when one is defined."""
+SOON: Final = timedelta(seconds=0.1)
+"""When to look again for what the caches do not know yet."""
+QUIET: Final = timedelta(seconds=0.3)
+"""How long a quota must have been as it is before less is said to be used. An object that was charged a moment ago may
+not be in the caches: who forgets it lets others pass the limit. Where there is room, nobody waits for this, and where
+there is none, nothing is charged.
+"""
+_KINDS: Final = Key("", "kinds")
+
+
+class Quotas:
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._clock = context.clock
+        controllers = context.options.controllers
+        self._period = timedelta(seconds=controllers.resource_quota_sync_period)
+        self._watched: dict[GroupResource, Resource[Any]] = {}
+        self._evaluators = Evaluators(self)
+        self._charged: dict[Key, datetime] = {}
+        """When a quota was last seen to change."""
+        loop = partial(Loop, clock=context.clock, metrics=context.metrics)
+        workers = controllers.concurrent_resource_quota_syncs
+        self._loop = loop("resourcequota_primary", self._reconcile, workers=workers)
+        self._discovery = loop("resourcequota_discovery", self._discover, workers=1)
+        self._quotas = context.informers.of(RESOURCE_QUOTAS)
+        self._quotas.add_handler(self._changed)
+
+    async def run(self) -> None:
+        await run_all(discovery=self._discovery.run(), quotas=self._loop.run())
+
+    # --- what is watched
+
+    async def _discover(self, _: Key) -> timedelta:
+        """Watch all that can be counted, once there is a quota."""
+        known = len(self._watched)
+        for resource in (await discover(self._client)).able("create", "list", "watch", "delete"):
+            name = resource.group_resource
+            if name not in self._watched and name not in IGNORED:
+                row = self._watched[name] = self._informers.row(resource)
+                self._informers.of(row).add_handler(partial(self._freed, row))
+                if row is CUSTOM_RESOURCE_DEFINITIONS:
+                    self._informers.of(row).add_handler(self._defined)
+        for quota in self._quotas.lister.all() if len(self._watched) > known else ():
+            self._loop.add(Key.of(quota))
+        return REFRESH
+
+    def _defined(self, _: Change) -> None:
+        self._discovery.add(_KINDS)
+
+    def _changed(self, change: Change) -> None:
+        key = Key.of(change.latest)
+        if change.new is None:
+            self._charged.pop(key, None)
+            return
+        self._charged[key] = self._clock.now()
+        if not is_to_count(change.new, change.old):
+            return
+        if not self._watched:
+            self._discovery.add(_KINDS)
+        self._loop.add(key)
+
+    def _freed(self, row: Resource[Any], change: Change) -> None:
+        """Called for each change of each object: one that is gone, or takes less, may leave room."""
+        if change.old is None:
+            return
+        old = row.tree(change.old)
+        quotas = self._quotas.lister.in_namespace(meta.namespace(old)) if meta.namespace(old) else ()
+        if not quotas:
+            return
+        evaluator = self._evaluators[row.group_resource]
+        if change.new is not None and not evaluator.frees(old, row.tree(change.new), self._clock.now()):
+            return
+        for quota in quotas:
+            if evaluator.matching((quota.get("status") or {}).get("hard") or ()):
+                self._loop.add(Key.of(quota))
+
+    # --- counting
+
+    async def _reconcile(self, key: Key) -> timedelta:
+        quota = self._quotas.lister.get(*key)
+        if quota is None or not self._watched:
+            return self._period
+        counted = [*self._counted(quota)]
+        used = count(quota, (one for one in counted if one is not None), self._clock.now())
+        changed = with_status(quota, used)
+        quiet_at = self._charged.get(key, self._clock.now()) + QUIET
+        if changed is not None and lowers(quota, used) and self._clock.now() < quiet_at:
+            return quiet_at - self._clock.now()
+        if changed is not None:
+            try:
+                await self._client.update(RESOURCE_QUOTAS, changed, subresource="status")
+            except NotFound:
+                return self._period
+        return SOON if None in counted else self._period
+
+    def _counted(self, quota: ReadOnlyTree) -> Iterator[Counted | None]:
+        """What the quota counts; None for what the caches do not know yet."""
+        hard = (quota.get("spec") or {}).get("hard") or ()
+        for name, row in self._watched.items():
+            evaluator, informer = self._evaluators[name], self._informers.of(row)
+            if not row.namespaced or not evaluator.matching(hard):
+                continue
+            objects = informer.lister.in_namespace(meta.namespace(quota)) if informer.is_synced else ()
+            yield Counted(evaluator, map(row.tree, objects)) if informer.is_synced else None
+
+    # --- what device claims are looked at with
+
+    def extended_resources(self) -> Mapping[str, str]:
+        if DEVICE_CLASSES.group_resource not in self._watched:
+            return {}
+        classes = self._informers.of(DEVICE_CLASSES).lister.all()
+        return {meta.name(one): (one.get("spec") or {}).get("extendedResourceName") or "" for one in classes}
+
+    def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
+        view = self._informers.of(PODS).lister.get(namespace, name)
+        return None if view is None else view.object
+
+    def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:
+        return self._informers.of(RESOURCE_CLAIMS).lister.in_namespace(namespace)
+
+
+RESOURCE_QUOTA: Final = Runnable(
+    name="resourcequota-controller", service_account="resourcequota-controller", build=Quotas
+)

@@ -1,0 +1,57 @@
+"""The status that a quota should have, from what the caches show. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.quantity import ZERO, Quantity
+from mockube.apimachinery.quota.amounts import Amounts, add, mask, read, to_tree
+from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
+from mockube.apimachinery.tree import ReadOnlyTree
+
+
+class Counted(NamedTuple):
+    """A resource that quotas may count: its evaluator, and its objects in the quota's namespace."""
+
+    evaluator: Evaluator
+    objects: Iterable[ReadOnlyTree]
+
+
+def count(quota: ReadOnlyTree, resources: Iterable[Counted], now: datetime) -> Amounts:
+    """What is used of the quota, as far as these resources use it."""
+    hard, requirements = read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
+    total: dict[str, Quantity] = {}
+    for evaluator, objects in resources:
+        names = evaluator.matching(hard)
+        used: Amounts = dict.fromkeys(names, ZERO)
+        for tree in objects:
+            if is_counted(evaluator, requirements, tree):
+                used = add(used, evaluator.usage(tree, now))
+        total = add(total, used)
+    return mask(total, hard.keys())
+
+
+def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
+    """The quota with what is used now; None if it says so already. What was not counted stays as it was."""
+    hard = read((quota.get("spec") or {}).get("hard"))
+    status = quota.get("status") or {}
+    before = read(status.get("used"))
+    after = mask({**before, **used}, hard.keys())
+    if "used" in status and "hard" in status and before == after and read(status["hard"]) == hard:
+        return None
+    return meta.with_value(quota, ("status",), {"hard": to_tree(hard), "used": to_tree(after)})
+
+
+def lowers(quota: ReadOnlyTree, used: Amounts) -> bool:
+    """Whether less is used of anything than the quota says."""
+    before = read((quota.get("status") or {}).get("used"))
+    return any(amount < before[name] for name, amount in used.items() if name in before)
+
+
+def is_to_count(quota: ReadOnlyTree, before: ReadOnlyTree | None) -> bool:
+    """Whether a quota is new, or limits something else than before."""
+    if before is None or meta.uid(before) != meta.uid(quota):
+        return True
+    hard = [read((one.get("spec") or {}).get("hard")) for one in (quota, before)]
+    return hard[0] != hard[1]

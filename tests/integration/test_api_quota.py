@@ -1,0 +1,158 @@
+"""What quotas charge and refuse, over HTTP: as kube-apiserver 1.36 did, and under concurrency."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import RealClock
+from mockube.etcd.embedded.memory import MemoryStore
+from tests.support import apiserver
+from tests.support.definitions import WIDGETS, define, definition
+
+CASES = [
+    orjson.loads(line) for line in (Path(__file__).parent / "quota_answers.jsonl").read_bytes().splitlines()
+]
+COMPUTE = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+AMOUNTS = {
+    *COMPUTE, "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "hugepages-2Mi",
+    "requests.hugepages-2Mi", "requests.storage", "gold.storageclass.storage.k8s.io/requests.storage",
+}  # fmt: skip
+COUNTS = {
+    "pods", "count/pods", "services", "services.loadbalancers", "services.nodeports", "count/services",
+    "persistentvolumeclaims", "count/persistentvolumeclaims", "configmaps", "count/configmaps", "secrets",
+    "count/leases.coordination.k8s.io", "count/deployments.apps", "requests.nvidia.com/gpu",
+    "gold.storageclass.storage.k8s.io/persistentvolumeclaims", "count/resourceclaims.resource.k8s.io",
+    "gpu.deviceclass.resource.k8s.io/devices", "requests.deviceclass.resource.kubernetes.io/gpu", "resourcequotas",
+    "replicationcontrollers",
+}  # fmt: skip
+ALL = {**dict.fromkeys(COUNTS, "1000"), **dict.fromkeys(AMOUNTS, "1000Gi")}
+LOOSE = {name: limit for name, limit in ALL.items() if name not in COMPUTE}
+LIMITS = {"all": ALL, "loose": LOOSE, "zero": dict.fromkeys(LOOSE, "0")}
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+async def limit(client, name="q", *, path=QUOTAS, **spec):
+    """Make a quota of which nothing is used, as a controller would find out."""
+    quota = {"metadata": {"name": name}, "spec": spec}
+    await client.post(path, quota)
+    quota["status"] = {"hard": spec["hard"], "used": dict.fromkeys(spec["hard"], "0")}
+    answer = await client.put(f"{path}/{name}/status", quota)
+    assert answer.status == 200, answer.body
+
+
+async def used(client, name="q", *, path=QUOTAS):
+    status = (await client.get(f"{path}/{name}")).body["status"]
+    return {name: amount for name, amount in status["used"].items() if amount != "0"}
+
+
+def config_map(name):
+    return {"metadata": {"name": name}}
+
+
+def group(case):
+    return case.get("limits") or case["id"].partition("/")[0]
+
+
+@pytest.mark.parametrize("name", sorted({group(case) for case in CASES}))
+async def test_writes_are_charged_as_they_were_there(client, name):
+    for priority, value in {"admhigh": 5, "admlow": 1}.items():
+        priority_class = {"metadata": {"name": priority}, "value": value}
+        await client.post("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class)
+    device_class = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+    await client.post("/apis/resource.k8s.io/v1/deviceclasses", device_class)
+    for number, case in enumerate(CASES):
+        if group(case) == name:
+            await client.post("/api/v1/namespaces", {"metadata": {"name": f"n{number}"}})
+            account = {"metadata": {"name": "default"}}
+            await client.post(f"/api/v1/namespaces/n{number}/serviceaccounts", account)
+            await check(client, case, f"n{number}")
+
+
+async def check(client, case, namespace):
+    quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    hard = LIMITS.get(case.get("limits"), {"pods": "10"})
+    await limit(client, path=quotas, hard=hard, **case.get("scopes", {}))
+    version = case["apiVersion"]
+    path = f"/{'apis' if '/' in version else 'api'}/{version}/namespaces/{namespace}/{case['resource']}"
+    for number, step in enumerate(case["writes"]):
+        if number:
+            answer = await client.patch(f"{path}/x", step["write"])
+        else:
+            answer = await client.post(path, {"metadata": {"name": "x"}, **step["write"]})
+        assert (answer.status, answer.body.get("message")) == (step["status"], step["message"]), case["id"]
+        assert await used(client, path=quotas) == step["used"], case["id"]
+
+
+async def test_racing_writers_never_pass_a_limit(client):
+    await limit(client, hard={"configmaps": "50"})
+    await limit(client, "other", hard={"count/configmaps": "70"})
+    answers = await asyncio.gather(*(client.post(CONFIG_MAPS, config_map(f"c{n}")) for n in range(200)))
+    assert Counter(answer.status for answer in answers) == {201: 50, 403: 150}
+    assert await used(client) == {"configmaps": "50"}
+    assert await used(client, "other") == {"count/configmaps": "50"}
+    assert len((await client.get(CONFIG_MAPS)).body["items"]) == 50
+
+
+async def test_writers_of_two_servers_never_pass_a_limit():
+    store = MemoryStore(clock=RealClock())
+    async with apiserver.running(kv=store) as first, apiserver.running(kv=store) as second:
+        await limit(first, hard={"configmaps": "20"})
+        writes = [
+            client.post(CONFIG_MAPS, config_map(f"{name}-{n}"))
+            for n in range(40)
+            for name, client in (("first", first), ("second", second))
+        ]
+        answers = await asyncio.gather(*writes)
+        assert Counter(answer.status for answer in answers)[201] == 20
+        assert await used(second) == {"configmaps": "20"}
+
+
+async def test_a_dry_run_is_refused_or_not_and_never_charged(client):
+    await limit(client, hard={"configmaps": "1"})
+    assert (await client.post(f"{CONFIG_MAPS}?dryRun=All", config_map("a"))).status == 201
+    assert await used(client) == {}
+    await client.post(CONFIG_MAPS, config_map("a"))
+    refused = await client.post(f"{CONFIG_MAPS}?dryRun=All", config_map("b"))
+    assert refused.body["message"] == (
+        'configmaps "b" is forbidden: exceeded quota: q, requested: configmaps=1, used: configmaps=1, '
+        "limited: configmaps=1"
+    )
+
+
+async def test_a_quota_that_was_never_counted_limits_nothing_and_one_without_numbers_refuses(client):
+    await client.post(QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}})
+    assert (await client.post(CONFIG_MAPS, config_map("a"))).status == 201
+    status = {"status": {"hard": {"configmaps": "0"}}}
+    await client.patch(f"{QUOTAS}/q/status", status)
+    refused = await client.post(CONFIG_MAPS, config_map("b"))
+    assert refused.body["message"] == (
+        'configmaps "b" is forbidden: status unknown for quota: q, resources: configmaps'
+    )
+
+
+async def test_the_server_manages_what_it_charges(client):
+    await limit(client, hard={"configmaps": "1"})
+    await client.post(CONFIG_MAPS, config_map("a"))
+    managers = (await client.get(f"{QUOTAS}/q")).body["metadata"]["managedFields"]
+    (entry,) = [one for one in managers if one["manager"] == "kube-apiserver"]
+    assert (entry["operation"], entry["subresource"]) == ("Update", "status")
+    assert entry["fieldsV1"] == {"f:status": {"f:used": {"f:configmaps": {}}}}
+
+
+async def test_objects_of_kinds_that_were_defined_are_counted(client):
+    await define(client, definition())
+    await limit(client, hard={"count/widgets.example.com": "1"})
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    assert (await client.post(WIDGETS, widget | config_map("a"))).status == 201
+    assert (await client.post(WIDGETS, widget | config_map("b"))).status == 403

@@ -1,0 +1,146 @@
+"""Quotas counted by a manager beside a real server."""
+
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.controllers.resourcequota.controller import QUIET, RESOURCE_QUOTA
+from tests.support.apiserver import running
+from tests.support.definitions import WIDGETS, define, definition
+from tests.support.running_manager import running_manager
+
+CORE = "/api/v1/namespaces/default"
+QUOTA = f"{CORE}/resourcequotas/q"
+
+
+@pytest.fixture
+async def cluster():
+    clock = SteppedClock()
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, controllers=[], runnables=[RESOURCE_QUOTA]) as manager,
+    ):
+        await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        yield server, manager, clock
+
+
+async def settle(cluster):
+    """Wait until everything is counted; nothing is said to be less before a moment has passed."""
+    _, manager, clock = cluster
+    for _ in range(3):
+        await manager.settle()
+        clock.advance(QUIET.total_seconds())
+    await manager.settle()
+
+
+async def limit(cluster, **hard):
+    server, _, _ = cluster
+    spec = {"hard": {name.replace("__", "/").replace("_", "."): limit for name, limit in hard.items()}}
+    answer = await server.post(f"{CORE}/resourcequotas", {"metadata": {"name": "q"}, "spec": spec})
+    assert answer.status == 201, answer.body
+    await settle(cluster)
+
+
+async def used(server):
+    return (await server.get(QUOTA)).body["status"]["used"]
+
+
+def named(name, **fields):
+    return {"metadata": {"name": name}} | fields
+
+
+def pod(name="p", cpu="1"):
+    resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
+    return named(name, spec={"containers": [{"name": "c", "image": "x", "resources": resources}]})
+
+
+async def test_what_is_there_already_is_counted(cluster):
+    server, _, _ = cluster
+    await server.post(f"{CORE}/pods", pod())
+    await server.post(f"{CORE}/configmaps", named("a"))
+    await limit(cluster, pods="5", requests_cpu="5", limits_memory="5", count__configmaps="5", secrets="5")
+    status = (await server.get(QUOTA)).body["status"]
+    assert status["used"] == {
+        "count/configmaps": "1", "limits.memory": "0", "pods": "1", "requests.cpu": "1", "secrets": "0",
+    }  # fmt: skip
+    assert status["hard"] == dict.fromkeys(status["used"], "5")
+
+
+async def test_what_is_deleted_leaves_room(cluster):
+    server, _, _ = cluster
+    await limit(cluster, configmaps="1")
+    await server.post(f"{CORE}/configmaps", named("a"))
+    assert (await server.post(f"{CORE}/configmaps", named("b"))).status == 403
+    await server.delete(f"{CORE}/configmaps/a")
+    await settle(cluster)
+    assert await used(server) == {"configmaps": "0"}
+    assert (await server.post(f"{CORE}/configmaps", named("b"))).status == 201
+
+
+async def test_a_pod_that_has_ended_uses_nothing_but_its_place_as_an_object(cluster):
+    server, _, _ = cluster
+    await limit(cluster, pods="5", requests_cpu="5", count__pods="5")
+    await server.post(f"{CORE}/pods", pod())
+    assert await used(server) == {"count/pods": "1", "pods": "1", "requests.cpu": "1"}
+    await server.patch(f"{CORE}/pods/p/status", {"status": {"phase": "Succeeded"}})
+    await settle(cluster)
+    assert await used(server) == {"count/pods": "1", "pods": "0", "requests.cpu": "0"}
+
+
+async def test_a_service_that_is_internal_again_leaves_room(cluster):
+    server, _, _ = cluster
+    await limit(cluster, services_loadbalancers="1", services_nodeports="5")
+    service = named("s", spec={"type": "LoadBalancer", "ports": [{"port": 80}]})
+    await server.post(f"{CORE}/services", service)
+    assert await used(server) == {"services.loadbalancers": "1", "services.nodeports": "1"}
+    await server.patch(f"{CORE}/services/s", {"spec": {"type": "ClusterIP"}})
+    await settle(cluster)
+    assert await used(server) == {"services.loadbalancers": "0", "services.nodeports": "0"}
+
+
+async def test_another_limit_is_counted_at_once(cluster):
+    server, _, _ = cluster
+    await limit(cluster, configmaps="1")
+    await server.post(f"{CORE}/configmaps", named("a"))
+    await server.patch(QUOTA, {"spec": {"hard": {"configmaps": "3", "secrets": "2"}}})
+    await settle(cluster)
+    assert (await server.get(QUOTA)).body["status"] == {
+        "hard": {"configmaps": "3", "secrets": "2"},
+        "used": {"configmaps": "1", "secrets": "0"},
+    }
+
+
+async def test_everything_is_counted_again_from_time_to_time(cluster):
+    server, _, clock = cluster
+    await limit(cluster, configmaps="3")
+    await server.patch(f"{QUOTA}/status", {"status": {"used": {"configmaps": "3"}}})
+    await settle(cluster)
+    assert await used(server) == {"configmaps": "3"}
+    clock.advance(timedelta(minutes=5).total_seconds())
+    await settle(cluster)
+    assert await used(server) == {"configmaps": "0"}
+
+
+async def test_objects_of_a_kind_that_is_new_are_counted(cluster):
+    server, _, _ = cluster
+    await limit(cluster, count__widgets_example_com="3")
+    await define(server, definition())
+    await settle(cluster)
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    await server.post(WIDGETS, widget | named("a"))
+    await settle(cluster)
+    assert await used(server) == {"count/widgets.example.com": "1"}
+
+
+async def test_what_was_charged_a_moment_ago_is_not_forgotten(cluster):
+    server, manager, clock = cluster
+    await limit(cluster, configmaps="5", secrets="5")
+    status = {"used": {"configmaps": "3", "secrets": "0"}}
+    await server.patch(f"{QUOTA}/status", {"status": status})
+    await server.patch(QUOTA, {"spec": {"hard": {"configmaps": "6"}}})
+    await manager.settle()
+    assert await used(server) == status["used"]
+    clock.advance(QUIET.total_seconds())
+    await manager.settle()
+    assert await used(server) == {"configmaps": "0", "secrets": "0"}
