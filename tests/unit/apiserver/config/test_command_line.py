@@ -135,8 +135,8 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
             id="on and off",
         ),
         pytest.param(
-            ["--enable-admission-plugins=ResourceQuota"],
-            "ResourceQuota is not built yet",
+            ["--enable-admission-plugins=ImagePolicyWebhook"],
+            "ImagePolicyWebhook is not built yet",
             id="plugin not built",
         ),
         pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="a slip of the finger"),
