@@ -11,13 +11,19 @@ import re2
 _CLASS_MEMORY: Final = 1 << 20
 
 
+class Match(Protocol):
+    """Where a pattern matched, in bytes."""
+
+    def span(self) -> tuple[int, int]: ...
+
+
 class Program(Protocol):
     """A pattern that is ready to be matched."""
 
     @property
     def programsize(self) -> int: ...
 
-    def search(self, text: bytes) -> object | None: ...
+    def search(self, text: bytes, pos: int = 0) -> Match | None: ...
 
 
 def compile_program(pattern: str, memory: int) -> Program:

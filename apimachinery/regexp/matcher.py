@@ -37,11 +37,43 @@ def contains_match(pattern: str, text: str) -> bool:
 
     `Abandoned` if nobody waits for the answer any more: the search in one text is not interrupted.
     """
+    return _program(pattern, text).search(text.encode(errors="replace")) is not None
+
+
+def find_all(pattern: str, text: str, most: int = -1) -> list[str]:
+    """All matches, one after the other, or so many of them; errors as of `contains_match`.
+
+    An empty match next to the one before it is none, as in Go.
+    """
+    program = _program(pattern, text)
+    data = text.encode(errors="replace")
+    found: list[str] = []
+    at, end = 0, -1
+    while len(found) != most and at <= len(data):
+        match = program.search(data, at)
+        if match is None:
+            break
+        start, stop = match.span()
+        if stop > start or start != end:
+            found.append(data[start:stop].decode(errors="replace"))
+        end = stop
+        at = stop if stop > start else _after_character(data, stop)
+    return found
+
+
+def _after_character(data: bytes, at: int) -> int:
+    at += 1
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+def _program(pattern: str, text: str) -> Program:
     check_wanted()
     program = _PROGRAMS.get(pattern)
     if len(text) > FREE_TEXT and len(text) * check(pattern) > MAX_STEPS:
         raise RegexpError(Problem.TOO_LARGE, pattern)
-    return program.search(text.encode(errors="replace")) is not None
+    return program
 
 
 def compile_pattern(pattern: str) -> None:

@@ -12,11 +12,11 @@ import orjson
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.cancellation import check_wanted
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.formats import rule
 from mockube.apimachinery.gonumbers import as_read
 from mockube.apimachinery.patch.equality import same
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check
-from mockube.apiserver.kinds.jsonschema.formats import rule
 from mockube.apiserver.kinds.jsonschema.numbers import check_number, is_integer
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANYTHING,

@@ -11,8 +11,8 @@ from typing import Final
 from unicodedata import category
 
 from mockube.apimachinery import durations
-from mockube.apiserver.kinds.jsonschema.mail import is_mail_address
-from mockube.apiserver.kinds.jsonschema.uri import is_request_uri
+from mockube.apimachinery.mail import is_mail_address
+from mockube.apimachinery.uri import is_request_uri
 
 Rule = Callable[[str], bool]
 

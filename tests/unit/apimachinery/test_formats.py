@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockube.apiserver.kinds.jsonschema.formats import rule
+from mockube.apimachinery.formats import rule
 from tests.support.doubling import check_linear
-from tests.unit.apiserver.kinds.jsonschema.format_answers import ANSWERS
+from tests.unit.apimachinery.format_answers import ANSWERS
 
 
 @pytest.mark.parametrize("form", ANSWERS)

@@ -1,0 +1,11 @@
+"""Expressions of the Common Expression Language, as kube-apiserver 1.36 compiles and evaluates them.
+
+Compile once, evaluate often:
+
+    environment = Environment({"object": types.DYN, "request": request_type}, structs)
+    compiled = environment.compile("object.spec.replicas <= 5")    # raises Issues; str(issues) is cel-go's text
+    value, cost = compiled.program.evaluate({"object": tree, ...}) # raises CelError or CostExceeded
+
+`compiled.type` is the type of the result, `compiled.cost()` the estimate before it runs. A decoded object is a value as it is.
+A module belongs here if it knows expressions and values; requests and objects of Kubernetes it does not know.
+"""

@@ -1,0 +1,52 @@
+"""Ranges of sizes and costs. They are numbers of 64 bits that do not overflow: more is the most."""
+
+import math
+from typing import Final, NamedTuple
+
+MOST: Final = (1 << 64) - 1
+
+
+def capped(number: int) -> int:
+    return min(number, MOST)
+
+
+def scaled(number: int, factor: float) -> int:
+    """Return a number times a factor, rounded up."""
+    product = float(number) * factor
+    return MOST if product >= 2.0**64 else math.ceil(product)
+
+
+class Range(NamedTuple):
+    """The least and the most that a size or a cost may be."""
+
+    low: int
+    high: int
+
+    def plus(self, other: "Range") -> "Range":
+        return Range(capped(self.low + other.low), capped(self.high + other.high))
+
+    def times(self, other: "Range") -> "Range":
+        return Range(capped(self.low * other.low), capped(self.high * other.high))
+
+    def by(self, factor: float) -> "Range":
+        return Range(scaled(self.low, factor), scaled(self.high, factor))
+
+    def union(self, other: "Range") -> "Range":
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+
+def fixed(number: int) -> Range:
+    return Range(number, number)
+
+
+UNKNOWN: Final = Range(0, MOST)
+NOTHING: Final = fixed(0)
+ONE: Final = fixed(1)
+STRING_FACTOR: Final = 0.1
+"""Of a character that is read."""
+REGEX_FACTOR: Final = 0.25
+"""Of a character of a pattern."""
+LIST_BASE: Final = 10
+MAP_BASE: Final = 30
+STRUCT_BASE: Final = 40
+AUTHORIZATION_CHECK: Final = 350_000

@@ -1,0 +1,341 @@
+"""Values of expressions, and what all of them can do: be compared, named by type, and printed as Go prints them.
+
+Python's own types are used where they mean the same: bool, int (64 bits, signed), float, str, bytes, None, list and dict.
+A dict's keys are as `map_key` makes them, since Python takes True for 1.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Final
+
+INT_MIN: Final = -(1 << 63)
+INT_MAX: Final = (1 << 63) - 1
+UINT_MAX: Final = (1 << 64) - 1
+SECOND: Final = 1_000_000_000
+MIN_UNIX_TIME: Final = -62135596800
+MAX_UNIX_TIME: Final = 253402300799
+
+
+class CelError(Exception):
+    """An error of an evaluation; `||`, `&&` and comprehensions may absorb it. Its text is cel-go's message."""
+
+    cost = 0
+    """What the evaluation cost until then."""
+
+
+class CostExceeded(Exception):
+    """An evaluation was more expensive than its limit; nothing absorbs it."""
+
+    def __str__(self) -> str:
+        return "operation cancelled: actual cost limit exceeded"
+
+
+class Uint(int):
+    """An unsigned number of 64 bits."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    nanoseconds: int
+    """Since 1970."""
+    offset: int = 0
+    """Of the time zone that it was written in, in seconds; it is of no consequence but for how it is printed."""
+
+    def at(self, zone: timezone | Any) -> datetime:
+        return (_EPOCH + timedelta(seconds=self.nanoseconds // SECOND)).astimezone(zone)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Optional:
+    """A value that may be absent."""
+
+    __slots__ = ("_value", "present")
+
+    def __init__(self, value: Any, *, present: bool = True) -> None:
+        self._value = value
+        self.present = present
+
+    @property
+    def value(self) -> Any:
+        if not self.present:
+            raise CelError("optional.none() dereference")
+        return self._value
+
+
+NONE: Final = Optional(None, present=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    name: str
+
+
+class Opaque:
+    """A value of a library's own type: an address, a quantity and the like."""
+
+    __slots__ = ()
+    type_name: str = ""
+
+    def equals(self, other: object, /) -> bool:
+        """Whether it equals another value of any type."""
+        return self == other
+
+    def select(self, field: str, /) -> Any:
+        """Return a field, or raise: most have none."""
+        raise missing_key(field)
+
+
+def missing_key(key: Any) -> CelError:
+    return CelError(f"no such key: {show(key)}")
+
+
+class _BoolKey:
+    __slots__ = ("value",)
+
+    def __init__(self, *, value: bool) -> None:
+        self.value = value
+
+
+_BOOL_KEYS = {True: _BoolKey(value=True), False: _BoolKey(value=False)}
+
+
+def map_key(value: Any) -> Any:
+    """Return what stands for the value in a dict."""
+    if value is True or value is False:
+        return _BOOL_KEYS[value]
+    if isinstance(value, (str, int, float, bytes)) or value is None:
+        return value
+    raise CelError(f"unsupported key type: {type_name(value)}")
+
+
+def from_map_key(key: Any) -> Any:
+    return key.value if type(key) is _BoolKey else key
+
+
+_TYPE_NAMES: dict[type, str] = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
+    Optional: "optional_type",
+    TypeValue: "type",
+}
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a value's type at run time."""
+    name = _TYPE_NAMES.get(type(value))
+    if name is not None:
+        return name
+    if isinstance(value, list):
+        return "list"
+    if isinstance(value, dict):
+        return "map"
+    return str(value.type_name)
+
+
+_SIMPLE = (str, bytes, bool)
+_NUMBERS = (int, float, Uint)
+
+
+class TypedList(list[Any]):
+    """A list whose schema says how it is compared and joined: a set, or a list that is a map by keys."""
+
+    __slots__ = ()
+
+    def equals(self, other: list[Any], /) -> bool:
+        raise NotImplementedError
+
+    def add(self, other: list[Any], /) -> list[Any]:
+        raise NotImplementedError
+
+
+def equals(left: Any, right: Any) -> bool:
+    """Whether two values of any types are equal."""
+    kind = type(left)
+    if kind in _NUMBERS and type(right) in _NUMBERS:
+        return _numbers_equal(left, right)
+    if kind in _SIMPLE or left is None or right is None:
+        return kind is type(right) and bool(left == right)
+    if isinstance(left, list):
+        return isinstance(right, list) and _lists_equal(left, right)
+    if isinstance(left, dict):
+        return isinstance(right, dict) and _maps_equal(left, right)
+    if kind is Timestamp:
+        return type(right) is Timestamp and left.nanoseconds == right.nanoseconds
+    if kind is Optional:
+        return type(right) is Optional and _optionals_equal(left, right)
+    if isinstance(left, Opaque):
+        return left.equals(right)
+    return kind is type(right) and bool(left == right)
+
+
+def _numbers_equal(left: float, right: float) -> bool:
+    if type(left) is float or type(right) is float:
+        return float(left) == float(right) and _in_range(left, right) and _in_range(right, left)
+    return left == right
+
+
+def _in_range(number: float, other: float) -> bool:
+    """Whether a float can equal a number of the other's type: beyond its range it does not, whatever rounding says."""
+    if type(number) is not float or type(other) is float:
+        return True
+    if type(other) is Uint:
+        return 0 <= number <= UINT_MAX
+    return INT_MIN <= number <= INT_MAX
+
+
+def _lists_equal(left: list[Any], right: list[Any]) -> bool:
+    if isinstance(left, TypedList):
+        return left.equals(right)
+    return len(left) == len(right) and all(map(equals, left, right))
+
+
+def _maps_equal(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    return all(key in right and equals(value, right[key]) for key, value in left.items())
+
+
+def _optionals_equal(left: Optional, right: Optional) -> bool:
+    if not left.present or not right.present:
+        return left.present == right.present
+    return equals(left.value, right.value)
+
+
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1; raise for what has no order."""
+    left_kind, right_kind = type(left), type(right)
+    if left_kind in _NUMBERS:
+        if right_kind not in _NUMBERS:
+            raise CelError("no such overload")
+        if left_kind is float or right_kind is float:
+            return _compare_floats(left, right)
+    elif left_kind is not right_kind or left_kind not in _ORDERED:
+        raise CelError("no such overload")
+    elif left_kind in (Duration, Timestamp):
+        left, right = left.nanoseconds, right.nanoseconds
+    return int(left > right) - int(left < right)
+
+
+_ORDERED = (str, bytes, bool, Duration, Timestamp)
+ORDERED: Final = (*_ORDERED, *_NUMBERS)
+"""Types whose values can be compared."""
+RECEIVERS: Final = (str, Duration, Timestamp)
+"""Types that have methods of their own: errors about operators do not name these."""
+
+
+def _compare_floats(left: float, right: float) -> int:
+    if math.isnan(left) or math.isnan(right):
+        raise CelError("NaN values cannot be ordered")
+    if math.isinf(left) or math.isinf(right):
+        return int(left > right) - int(left < right)
+    a, b = float(left), float(right)
+    return int(a > b) - int(a < b)
+
+
+def size(value: Any) -> int:
+    """Return how many characters, bytes, elements or entries it has; raise for what has no size."""
+    if isinstance(value, (str, bytes, list, dict)):
+        return len(value)
+    raise CelError("no such overload: size")
+
+
+def show(value: Any) -> str:
+    """Return a value as `%v` of Go prints it."""
+    printer = _PRINTERS.get(type(value))
+    if printer is not None:
+        return printer(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(show, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{show(from_map_key(key))}: {show(v)}" for key, v in value.items()) + "}"
+    return str(value)
+
+
+def _show_optional(value: Optional) -> str:
+    return f"optional({show(value.value)})" if value.present else "optional.none()"
+
+
+def format_double(value: float) -> str:
+    """Return a number as `%g` of Go prints it."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    text = repr(abs(value))
+    mantissa, _, exponent_text = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    sign = "-" if math.copysign(1, value) < 0 else ""
+    if not digits.strip("0"):
+        return f"{sign}0"
+    leading = len(whole + fraction) - len(digits)
+    exponent = len(whole) - leading - 1 + int(exponent_text or 0)
+    digits = digits.rstrip("0")
+    if exponent < -4 or exponent >= 6:
+        rest = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    return sign + plain_decimal(digits, exponent)
+
+
+def format_fixed(value: float) -> str:
+    """Return a number with all its digits and no exponent."""
+    text = repr(value)
+    if "e" not in text:
+        return text.removesuffix(".0")
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    digits = mantissa.replace(".", "")
+    shown = plain_decimal(digits.rstrip("0") or "0", int(exponent))
+    return f"-{shown}" if text.startswith("-") else shown
+
+
+def plain_decimal(digits: str, exponent: int) -> str:
+    """Return digits with the point after the first one moved by the exponent."""
+    if exponent < 0:
+        return "0." + "0" * (-exponent - 1) + digits
+    if len(digits) <= exponent + 1:
+        return digits + "0" * (exponent + 1 - len(digits))
+    return f"{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
+
+
+def matches_type(value: Any, type_: Any) -> bool:
+    """Whether a value is of a declared type, as far as it can be told at run time."""
+    kind = type_.kind
+    if kind in ("dyn", "any", "param"):
+        return True
+    if kind == "list":
+        return isinstance(value, list) and (not value or matches_type(value[0], type_.parameters[0]))
+    if kind == "map":
+        if not isinstance(value, dict):
+            return False
+        return not value or all(
+            map(matches_type, (from_map_key(next(iter(value))), next(iter(value.values()))), type_.parameters)
+        )
+    return bool(type_name(value) == type_.name)
+
+
+_PRINTERS: dict[type, Callable[[Any], str]] = {
+    bool: lambda value: "true" if value else "false",
+    float: format_double,
+    type(None): lambda _: "0",
+    bytes: lambda value: f"[{' '.join(map(str, value))}]",
+    Optional: _show_optional,
+    TypeValue: lambda value: str(value.name),
+}
