@@ -1,6 +1,6 @@
 """The one place that wires the API server together."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
@@ -14,15 +14,19 @@ from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.chain import PLUGINS, Admission
-from mockube.apiserver.admission.plugin import name_of
+from mockube.apiserver.admission.plugin import Plugin, name_of
+from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.aggregation.availability import Availability
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
 from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.audit.policy import EVERYTHING
 from mockube.apiserver.audit.policy import read as read_policy
 from mockube.apiserver.authn.chain import Trust, authenticators
-from mockube.apiserver.authz.chain import AlwaysAllow, Authorization
-from mockube.apiserver.authz.reserved import Reserved
+from mockube.apiserver.authz import modes
+from mockube.apiserver.authz.chain import Attributes, Authorization
+from mockube.apiserver.authz.rbac.authorizer import RBAC
+from mockube.apiserver.authz.rbac.policy import GROUP, Policy
+from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.customresources.catalog import Catalog, Name
 from mockube.apiserver.customresources.establishing import Establishing
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
@@ -38,7 +42,7 @@ from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.backend import Backend, Permits
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.reviews.lookup import with_reviews
 from mockube.apiserver.request import snapshots
@@ -46,7 +50,7 @@ from mockube.apiserver.request.audit import Observer
 from mockube.apiserver.request.endpoints import Routes
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.handler import Handler
-from mockube.apiserver.request.health import HOOKS, Check, Pages, ping
+from mockube.apiserver.request.health import HOOKS, ROLES_HOOK, Check, Pages, ping
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages
 from mockube.apiserver.request.pages import Renewed, api_pages, metrics_page, with_index
@@ -54,10 +58,12 @@ from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.consistency import SelfCheck
 from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.shapes import Shapes
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.supervision import TASKS, Supervisor, check_name
 from mockube.apiserver.turns import Worker
+from mockube.apiserver.user import User
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import KVError
@@ -91,14 +97,39 @@ def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
     return Audit(settings.audit_log, policy, clock=clock, chance=chance)
 
 
-def _admission(settings: Settings, catalog: Catalog) -> Admission:
+def _admission(settings: Settings, catalog: Catalog, escalation: Plugin) -> Admission:
     plugins = [one() for one in PLUGINS if name_of(one) not in settings.disabled_plugins]
-    return Admission([*plugins, *pack_webhooks(settings.packs, catalog)])
+    return Admission([*plugins, *pack_webhooks(settings.packs, catalog), escalation])
+
+
+class Rights:
+    """The authorizers of a server, which decide by what its watch cache shows once they follow it."""
+
+    def __init__(self, authorization_modes: Sequence[str]) -> None:
+        self.rbac = RBAC(Policy())
+        self.authorization = modes.authorization(authorization_modes, self.rbac)
+
+
+def _permits(authorization: Authorization) -> Permits:
+    def permits(user: User, verb: str, resource: GroupResource, name: str) -> bool:
+        question = Attributes(
+            user=user, verb=verb, group=resource.group, version="*", resource=resource.resource, name=name
+        )
+        return authorization.is_allowed(question)
+
+    return permits
 
 
 def _backend(
-    kv: KV, catalog: Catalog, schemas: Schemas, settings: Settings, *, clock: Clock, chance: Chance
+    kv: KV,
+    catalog: Catalog,
+    settings: Settings,
+    rights: Rights,
+    *,
+    clock: Clock,
+    chance: Chance,
 ) -> Backend:
+    schemas = builtin.load()
     layout = Layout(settings.prefix)
     rules = KindRules if settings.allow_privileged else UnprivilegedRules
     watch_cache = WatchCache(kv, layout.root, clock=clock, read=Shapes(schemas).read)
@@ -113,7 +144,8 @@ def _backend(
         decoder=AllDecoder(schemas, catalog),
         clock=clock,
         chance=chance,
-        admission=_admission(settings, catalog),
+        admission=_admission(settings, catalog, RoleEscalation(rights.authorization, rights.rbac.policy)),
+        permits=_permits(rights.authorization),
         rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
         prepare=catalog.prepare,
         rows=catalog.stored_rows,
@@ -141,7 +173,9 @@ class ApiServer:
         schemas = builtin.load()
         self.catalog = _catalog(settings, schemas)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
-        self.backend = _backend(kv, self.catalog, schemas, settings, clock=clock, chance=chance)
+        self.rights = rights = Rights(settings.authorization_modes)
+        self.backend = _backend(kv, self.catalog, settings, rights, clock=clock, chance=chance)
+        self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
         self.stopping = False
@@ -164,8 +198,15 @@ class ApiServer:
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics()
-        authorization = Authorization((Reserved(), AlwaysAllow()))
-        known = authenticators(trust, self._find_core, clock=backend.clock, chance=backend.chance)
+        authorization = self.rights.authorization
+        known = authenticators(
+            trust,
+            self._find_core,
+            clock=backend.clock,
+            chance=backend.chance,
+            # As upstream, nobody is anonymous where everybody may do everything.
+            is_anonymous_limited="AlwaysAllow" in settings.authorization_modes,
+        )
         others = {
             **openid_pages(known.accounts, address=settings.address),
             "/metrics": metrics_page(self._metrics(requests)),
@@ -202,6 +243,10 @@ class ApiServer:
                 Documents(catalog.rows.values(), catalog.customs, STRATEGIES), self._document_worker
             ),
         }
+
+    def _cache_of_roles(self, resource: str) -> ResourceCache:
+        row = self.resources[GROUP, "v1", resource]
+        return self.backend.watch_cache.resource_cache(self.backend.layout.resource_cache(row))
 
     def _claim_resource_caches(self) -> None:
         """Keep the objects of every resource at hand, those of custom ones that have just come included."""
@@ -283,6 +328,7 @@ class ApiServer:
             "etcd-readiness": store,
             "informer-sync": watch_cache,
             **{f"poststarthook/{name}": started for name in HOOKS},
+            f"poststarthook/{ROLES_HOOK}": self.bootstrap_roles.problem,
             "autoregister-completion": started,
             "loopback-serving-certificate": started,
             "shutdown": shutdown,
@@ -305,6 +351,8 @@ class ApiServer:
             start("store", backend.kv.supervise)
         start("watch-cache", backend.watch_cache.run)
         await backend.watch_cache.wait_listed()
+        self.rights.rbac.follow(self._cache_of_roles)
+        backend.watch_cache.on_reset.append(lambda: self.rights.rbac.reset(self._cache_of_roles))
         start("watch-cache-lag", backend.watch_cache.watch_lag)
         core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
         start("api-service-availability", Availability(backend, aggregated, core).run)

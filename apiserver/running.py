@@ -82,6 +82,9 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
 
         await furnish()
         server.on_restored.append(furnish)
+        server.bootstrap_roles.expect()
+        server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
+        server.on_restored.append(server.bootstrap_roles.outdate)
         _start_tasks(config, server, surroundings.port)
         door = listening(
             server.http,
@@ -131,6 +134,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         event_ttl=config.store.event_ttl,
         disabled_plugins=config.admission.disable_admission_plugins,
         allow_privileged=config.admission.allow_privileged,
+        authorization_modes=config.authorization.authorization_mode,
         packs=config.features.packs,
         watch_list=is_on("WatchList", config.features.feature_gates),
         audit_log=config.auditing.audit_log_path,

@@ -42,12 +42,15 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
         drain_seconds=serving.request_timeout,
     )
     async with running(config, surroundings) as server:
-        _announce(serving, doors, credentials)
-        for line in exposure.warnings(
-            serving.bind_address, config.authorization.authorization_mode, serving.allowed_hosts
-        ):
+        url = _announce(serving, doors, credentials)
+        for line in exposure.warnings(config.authorization.authorization_mode, serving.allowed_hosts):
             LOG.warning("%s", line)
-        once_ready()
+
+        def ready() -> None:
+            LOG.info("Ready on %s", url)
+            once_ready()
+
+        server.bootstrap_roles.when_ready(ready)
         await stopping.wait()
         LOG.info("Stopping: /readyz says so, requests end, a second signal ends them at once")
         server.stopping = True
@@ -104,7 +107,8 @@ def _advertised(serving: Serving) -> str:
     return found
 
 
-def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> None:
+def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> str:
+    """Return the URL of the server."""
     bound = ip_address(serving.bind_address)
     host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - it is compared, not bound
     url = f"https://{f'[{host}]' if bound.version == 6 else host}:{doors[0].port}"
@@ -119,3 +123,4 @@ def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> 
             door.port,
         )
     LOG.info("Serving securely on %s", url)
+    return url

@@ -44,6 +44,7 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "compaction": OnFailure.RESTART,
     "identity-lease": OnFailure.RESTART,
     "watch-cache-check": OnFailure.RESTART,
+    "bootstrap-roles": OnFailure.RESTART,
     "store": OnFailure.END,
 }
 

@@ -7,6 +7,9 @@ from typing import Final
 MASTERS: Final = "system:masters"
 """The group of those who may do everything."""
 
+SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+"""How the name of a user begins that is a service account; its namespace and its name follow."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:

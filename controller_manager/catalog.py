@@ -7,6 +7,7 @@ from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
@@ -51,6 +52,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     EPHEMERAL_VOLUME,
     PROVISIONER,
     SERVICE_ACCOUNT,
+    CLUSTER_ROLE_AGGREGATION,
     SERVICE_ENDPOINTS,
     SERVICE_ENDPOINT_SLICES,
     MIRRORED_ENDPOINT_SLICES,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 from mockube.apimachinery import status
@@ -20,6 +21,16 @@ OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/
 """What upstream's role system:public-info-viewer allows: these paths alone, and to get them."""
 
 
+class Anonymous(Enum):
+    """Which requests may have no credentials."""
+
+    NONE = "none"
+    LIMITED = "limited"
+    """To get what is open to all."""
+    ALL = "all"
+    """The authorizer decides."""
+
+
 class Authenticator(Protocol):
     async def authenticate(self, presented: Presented) -> User | None:
         """The user, or None if what is presented says nothing to this one; Unauthorized if it is wrong."""
@@ -28,12 +39,14 @@ class Authenticator(Protocol):
 class Authentication:
     """Answers who sent a request."""
 
-    def __init__(self, authenticators: Sequence[Authenticator], *, anonymous: bool = True) -> None:
+    def __init__(
+        self, authenticators: Sequence[Authenticator], *, anonymous: Anonymous = Anonymous.ALL
+    ) -> None:
         self._authenticators = authenticators
         self._anonymous = anonymous
 
     async def authenticate(self, presented: Presented, verb: str, path: str) -> User:
-        """Return the user, or raise Unauthorized. Without credentials only what is open to all can be read.
+        """Return the user, or raise Unauthorized.
 
         As upstream, an Authorization header that no authenticator reads counts as none.
         """
@@ -48,12 +61,14 @@ class Authentication:
                 return user
         if refusal is not None:
             raise refusal
-        if self._anonymous and verb == "get" and path in OPEN_TO_ALL:
+        if self._anonymous is Anonymous.ALL:
+            return ANONYMOUS
+        if self._anonymous is Anonymous.LIMITED and verb == "get" and path in OPEN_TO_ALL:
             return ANONYMOUS
         raise status.Unauthorized("Unauthorized")
 
 
-ISSUER = "https://kubernetes.default.svc.cluster.local"
+ISSUER = "https://kubernetes.default.svc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +80,7 @@ class Trust:
     issuers: Sequence[str] = (ISSUER,)
     audiences: Sequence[str] = ()
     anonymous: bool = True
+    """Whether requests may have no credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +90,21 @@ class Authenticators:
     accounts: ServiceAccounts
 
 
-def authenticators(trust: Trust, find: Find, *, clock: Clock, chance: Chance) -> Authenticators:
+def authenticators(
+    trust: Trust, find: Find, *, clock: Clock, chance: Chance, is_anonymous_limited: bool = False
+) -> Authenticators:
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
         trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
     )
     bearer = BearerTokens((StaticTokens(trust.tokens, audiences), accounts), audiences=audiences, clock=clock)
-    chain = Authentication((ClientCertificates(clock), bearer), anonymous=trust.anonymous)
+    chain = Authentication(
+        (ClientCertificates(clock), bearer), anonymous=_anonymous(trust, is_anonymous_limited)
+    )
     return Authenticators(chain=chain, bearer=bearer, accounts=accounts)
+
+
+def _anonymous(trust: Trust, is_limited: bool) -> Anonymous:  # noqa: FBT001 - its caller names it
+    if not trust.anonymous:
+        return Anonymous.NONE
+    return Anonymous.LIMITED if is_limited else Anonymous.ALL

@@ -1,18 +1,18 @@
-"""The chain of authorizers in the order of `--authorization-mode`: the first that does not abstain decides.
+"""The chain of authorizers: the privileged group, then `--authorization-mode`. The first that does not abstain decides.
 
 Also the attributes of a request that authorizers see, and the Forbidden error.
 """
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Forbidden
-from mockube.apiserver.user import User
+from mockube.apiserver.user import MASTERS, User
 
 
 class Attributes(Struct, frozen=True, kw_only=True):
@@ -27,10 +27,14 @@ class Attributes(Struct, frozen=True, kw_only=True):
     subresource: str = ""
     namespace: str = ""
     name: str = ""
+    field_selector: str = ""
+    """Of a list, a watch or a deletion of many."""
+    label_selector: str = ""
 
     @property
     def is_resource(self) -> bool:
-        return bool(self.resource)
+        """Return whether it is a request for a resource: one that a review leaves without a name is one too."""
+        return bool(self.resource) or not self.path
 
 
 def forbidden(attributes: Attributes, reason: str) -> Forbidden:
@@ -70,52 +74,88 @@ class Decision(Enum):
 Verdict: TypeAlias = tuple[Decision, str]
 """A decision and the reason for it, which may be empty."""
 
+_ALLOWED: Final[Verdict] = (Decision.ALLOW, "")
+NO_OPINION: Final[Verdict] = (Decision.NO_OPINION, "")
+
+
+class Rules(Struct, kw_only=True):
+    """What a user may do in a namespace, and by path."""
+
+    resources: Sequence[Rule] = ()
+    paths: Sequence[Rule] = ()
+    is_incomplete: bool = False
+    """The user may do more than that."""
+    error: str = ""
+
 
 class Authorizer(Protocol):
-    async def decide(self, attributes: Attributes, /) -> Verdict: ...
+    def decide(self, attributes: Attributes, /) -> Verdict: ...
 
-    async def rules(self, user: User, namespace: str, /) -> tuple[Sequence[Rule], Sequence[Rule]]:
-        """All that a user may do, in a namespace and by path."""
+    def rules(self, user: User, namespace: str, /) -> Rules:
+        """Return all that a user may do in a namespace, and by path."""
 
 
 class AlwaysAllow:
-    """Whatever is asked, of every user, everywhere."""
+    """Allows everything."""
 
-    async def decide(self, _attributes: Attributes, /) -> Verdict:
-        return Decision.ALLOW, ""
+    def decide(self, _attributes: Attributes, /) -> Verdict:
+        return _ALLOWED
 
-    async def rules(self, _user: User, _namespace: str, /) -> tuple[Sequence[Rule], Sequence[Rule]]:
-        anything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-        return [anything], [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    def rules(self, _user: User, _namespace: str, /) -> Rules:
+        return Rules(
+            resources=[{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            paths=[{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+        )
+
+
+class AlwaysDeny:
+    """Allows nothing, and leaves the decision to the next authorizer."""
+
+    def decide(self, _attributes: Attributes, /) -> Verdict:
+        return Decision.NO_OPINION, "Everything is forbidden."
+
+    def rules(self, _user: User, _namespace: str, /) -> Rules:
+        return Rules()
 
 
 class Authorization:
-    """Answers whether a request may be made."""
+    """Decides whether a request may be made. Members of system:masters may make every request."""
 
-    def __init__(self, authorizers: Sequence[Authorizer] = (AlwaysAllow(),)) -> None:
+    def __init__(self, authorizers: Sequence[Authorizer] = ()) -> None:
         self._authorizers = authorizers
 
-    async def require(self, attributes: Attributes) -> None:
+    def require(self, attributes: Attributes) -> None:
         """Raise Forbidden, unless the request may be made."""
-        decision, reason = await self.decide(attributes)
+        decision, reason = self.decide(attributes)
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
 
-    async def decide(self, attributes: Attributes) -> Verdict:
+    def decide(self, attributes: Attributes) -> Verdict:
+        if MASTERS in attributes.user.groups:
+            return _ALLOWED
         reasons = []
         for authorizer in self._authorizers:
-            decision, reason = await authorizer.decide(attributes)
-            if decision is not Decision.NO_OPINION:
-                return decision, reason
-            if reason:
-                reasons.append(reason)
+            verdict = authorizer.decide(attributes)
+            if verdict[0] is not Decision.NO_OPINION:
+                return verdict
+            if verdict[1]:
+                reasons.append(verdict[1])
         return Decision.NO_OPINION, "\n".join(reasons)
 
-    async def rules(self, user: User, namespace: str) -> tuple[Sequence[Rule], Sequence[Rule]]:
-        resources: list[Rule] = []
-        paths: list[Rule] = []
-        for authorizer in self._authorizers:
-            found = await authorizer.rules(user, namespace)
-            resources += found[0]
-            paths += found[1]
-        return resources, paths
+    def is_allowed(self, attributes: Attributes) -> bool:
+        return self.decide(attributes)[0] is Decision.ALLOW
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        found = [authorizer.rules(user, namespace) for authorizer in self._authorizers]
+        return Rules(
+            resources=[rule for one in found for rule in one.resources],
+            paths=[rule for one in found for rule in one.paths],
+            is_incomplete=any(one.is_incomplete for one in found),
+            error=aggregate([one.error for one in found if one.error]),
+        )
+
+
+def aggregate(problems: Sequence[str]) -> str:
+    """Join the messages of several errors as upstream does: each once, and in brackets if there are several."""
+    different = list(dict.fromkeys(problems))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]" if different else ""

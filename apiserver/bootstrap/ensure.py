@@ -1,6 +1,7 @@
 """Makes what is missing, by the same verbs that clients use."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import orjson
 
@@ -9,13 +10,21 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap.required_object import Name, Wanted
 from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import update
+from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.turns import turn
 from mockube.apiserver.user import User
+from mockube.etcd.kv import Compare, Target, Txn
 
 SERVER = User(name="system:apiserver", groups=("system:masters", "system:authenticated"))
+MAX_PUTS: Final = 100
+"""In one transaction: an etcd takes 128."""
 USER_AGENT = f"kube-apiserver/{version.DOCUMENT['gitVersion']}"
 
 
@@ -31,6 +40,36 @@ async def ensure(backend: Backend, resources: Callable[[Name], Resource], wanted
     return made
 
 
+async def create_all(
+    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[Wanted]
+) -> bool:
+    """Make objects that are known to be right, many in one transaction; return whether none of them was there.
+
+    Admission and validation are left out. Of a transaction in which one object is there already, none is made.
+    """
+    succeeded = True
+    for start in range(0, len(wanted), MAX_PUTS):
+        puts, compares = [], []
+        for one in wanted[start : start + MAX_PUTS]:
+            resource = resources(one.resource)
+            key = backend.layout.object(resource, one.namespace, one.name)
+            puts.append(backend.put(key, _text(backend, resource, one)))
+            compares.append(Compare(key=key, target=Target.MOD, operand=0))
+            await turn()
+        result = await backend.kv.txn(Txn(compare=tuple(compares), then=tuple(puts)))
+        succeeded = succeeded and result.succeeded
+    return succeeded
+
+
+def _text(backend: Backend, resource: Resource, wanted: Wanted) -> bytes:
+    """Return a new object as `create` would store it."""
+    call = call_of(resource, wanted, "create", {})
+    bare: Tree = {"kind": resource.kind, "apiVersion": resource.api_version}
+    tree = bare | decode_as(backend, bare | wanted.tree()).tree
+    metadata.begin(tree, call, now=backend.clock.now(), chance=backend.chance)
+    return canonical(managed.on_create(backend, call, tree, WriteOptions()))
+
+
 async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
     """Make an object's content true again, over whatever others made of it."""
     while True:
@@ -38,7 +77,7 @@ async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
         tree = wanted.tree()
         tree["metadata"]["resourceVersion"] = str(present.revision)
         try:
-            await update(backend, _call(resource, wanted, "update", tree))
+            await update(backend, call_of(resource, wanted, "update", tree))
         except Conflict:
             continue
         return
@@ -47,7 +86,7 @@ async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
 async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
     """Answers whether it was made here."""
     try:
-        answer = await create(backend, _call(resource, wanted, "create", wanted.tree()))
+        answer = await create(backend, call_of(resource, wanted, "create", wanted.tree()))
     except ApiError:
         # Another server may have made it meanwhile, and taken what it claims, such as an address.
         if await backend.find(resource, wanted.namespace, wanted.name) is None:
@@ -55,11 +94,11 @@ async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
         return False
     if wanted.status:
         tree = answer.object() | {"status": wanted.status}
-        await update(backend, _call(resource, wanted, "update", tree, subresource="status"))
+        await update(backend, call_of(resource, wanted, "update", tree, subresource="status"))
     return True
 
 
-def _call(resource: Resource, wanted: Wanted, verb: str, tree: Tree, *, subresource: str = "") -> Call:
+def call_of(resource: Resource, wanted: Wanted, verb: str, tree: Tree, *, subresource: str = "") -> Call:
     return Call(
         verb=verb,
         resource=resource,

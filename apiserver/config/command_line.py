@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from mockube.apimachinery.flags import Sections
 from mockube.apimachinery.klog import Logging
@@ -22,7 +23,7 @@ from mockube.apiserver.config.settings import (
 from mockube.apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED
 
 ENVIRONMENT = "MOCKUBE_APISERVER"
-BUILT_MODES = frozenset({"AlwaysAllow"})
+BUILT_MODES = frozenset({"AlwaysAllow", "AlwaysDeny", "Node", "RBAC"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,7 @@ def _problem(config: Config) -> str:
     admission = config.admission
     return (
         store_problem(config.store)
-        or _mode_problem(config.authorization.authorization_mode)
+        or _mode_problem(config.authorization.authorization_mode, serving.bind_address)
         or admission_plugins.problem(admission.enable_admission_plugins, admission.disable_admission_plugins)
     )
 
@@ -102,12 +103,19 @@ def store_problem(store: Store) -> str:
     return ""
 
 
-def _mode_problem(modes: Sequence[str]) -> str:
+def _mode_problem(modes: Sequence[str], bind_address: str) -> str:
     for mode in modes:
         if mode not in AUTHORIZATION_MODES:
             return (
                 f'--authorization-mode: "{mode}" is not a valid mode: one of {", ".join(AUTHORIZATION_MODES)}'
             )
         if mode not in BUILT_MODES:
-            return f"--authorization-mode: {mode} is not built yet: leave the flag out, or give AlwaysAllow"
+            return f"--authorization-mode: {mode} is not built: give Node,RBAC, or leave the flag out"
+    if len(set(modes)) < len(modes):
+        return f"--authorization-mode: {','.join(modes)} names a mode more than once"
+    if "AlwaysAllow" in modes and not ip_address(bind_address).is_loopback:
+        return (
+            "--authorization-mode: AlwaysAllow lets every user do everything, so it is only for a server that no other"
+            f" machine reaches, and --bind-address is {bind_address}: leave the mode out, or listen on 127.0.0.1"
+        )
     return ""

@@ -19,6 +19,7 @@ from mockube.apimachinery.flags import (
     words,
 )
 from mockube.apimachinery.klog import Logging
+from mockube.apiserver.authz import modes
 from mockube.apiserver.config.feature_gates import read_gates
 from mockube.apiserver.config.watch_cache import cache_sizes
 
@@ -152,10 +153,10 @@ class Authentication:
     service_account_issuer: Annotated[
         tuple[str, ...],
         Flag(
-            "who signs tokens of service accounts; of several the first signs (https://kubernetes.default.svc.cluster.local)",
+            "who signs tokens of service accounts; of several the first signs (https://kubernetes.default.svc)",
             repeats=True,
         ),
-    ] = ("https://kubernetes.default.svc.cluster.local",)
+    ] = ("https://kubernetes.default.svc",)
     service_account_key_file: Annotated[
         tuple[Path, ...],
         Flag(
@@ -176,8 +177,13 @@ class Authorization:
 
     authorization_mode: Annotated[
         tuple[str, ...],
-        Flag("who may do what; only AlwaysAllow is built so far (AlwaysAllow)", words, repeats=True),
-    ] = ("AlwaysAllow",)
+        Flag(
+            "who may do what, in order: Node, RBAC, AlwaysDeny, or AlwaysAllow for a server that only this machine"
+            " reaches (Node,RBAC)",
+            words,
+            repeats=True,
+        ),
+    ] = modes.DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

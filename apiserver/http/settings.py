@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apiserver.authz import modes
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.request.hosts import Hosts
@@ -27,6 +28,7 @@ class Settings:
     """Seconds for which events are kept."""
     disabled_plugins: Collection[str] = ()
     """Of admission, by name."""
+    authorization_modes: Sequence[str] = modes.DEFAULT
     allow_privileged: bool = True
     """Whether containers may be privileged."""
     watch_list: bool = True

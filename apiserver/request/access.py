@@ -46,16 +46,14 @@ def _presented(request: Request) -> Presented:
 
 def with_impersonation(handle: Handle, config: Config) -> Handle:
     """Replace the user by the one that the Impersonate headers name, or refuse with Forbidden or BadRequest."""
-    authorization = config.authorization
+    impersonator = impersonation.Impersonator(config.authorization)
 
     async def impersonated(request: Request) -> Response:
         wanted = impersonation.read(
             [(name.lower(), request.text(value)) for name, value in request.headers.items()]
         )
         if wanted is not None:
-            request.impersonated = await impersonation.impersonate(
-                authorization, request.attributes(), wanted
-            )
+            request.impersonated = impersonator.impersonate(request.attributes(), wanted)
             request.user = request.impersonated.user
         return await handle(request)
 
@@ -74,7 +72,7 @@ def with_authorization(handle: Handle, config: Config) -> Handle:
 
     async def filter_(request: Request) -> Response:
         attributes = request.attributes()
-        decision, reason = request.decision = await authorization.decide(attributes)
+        decision, reason = request.decision = authorization.decide(attributes)
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
         return await handle(request)

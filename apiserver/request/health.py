@@ -24,6 +24,7 @@ ONLY_FOR_READINESS = frozenset(
 )
 """A server of which one of these fails may mend itself: nobody should kill it for that."""
 NOT_FOR_READINESS = frozenset({"loopback-serving-certificate"})
+ROLES_HOOK: Final = "rbac/bootstrap-roles"
 HOOKS: Final = (
     "start-apiserver-admission-initializer",
     "generic-apiserver-start-informers",
@@ -41,7 +42,7 @@ HOOKS: Final = (
     "storage-readiness",
     "start-legacy-token-tracking-controller",
     "start-service-ip-repair-controllers",
-    "rbac/bootstrap-roles",
+    ROLES_HOOK,
     "scheduling/bootstrap-system-priority-classes",
     "priority-and-fairness-config-producer",
     "bootstrap-controller",

@@ -31,6 +31,8 @@ NODE_NAME = "authentication.kubernetes.io/node-name"
 _NODE = "system:node:"
 _NODES = "system:nodes"
 _UNAUTHENTICATED = ANONYMOUS.groups[0]
+MAX_USERS: Final = 10_000
+"""Users whose last mode is remembered."""
 _MANY = 4
 """From so many groups or extra values on, a constrained mode first checks the permission for all names at once."""
 
@@ -61,26 +63,42 @@ def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
     if user:
         return Impersonation(user=user, groups=named, uid=uid, extra=extra)
     if named or uid or extra:
-        raise status.BadRequest(
-            f"requested {_as_go(named, uid, extra)} without impersonating a user name", status.Details()
-        )
+        raise status.BadRequest(f"requested {_as_go(named, uid, extra)} without impersonating a user name")
     return None
 
 
-async def impersonate(
-    authorization: Authorization, request: Attributes, wanted: Impersonation
-) -> Impersonated:
-    """Return the user that the request is made as, or raise Forbidden. `request.user` is the authenticated user."""
-    first: Forbidden | None = None
-    for mode in _MODES:
-        if not mode.applies(wanted, request.user):
-            continue
-        try:
-            return await _Check(authorization, mode, request).run(wanted)
-        except Forbidden as error:
-            first = first or error
-    assert first is not None, "the legacy mode applies always"
-    raise first
+class Impersonator:
+    """Authorizes impersonation. As upstream, the mode that a user was last successful with is tried first."""
+
+    def __init__(self, authorization: Authorization) -> None:
+        self._authorization = authorization
+        self._last: dict[str, _Mode] = {}
+
+    def impersonate(self, request: Attributes, wanted: Impersonation) -> Impersonated:
+        """Return the user that the request is made as, or raise Forbidden. `request.user` is the authenticated user."""
+        first: Forbidden | None = None
+        name = request.user.name
+        last = self._last.get(name)
+        modes = _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last))
+        for mode in modes:
+            if not mode.applies(wanted, request.user):
+                continue
+            try:
+                impersonated = _Check(self._authorization, mode, request).run(wanted)
+            except Forbidden as error:
+                first = first or error
+                continue
+            if mode is not last:
+                self._remember(name, mode)
+            return impersonated
+        assert first is not None, "the legacy mode applies always"
+        raise first
+
+    def _remember(self, name: str, mode: "_Mode") -> None:
+        self._last.pop(name, None)
+        if len(self._last) >= MAX_USERS:
+            del self._last[next(iter(self._last))]
+        self._last[name] = mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,35 +157,35 @@ class _Check:
             user = replace(user, extra=keys)
         self._user = user
 
-    async def run(self, wanted: Impersonation) -> Impersonated:
+    def run(self, wanted: Impersonation) -> Impersonated:
         mode = self._mode
         if not mode.is_legacy:
             verb = f"impersonate-on:{mode.name}:{self._request.verb}"
-            await self._authorization.require(structs.replace(self._request, user=self._user, verb=verb))
-        groups = await self._name(wanted)
+            self._authorization.require(structs.replace(self._request, user=self._user, verb=verb))
+        groups = self._name(wanted)
         if wanted.uid:
-            await self._authorization.require(self._attributes("uids", wanted.uid))
-        await self._groups(wanted.groups)
-        await self._extra(wanted.extra)
+            self._authorization.require(self._attributes("uids", wanted.uid))
+        self._groups(wanted.groups)
+        self._extra(wanted.extra)
         user = User(name=wanted.user, uid=wanted.uid, groups=_completed(wanted, groups), extra=wanted.extra)
         return Impersonated(user=user, constraint="" if mode.is_legacy else mode.verb)
 
-    async def _name(self, wanted: Impersonation) -> Sequence[str]:
+    def _name(self, wanted: Impersonation) -> Sequence[str]:
         """Return the groups that come with the name, if none are named."""
         node, account = _node_name(wanted.user), split_username(wanted.user)
         if node and not self._mode.is_legacy:
             name = "*" if self._mode is _OWN_NODE else node
-            await self._authorization.require(self._attributes("nodes", name))
+            self._authorization.require(self._attributes("nodes", name))
             return (_NODES,)
         if account is None:
-            await self._authorization.require(self._attributes("users", wanted.user))
+            self._authorization.require(self._attributes("users", wanted.user))
             return wanted.groups
         namespace, name = account
         attributes = self._attributes("serviceaccounts", name)
-        await self._authorization.require(structs.replace(attributes, namespace=namespace))
+        self._authorization.require(structs.replace(attributes, namespace=namespace))
         return wanted.groups or account_groups(namespace)
 
-    async def _groups(self, groups: Sequence[str]) -> None:
+    def _groups(self, groups: Sequence[str]) -> None:
         if not self._mode.is_legacy:
             if "" in groups:
                 raise forbidden(
@@ -176,29 +194,22 @@ class _Check:
             if MASTERS in groups:
                 reason = f"impersonating the {MASTERS} group is not allowed"
                 raise forbidden(self._attributes("groups", MASTERS), reason)
-            if len(groups) >= _MANY and await self._is_allowed(self._attributes("groups", "*")):
+            if len(groups) >= _MANY and self._authorization.is_allowed(self._attributes("groups", "*")):
                 return
         for group in groups:
-            await self._authorization.require(self._attributes("groups", group))
+            self._authorization.require(self._attributes("groups", group))
 
-    async def _extra(self, extra: Mapping[str, Sequence[str]]) -> None:
+    def _extra(self, extra: Mapping[str, Sequence[str]]) -> None:
         if extra and not self._mode.is_legacy:
             problem = _extra_problem(extra)
             if problem:
                 raise forbidden(self._attributes("userextras"), problem)
             is_large = sum(map(len, extra.values())) >= _MANY
-            if is_large and await self._is_allowed(self._attributes("userextras", "*", "*")):
+            if is_large and self._authorization.is_allowed(self._attributes("userextras", "*", "*")):
                 return
         for key, values in extra.items():
             for value in values:
-                await self._authorization.require(self._attributes("userextras", value, key))
-
-    async def _is_allowed(self, attributes: Attributes) -> bool:
-        try:
-            await self._authorization.require(attributes)
-        except Forbidden:
-            return False
-        return True
+                self._authorization.require(self._attributes("userextras", value, key))
 
     def _attributes(self, resource: str, name: str = "", subresource: str = "") -> Attributes:
         is_core = self._mode.is_legacy and resource in _CORE

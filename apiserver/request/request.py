@@ -9,6 +9,9 @@ from typing import Final, Protocol
 
 from multidict import MultiMapping
 
+from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery.fields import parse as parse_field_selector
+from mockube.apimachinery.names import check_path_segment_name
 from mockube.apiserver.authn.credentials import DistinguishedName
 from mockube.apiserver.authz.chain import Attributes, Verdict
 from mockube.apiserver.kinds.api_resource import Resource
@@ -22,6 +25,8 @@ ACCEPT_ENCODING: Final = "Accept-Encoding"
 AUTHORIZATION: Final = "Authorization"
 CONTENT_TYPE: Final = "Content-Type"
 _USER_AGENT: Final = "User-Agent"
+_OF_MANY: Final = frozenset({"list", "watch", "deletecollection"})
+_NONE: Final = ("",)
 _APPLY: Final = "application/apply-patch"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
@@ -157,6 +162,12 @@ class Request:
     def attributes(self) -> Attributes:
         """Return what an authorizer decides on."""
         info = self.info
+        name, field_selector, label_selector = info.name, "", ""
+        if self.query and info.verb in _OF_MANY:
+            field_selector = self.query.get("fieldSelector", _NONE)[0]
+            label_selector = self.query.get("labelSelector", _NONE)[0]
+            if field_selector and not name and info.verb != "deletecollection":
+                name = _selected_name(field_selector)
         return Attributes(
             user=self.user,
             verb=info.verb,
@@ -166,7 +177,9 @@ class Request:
             resource=info.resource,
             subresource=info.subresource,
             namespace=info.namespace,
-            name=info.name,
+            name=name,
+            field_selector=field_selector,
+            label_selector=label_selector,
         )
 
     @property
@@ -207,6 +220,15 @@ class Request:
         """Those that the client of a WebSocket offers."""
         offered = self.headers.getall(SUBPROTOCOL, [])
         return [protocol for line in offered for part in line.split(",") if (protocol := part.strip())]
+
+
+def _selected_name(field_selector: str) -> str:
+    """Return the name that a list or watch is limited to; "" if it is not limited to one."""
+    try:
+        name = parse_field_selector(field_selector).requires_exact_match("metadata.name")
+    except FieldSelectorError:
+        return ""
+    return "" if name is None or check_path_segment_name(name) else name
 
 
 SUBPROTOCOL: Final = "Sec-WebSocket-Protocol"

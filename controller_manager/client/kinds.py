@@ -52,6 +52,7 @@ RESOURCE_CLAIMS: Final = _row("resource.k8s.io/v1", "resourceclaims", "ResourceC
 DEVICE_CLASSES: Final = _row("resource.k8s.io/v1", "deviceclasses", "DeviceClass", namespaced=False)
 STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
 CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
+CLUSTER_ROLES: Final = _row("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False)
 UNITED_DEPLOYMENTS: Final = _row("apps.kruise.io/v1alpha1", "uniteddeployments", "UnitedDeployment")
 CLONE_SETS: Final = _row("apps.kruise.io/v1alpha1", "clonesets", "CloneSet")
 ADVANCED_STATEFUL_SETS: Final = _row("apps.kruise.io/v1beta1", "statefulsets", "StatefulSet")

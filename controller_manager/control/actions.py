@@ -64,8 +64,10 @@ class Patch:
     resource: AnyResource
     key: Key
     body: ReadOnlyTree
-    kind: Literal["merge", "strategic"] = "merge"
+    kind: Literal["merge", "strategic", "apply"] = "merge"
     subresource: str = ""
+    field_manager: str = ""
+    """Of an apply, which takes the fields over from other managers."""
     saying: Saying | None = None
 
 

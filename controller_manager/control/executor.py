@@ -168,6 +168,11 @@ class Executor:
         if isinstance(action, Update):
             return self._client.update(action.resource, action.body, subresource=action.subresource)
         resource, key, subresource = action.resource, action.key, action.subresource
+        if action.kind == "apply":
+            manager = action.field_manager
+            return self._client.patch(
+                resource, key, action.body, kind="apply", field_manager=manager, force=True
+            )
         return self._client.patch(resource, key, action.body, kind=action.kind, subresource=subresource)
 
     async def _adopt(self, action: Adopt, writes: Writes) -> ApiError | None:

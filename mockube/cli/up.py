@@ -163,15 +163,11 @@ def _exposure(options: argparse.Namespace) -> Sequence[str]:
     """What lets others in, by flags or by the environment that the server gets."""
     given, environment = vars(options), os.environ
     found: dict[str, list[str]] = {}
-    for name in ("bind-address", "authorization-mode", "allowed-hosts"):
+    for name in ("authorization-mode", "allowed-hosts"):
         variable = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}"
         texts = given[f"{SERVER}.{name}"] or [environment.get(variable, "")]
         found[name] = [word for text in texts for word in words(text)]
-    return warnings(
-        (found["bind-address"] or [LOOPBACK])[-1],
-        found["authorization-mode"] or ["AlwaysAllow"],
-        found["allowed-hosts"],
-    )
+    return warnings(found["authorization-mode"], found["allowed-hosts"])
 
 
 def _folder(options: argparse.Namespace, place: Place) -> Path | None:

@@ -190,14 +190,6 @@ async def test_what_is_not_whole_changes_nothing(client, harm, message):
     assert await names(client) == ["a", "b"]
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT"])
-async def test_only_masters_may(client, method):
-    client.credentials = {"Authorization": "Bearer alice"}
-    answer = await client.send(method, PATH)
-    assert answer.status == 403
-    assert "only members of system:masters may" in answer.body["message"]
-
-
 async def test_another_method_is_refused(client):
     assert (await client.post(PATH, {})).status == 405
 

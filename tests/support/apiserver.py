@@ -3,7 +3,7 @@
 import contextlib
 import io
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aiohttp
 import orjson
@@ -14,12 +14,15 @@ from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.authz.modes import DEFAULT
+from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.memory import MemoryStore
 
 ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))
 ALICE = User(name="alice", groups=("system:authenticated",))
 TOKENS = {"admin": ADMIN, "alice": ALICE}
+OPEN = ("AlwaysAllow",)
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,9 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def running(*, clock=None, kv=None, settings=None):
-    """A client of a server that has a namespace `default`."""
+async def running(*, clock=None, kv=None, settings=None, modes=OPEN):
+    """A client of a server that has a namespace `default`, and where every user may do everything."""
+    settings = replace(settings or Settings(), authorization_modes=modes)
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
     making = ApiServer(
@@ -107,4 +111,15 @@ async def running(*, clock=None, kv=None, settings=None):
         client = Client(session, f"http://127.0.0.1:{runner.addresses[0][1]}")
         client.server = server
         await client.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def running_with_roles(**options):
+    """The same with RBAC, and the roles and bindings that every cluster has."""
+    async with running(settings=Settings(**options), modes=DEFAULT) as client:
+        for namespace in ("kube-system", "kube-public"):
+            await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        assert await client.server.bootstrap_roles.reconcile()
+        await client.server.backend.watch_cache.fresh()
         yield client

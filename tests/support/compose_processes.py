@@ -23,7 +23,7 @@ PROGRAMS = {
 }
 READY = {
     "etcd": re.compile("serving client traffic insecurely|serving insecure client requests"),
-    "apiserver": re.compile("Serving securely on"),
+    "apiserver": re.compile("Ready on"),
     "controller-manager": re.compile("Health and metrics:"),
 }
 LEADS = "Controllers: "

@@ -118,7 +118,7 @@ class ApiServerProcess(Process):
     """On a free port."""
 
     MODULE = "mockube.apiserver"
-    READY = re.compile(r"Serving securely on (https://\S+)")
+    READY = re.compile(r"Ready on (https://\S+)")
 
     def __init__(self, folder, *arguments):
         self.kubeconfig = Path(folder) / "kubeconfig"

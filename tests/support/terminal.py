@@ -31,7 +31,7 @@ PATIENCE = 60.0
 GOES_ON = {
     re.compile(r"(make|mockube) up\b(?!.*(--detach|-d\b|--help))"): "is ready",
     re.compile(r"etcd "): "ready to serve client requests",
-    re.compile(r"python -m mockube.apiserver\b(?!.*--help)"): "Serving securely on",
+    re.compile(r"python -m mockube.apiserver\b(?!.*--help)"): "Ready on",
     re.compile(r"python -m mockube.controller_manager\b(?!.*--help)"): "Controllers:",
 }
 """Commands that do not end by themselves, and what they print when the next command can be typed elsewhere."""

@@ -8,11 +8,10 @@ from typing import Any, TypeGuard
 from mockube.apimachinery import names
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.token_file import AUTHENTICATED
-from mockube.apiserver.user import User
+from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 LEEWAY_SECONDS = 60.0
 """How far apart the clocks of two servers may be."""
-PREFIX = "system:serviceaccount:"
 _EXTRA = "authentication.kubernetes.io/"
 
 
@@ -66,7 +65,7 @@ class Account:
 
     @property
     def username(self) -> str:
-        return f"{PREFIX}{self.namespace}:{self.account.name}"
+        return f"{SERVICE_ACCOUNT}{self.namespace}:{self.account.name}"
 
     def user(self, token_id: str) -> User:
         found = {
@@ -90,9 +89,9 @@ def groups(namespace: str) -> tuple[str, ...]:
 
 def split_username(name: str) -> tuple[str, str] | None:
     """Namespace and name of the service account that a user's name stands for; None if it is another user."""
-    if not name.startswith(PREFIX):
+    if not name.startswith(SERVICE_ACCOUNT):
         return None
-    namespace, _, account = name.removeprefix(PREFIX).partition(":")
+    namespace, _, account = name.removeprefix(SERVICE_ACCOUNT).partition(":")
     is_valid = not (names.check_dns1123_label(namespace) or names.check_dns1123_subdomain(account))
     return (namespace, account) if is_valid else None
 

@@ -61,12 +61,17 @@ class AccessReviews:
         namespace = (tree.get("spec") or {}).get("namespace", "")
         if not namespace:
             raise status.BadRequest("no namespace on request")
-        resources, paths = await self._authorization.rules(call.user, namespace)
-        found = {"resourceRules": list(resources), "nonResourceRules": list(paths), "incomplete": False}
+        rules = self._authorization.rules(call.user, namespace)
+        found = {
+            "resourceRules": list(rules.resources),
+            "nonResourceRules": list(rules.paths),
+            "incomplete": rules.is_incomplete,
+            **question.present({"evaluationError": rules.error}),
+        }
         return question.answer({**tree, "metadata": {}, "spec": {}}, found)
 
     async def _answer(self, tree: Tree, user: User) -> ObjectAnswer:
-        decision, reason = await self._authorization.decide(_attributes(user, tree["spec"]))
+        decision, reason = self._authorization.decide(_attributes(user, tree["spec"]))
         found: Tree = {"allowed": decision is Decision.ALLOW}
         if decision is Decision.DENY:
             found["denied"] = True
@@ -97,6 +102,8 @@ def _attributes(user: User, spec: Mapping[str, Any]) -> Attributes:
         subresource=asked.get("subresource", ""),
         namespace=asked.get("namespace", ""),
         name=asked.get("name", ""),
+        field_selector=selectors.field_selector(asked),
+        label_selector=selectors.label_selector(asked),
     )
 
 

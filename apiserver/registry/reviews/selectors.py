@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, fields, labels
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery.fields import FieldSelectorError, Term
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.names import check_label_value
 from mockube.apimachinery.paths import ROOT, Path
@@ -85,3 +85,38 @@ def _is_text(text: str, parse: Callable[[str], object]) -> bool:
 def _field_requirement_is_read(requirement: Mapping[str, Any]) -> bool:
     """Fields are compared with one value alone so far."""
     return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
+
+
+def field_selector(attributes: Mapping[str, Any]) -> str:
+    """Return the text of a field selector, with what of it can be read."""
+    selector = attributes.get("fieldSelector") or {}
+    requirements = selector.get("requirements")
+    if not requirements:
+        return str(selector.get("rawSelector", ""))
+    terms = (
+        Term(one.get("key", ""), one["values"][0], equal=one["operator"] == "In")
+        for one in requirements
+        if _field_requirement_is_read(one)
+    )
+    return ",".join(map(str, terms))
+
+
+def label_selector(attributes: Mapping[str, Any]) -> str:
+    """Return the text of a label selector, with what of it can be read."""
+    selector = attributes.get("labelSelector") or {}
+    requirements = selector.get("requirements")
+    if not requirements:
+        return str(selector.get("rawSelector", ""))
+    return ",".join(_label_term(one) for one in requirements if one.get("operator") in _OPERATORS)
+
+
+def _label_term(requirement: Mapping[str, Any]) -> str:
+    key, operator = requirement.get("key", ""), requirement["operator"]
+    values = ",".join(sorted(requirement.get("values") or ()))
+    terms = {
+        "In": f"{key} in ({values})",
+        "NotIn": f"{key} notin ({values})",
+        "Exists": key,
+        "DoesNotExist": f"!{key}",
+    }
+    return str(terms[operator])

@@ -6,6 +6,7 @@ from mockube.controller_manager import catalog
 
 ACCOUNTS = frozenset(
     {
+        "clusterrole-aggregation-controller",
         "deployment-controller",
         "disruption-controller",
         "endpoint-controller",

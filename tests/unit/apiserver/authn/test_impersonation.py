@@ -6,9 +6,8 @@ Messages and users are those that kube-apiserver 1.36.3 answered with.
 import pytest
 
 from mockube.apimachinery.status import BadRequest, Forbidden
-from mockube.apiserver.authz.chain import AlwaysAllow, Attributes, Authorization, Decision
-from mockube.apiserver.authz.reserved import Reserved
-from mockube.apiserver.request.impersonation import NODE_NAME, impersonate, read
+from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
+from mockube.apiserver.request.impersonation import NODE_NAME, Impersonator, read
 from mockube.apiserver.user import User
 
 REAL = User(name="real")
@@ -27,7 +26,7 @@ class Permits:
         self.verbs = verbs
         self.asked = []
 
-    async def decide(self, attributes, /):
+    def decide(self, attributes, /):
         where = "/".join(filter(None, (attributes.resource, attributes.subresource)))
         self.asked.append((attributes.verb, where, attributes.namespace, attributes.name))
         self.user = attributes.user
@@ -40,7 +39,7 @@ def request(user=REAL):
 
 
 async def made(permits, *headers, user=REAL):
-    return await impersonate(Authorization((permits,)), request(user), read(headers))
+    return Impersonator(Authorization((permits,))).impersonate(request(user), read(headers))
 
 
 def test_without_headers_nobody_is_impersonated():
@@ -257,25 +256,17 @@ async def test_what_is_not_allowed_is_refused_in_upstreams_words(verbs, headers,
     assert str(refused.value) == message
 
 
-MASTERS = [BOB, ("impersonate-group", "system:masters")]
-WITHOUT_RULES = Authorization((Reserved(), AlwaysAllow()))
-
-
-@pytest.mark.parametrize("groups", [(), ("system:masterss",), ("dev", AUTHENTICATED)])
-async def test_without_rules_only_masters_become_masters(groups):
+def test_a_constrained_mode_makes_nobody_a_master():
+    masters = [BOB, ("impersonate-group", "system:masters")]
+    constrained = Permits("impersonate:user-info", "impersonate-on:user-info:list")
     with pytest.raises(Forbidden, match="impersonating the system:masters group is not allowed"):
-        await impersonate(WITHOUT_RULES, request(User(name="alice", groups=groups)), read(MASTERS))
-    many = [*MASTERS, *(("impersonate-group", name) for name in "abcd")]
-    with pytest.raises(Forbidden):
-        await impersonate(WITHOUT_RULES, request(User(name="alice", groups=groups)), read(many))
+        Impersonator(Authorization((constrained,))).impersonate(request(), read(masters))
 
 
-async def test_a_master_becomes_another_one():
-    root = User(name="root", groups=("system:masters",))
-    found = await impersonate(WITHOUT_RULES, request(root), read(MASTERS))
-    assert (found.user.groups, found.constraint) == (("system:masters", AUTHENTICATED), "")
-
-
-async def test_without_rules_everybody_becomes_anybody_else():
-    found = await impersonate(WITHOUT_RULES, request(), read([BOB, ("impersonate-group", "dev")]))
-    assert found.user == User(name="bob", groups=("dev", AUTHENTICATED))
+def test_the_mode_that_was_last_successful_is_tried_first_and_its_error_counts():
+    permits = Permits("impersonate")
+    impersonator = Impersonator(Authorization((permits,)))
+    assert impersonator.impersonate(request(), read([BOB])).constraint == ""
+    permits.verbs = ("none",)
+    with pytest.raises(Forbidden, match='cannot impersonate resource "users" in API group ""'):
+        impersonator.impersonate(request(), read([BOB]))

@@ -3,7 +3,15 @@
 import pytest
 
 from mockube.apimachinery.status import Forbidden
-from mockube.apiserver.authz.chain import AlwaysAllow, Attributes, Authorization, Decision, forbidden
+from mockube.apiserver.authz.chain import (
+    AlwaysAllow,
+    AlwaysDeny,
+    Attributes,
+    Authorization,
+    Decision,
+    Rules,
+    forbidden,
+)
 from mockube.apiserver.user import User
 
 BOB = User(name="bob")
@@ -14,11 +22,11 @@ class Says:
     def __init__(self, decision, reason=""):
         self.verdict = decision, reason
 
-    async def decide(self, _attributes, /):
+    def decide(self, _attributes, /):
         return self.verdict
 
-    async def rules(self, _user, _namespace, /):
-        return [{"verbs": [self.verdict[1]]}], []
+    def rules(self, _user, _namespace, /):
+        return Rules(resources=[{"verbs": [self.verdict[1]]}])
 
 
 @pytest.mark.parametrize(
@@ -31,19 +39,29 @@ class Says:
         pytest.param([AlwaysAllow(), Says(DENY)], (ALLOW, ""), id="always"),
     ],
 )
-async def test_who_decides(authorizers, verdict):
-    assert await Authorization(authorizers).decide(Attributes(user=BOB, verb="get")) == verdict
+def test_who_decides(authorizers, verdict):
+    assert Authorization(authorizers).decide(Attributes(user=BOB, verb="get")) == verdict
 
 
 @pytest.mark.parametrize("decision", [DENY, PASS])
-async def test_only_a_yes_is_a_yes(decision):
+def test_only_a_yes_is_a_yes(decision):
     with pytest.raises(Forbidden):
-        await Authorization([Says(decision)]).require(Attributes(user=BOB, verb="get"))
+        Authorization([Says(decision)]).require(Attributes(user=BOB, verb="get"))
 
 
-async def test_the_rules_of_all_count():
-    resources, paths = await Authorization([Says(PASS, "a"), Says(PASS, "b")]).rules(BOB, "ns")
-    assert (resources, paths) == ([{"verbs": ["a"]}, {"verbs": ["b"]}], [])
+def test_the_rules_of_all_count():
+    rules = Authorization([Says(PASS, "a"), Says(PASS, "b")]).rules(BOB, "ns")
+    assert (rules.resources, rules.paths) == ([{"verbs": ["a"]}, {"verbs": ["b"]}], [])
+
+
+def test_members_of_system_masters_may_do_everything():
+    admin = User(name="admin", groups=("dev", "system:masters"))
+    assert Authorization([Says(DENY)]).decide(Attributes(user=admin, verb="get")) == (ALLOW, "")
+
+
+def test_always_deny_says_why():
+    verdict = Authorization([AlwaysDeny()]).decide(Attributes(user=BOB, verb="get"))
+    assert verdict == (PASS, "Everything is forbidden.")
 
 
 @pytest.mark.parametrize(

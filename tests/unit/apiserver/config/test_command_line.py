@@ -93,7 +93,13 @@ def test_the_environment_stands_for_flags_and_flags_override_it():
         pytest.param(
             ["--logging-format=xml"], '--logging-format: "xml" is none of text, json', id="no choice"
         ),
-        pytest.param(["--authorization-mode=Node,RBAC"], "Node is not built yet", id="not built"),
+        pytest.param(["--authorization-mode=Node,ABAC"], "ABAC is not built", id="not built"),
+        pytest.param(["--authorization-mode=RBAC,RBAC"], "more than once", id="a mode twice"),
+        pytest.param(
+            ["--authorization-mode=AlwaysAllow", "--bind-address=0.0.0.0"],
+            "--bind-address is 0.0.0.0",
+            id="everything for everybody who reaches it",
+        ),
         pytest.param(["--authorization-mode=RBCA"], '"RBCA" is not a valid mode', id="no mode"),
         pytest.param(["--tls-cert-file=a"], "--tls-cert-file and --tls-private-key-file", id="half a pair"),
         pytest.param(["--etcd-servers=a", "--data-dir=b"], "exclude each other", id="two stores"),

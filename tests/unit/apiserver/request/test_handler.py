@@ -30,8 +30,9 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @contextlib.asynccontextmanager
-async def serving(settings=None):
+async def serving(**options):
     clock = SteppedClock()
+    settings = Settings(authorization_modes=("AlwaysAllow",), **options)
     async with ApiServer(
         MemoryStore(clock=clock), trust=Trust(tokens=TOKENS), settings=settings, clock=clock
     ) as server:
@@ -159,7 +160,7 @@ async def test_a_large_response_is_compressed_for_who_takes_it(server):
 
 
 async def test_without_a_place_a_request_is_refused():
-    async with serving(Settings(budget=Budget(reads=1))) as server:
+    async with serving(budget=Budget(reads=1)) as server:
         assert server.handler.in_flight.enter("get", TOKENS["alice"])
         refused = await server.handler.handle(request_of("GET", CONFIG_MAPS, **ALICE))
         assert (refused.status, refused.retry_after) == (429, 1)
@@ -197,7 +198,7 @@ async def test_middleware_is_given_authenticated_requests_and_responses_only():
         seen.append((request.user.name, response.status))
         return response
 
-    async with serving(Settings(middleware=middleware)) as server:
+    async with serving(middleware=middleware) as server:
         seen.clear()
         for uri, headers in ((f"{CONFIG_MAPS}/none", ALICE), (CONFIG_MAPS, {"Host": "localhost"})):
             await server.handler.handle(request_of("GET", uri, **headers))

@@ -1,0 +1,120 @@
+"""Nobody writes a role or a binding that grants more than they have, unless they may escalate or bind.
+
+It is no plugin of upstream's, whose storage of these kinds does it at this place: behind the plugins that mutate, before
+validation. So it can not be disabled.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery import status
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.plugin import WRITE, Plugin
+from mockube.apiserver.authz.chain import Attributes as Question
+from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.authz.rbac.escalation import FULL_AUTHORITY, PolicyRule, escalation
+from mockube.apiserver.authz.rbac.policy import (
+    CLUSTER_ROLES,
+    GROUP,
+    RESOURCES,
+    ROLE_RESOURCES,
+    ROLES,
+    NoRole,
+    Policy,
+)
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.user import MASTERS
+
+_BOUND_BY: Final = "bind"
+_OF_GARBAGE_COLLECTOR: Final = frozenset(
+    {"ownerReferences", "finalizers", "managedFields", "resourceVersion", "selfLink"}
+)
+_AGGREGATION: Final = "must have cluster-admin privileges to use the aggregationRule"
+
+
+class RoleEscalation(Plugin):
+    operations = WRITE
+    about = frozenset((GROUP, resource, "") for resource in RESOURCES)
+
+    def __init__(self, authorization: Authorization, policy: Policy) -> None:
+        self._authorization = authorization
+        self._policy = policy
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        """Refuse what grants too much; nothing is changed."""
+        call, tree, old = attributes.call, attributes.object, attributes.old
+        assert tree is not None
+        if MASTERS in call.user.groups or (old is not None and _is_alike(tree, old)):
+            return
+        await backend.watch_cache.fresh()
+        if attributes.resource.name in (ROLES, CLUSTER_ROLES):
+            self._check_role(attributes, tree, old)
+        else:
+            self._check_binding(attributes, tree)
+
+    def _check_role(self, attributes: Attributes, tree: Tree, old: Tree | None) -> None:
+        # A create has no name in its URL, as the permission for one name shows.
+        if self._is_allowed(attributes, "escalate", attributes.resource.name, attributes.call.name):
+            return
+        self._check(attributes, tree.get("rules") or ())
+        is_aggregated = _has_aggregation(tree) or (old is not None and _has_aggregation(old))
+        if is_aggregated and self._problem(attributes, FULL_AUTHORITY):
+            raise _forbidden(attributes, _AGGREGATION)
+
+    def _check_binding(self, attributes: Attributes, tree: Tree) -> None:
+        role = tree.get("roleRef") or {}
+        kind, name = role.get("kind", ""), role.get("name", "")
+        resource = ROLE_RESOURCES.get(kind)
+        if resource is None:
+            raise status.internal_error(f'unsupported role reference kind: "{kind}"')
+        if self._is_allowed(attributes, _BOUND_BY, resource, name, group=role.get("apiGroup", "")):
+            return
+        try:
+            rules = self._policy.rules_of(kind, name, attributes.namespace).trees
+        except NoRole as error:
+            # As upstream: named by the resource of the request.
+            raise status.not_found(attributes.resource.group_resource, error.name) from error
+        self._check(attributes, rules)
+
+    def _is_allowed(
+        self, attributes: Attributes, verb: str, resource: str, name: str, *, group: str = GROUP
+    ) -> bool:
+        question = Question(
+            user=attributes.call.user,
+            verb=verb,
+            group=group,
+            version="*",
+            resource=resource,
+            namespace=attributes.namespace,
+            name=name,
+        )
+        return self._authorization.is_allowed(question)
+
+    def _check(self, attributes: Attributes, rules: Sequence[PolicyRule]) -> None:
+        problem = self._problem(attributes, rules)
+        if problem:
+            raise _forbidden(attributes, problem)
+
+    def _problem(self, attributes: Attributes, rules: Sequence[PolicyRule]) -> str:
+        return escalation(self._policy, attributes.call.user, attributes.namespace, rules)
+
+
+def _forbidden(attributes: Attributes, problem: str) -> status.Forbidden:
+    assert attributes.object is not None
+    name = attributes.object["metadata"].get("name", "")
+    return status.forbidden(attributes.resource.group_resource, name, problem)
+
+
+def _has_aggregation(role: Tree) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _is_alike(new: Tree, old: Tree) -> bool:
+    """Return whether an update changes nothing but what the garbage collector needs."""
+    return _without_collected(new) == _without_collected(old)
+
+
+def _without_collected(tree: Tree) -> Tree:
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in _OF_GARBAGE_COLLECTOR}
+    return {**tree, "metadata": metadata}

@@ -1,0 +1,15 @@
+"""The authorizers of `--authorization-mode`, by the names that upstream gives them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apiserver.authz.chain import AlwaysAllow, AlwaysDeny, Authorization, Authorizer
+from mockube.apiserver.authz.rbac.authorizer import RBAC
+
+DEFAULT: Final = ("Node", "RBAC")
+
+
+def authorization(modes: Sequence[str], rbac: RBAC) -> Authorization:
+    """Return the chain in the order of the modes."""
+    built: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny(), "RBAC": rbac}
+    return Authorization([built[mode] for mode in modes if mode in built])

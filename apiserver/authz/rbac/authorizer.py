@@ -1,0 +1,135 @@
+"""Decide by roles and bindings. What was found out is remembered until a role or a binding changes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, Rule, Rules, Verdict, aggregate
+from mockube.apiserver.authz.rbac.policy import RESOURCES, Granted, Policy, subjects_of
+from mockube.apiserver.authz.rbac.rules import ANY_NAME
+from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
+from mockube.apiserver.user import User
+
+MAX_USERS: Final = 4096
+"""Users in namespaces whose rights are remembered; all are forgotten when there are more."""
+MAX_DECISIONS: Final = 1024
+"""The same for the decisions about one user in one namespace."""
+
+_Question = tuple[str, ...]
+_Answers = Sequence[tuple[frozenset[str], Verdict]]
+"""By the names that each is about, `ANY_NAME` for all."""
+
+
+class Grants:
+    """What one user may do in one namespace, as it is now."""
+
+    def __init__(self, policy: Policy, user: User, namespace: str) -> None:
+        self._subjects = subjects_of(user)
+        found = list(policy.granted(user, namespace))
+        self._granted: Sequence[Granted] = [one for one in found if one.rules is not None]
+        problem = aggregate([one.error for one in found if one.error])
+        self._refusal = (Decision.NO_OPINION, f"RBAC: {problem}") if problem else NO_OPINION
+        self._answers: dict[_Question, _Answers] = {}
+
+    def decide(self, attributes: Attributes) -> Verdict:
+        if attributes.resource or not attributes.path:
+            key: _Question = (
+                attributes.verb,
+                attributes.group,
+                attributes.resource,
+                attributes.subresource,
+            )
+        else:
+            key = attributes.verb, attributes.path
+        answers = self._answers.get(key)
+        if answers is None:
+            answers = self._answer(key)
+        for names, verdict in answers:
+            if not names or attributes.name in names:
+                return verdict
+        return self._refusal
+
+    def _answer(self, key: _Question) -> _Answers:
+        """Return the roles that allow it, in order, up to the first that is not limited to some names."""
+        found = []
+        for binding, rules, _ in self._granted:
+            assert rules is not None
+            names = rules.names(*key) if len(key) == 4 else ANY_NAME if rules.allows_path(*key) else None
+            if names is not None:
+                found.append((names, (Decision.ALLOW, binding.reason(self._subjects))))
+                if not names:
+                    break
+        if len(self._answers) >= MAX_DECISIONS:
+            self._answers.clear()
+        self._answers[key] = found
+        return found
+
+
+class RBAC:
+    """The authorizer."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._grants: dict[tuple[str, Sequence[str], str], Grants] = {}
+
+    def decide(self, attributes: Attributes) -> Verdict:
+        user, namespace = attributes.user, attributes.namespace
+        key = user.name, tuple(user.groups), namespace
+        grants = self._grants.get(key)
+        if grants is None:
+            if len(self._grants) >= MAX_USERS:
+                self._grants.clear()
+            grants = self._grants[key] = Grants(self.policy, user, namespace)
+        return grants.decide(attributes)
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        granted = list(self.policy.granted(user, namespace))
+        trees = [tree for one in granted if one.rules is not None for tree in one.rules.trees]
+        shown = ("verbs", "apiGroups", "resources", "resourceNames")
+        return Rules(
+            resources=[_part(tree, *shown) for tree in trees if tree.get("resources")],
+            paths=[_part(tree, "verbs", "nonResourceURLs") for tree in trees if tree.get("nonResourceURLs")],
+            error=aggregate([one.error for one in granted if one.error]),
+        )
+
+    # --- following the watch cache
+
+    def follow(self, caches: Callable[[str], ResourceCache]) -> None:
+        """Keep to what the caches of the four resources show, from now on. The watch cache must be listed."""
+        for resource in RESOURCES:
+            cache = caches(resource)
+            cache.follow(_Watcher(self, resource, cache.prefix))
+        self.reset(caches)
+
+    def reset(self, caches: Callable[[str], ResourceCache]) -> None:
+        """Take in everything anew."""
+        self._grants.clear()
+        self.policy.clear()
+        for resource in RESOURCES:
+            for stored in caches(resource):
+                self.policy.put(resource, stored)
+
+    def change(self, resource: str, change: Change) -> None:
+        self._grants.clear()
+        if change.kind is ChangeKind.DELETED:
+            self.policy.remove(resource, change.after)
+        else:
+            self.policy.put(resource, change.after)
+
+
+def _part(tree: Mapping[str, Any], *names: str) -> Rule:
+    return {name: tree[name] for name in names if tree.get(name)}
+
+
+class _Watcher:
+    """Follows the cache of one resource."""
+
+    def __init__(self, authorizer: RBAC, resource: str, prefix: bytes) -> None:
+        self.prefix = prefix
+        self._authorizer = authorizer
+        self._resource = resource
+
+    def offer(self, change: Change) -> None:
+        self._authorizer.change(self._resource, change)
+
+    def miss(self) -> None:
+        """A role or binding that cannot be read grants nothing more than it did."""

@@ -1,0 +1,121 @@
+"""Nobody grants more than they have: what a user lacks of the rules that it wants to grant."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.gotext import quote
+from mockube.apiserver.authz.chain import aggregate
+from mockube.apiserver.authz.rbac.policy import Policy
+from mockube.apiserver.authz.rbac.rules import ANY_NAME, RuleSet
+from mockube.apiserver.user import User
+
+PolicyRule = Mapping[str, Any]
+"""A rule as a role shows it."""
+
+FULL_AUTHORITY: Final[Sequence[PolicyRule]] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
+
+MAX_COMPARED: Final = 20_000
+"""Single rights of a role that are compared with those of the user that writes it."""
+
+
+class TooManyRights(Exception):
+    """A role has more rights than are compared."""
+
+
+def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[PolicyRule]) -> str:
+    """Return the error of a user that grants rules without having them itself; "" if it has them."""
+    granted = list(policy.granted(user, namespace))
+    own = [tree for one in granted if one.rules is not None for tree in one.rules.trees]
+    try:
+        missing = missing_rules(own, rules)
+    except TooManyRights as error:
+        return str(error)
+    if not missing:
+        return ""
+    groups = _list(user.groups)
+    lines = sorted({describe(rule) for rule in compacted(missing)})
+    text = (
+        f"user {quote(user.name)} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n"
+        + "\n".join(lines)
+    )
+    problem = aggregate([one.error for one in granted if one.error])
+    return f"{text}; resolution errors: [{problem}]" if problem else text
+
+
+def missing_rules(own: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
+    """Return the single rights of `wanted` that no rule of `own` covers, each as a rule; at most so many are compared."""
+    rights = RuleSet(own)
+    found = []
+    for count, single in enumerate(one for rule in wanted for one in _single(rule)):
+        if count >= MAX_COMPARED:
+            raise TooManyRights(f"the role has more than {MAX_COMPARED} single rights")
+        if not _covers(rights, single):
+            found.append(single)
+    return found
+
+
+def _single(rule: PolicyRule) -> Iterator[PolicyRule]:
+    """Yield the rights that a rule is made of: one verb on one resource of one group, or of one name, or on one URL."""
+    names = [[name] for name in rule.get("resourceNames") or ()]
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            for verb in rule.get("verbs") or ():
+                single = {"verbs": [verb], "apiGroups": [group], "resources": [resource]}
+                if names:
+                    yield from ({**single, "resourceNames": name} for name in names)
+                else:
+                    yield single
+    for url in rule.get("nonResourceURLs") or ():
+        for verb in rule.get("verbs") or ():
+            yield {"verbs": [verb], "nonResourceURLs": [url]}
+
+
+def _covers(rights: RuleSet, single: PolicyRule) -> bool:
+    (verb,) = single["verbs"]
+    if "nonResourceURLs" in single:
+        return rights.allows_path(verb, single["nonResourceURLs"][0])
+    (group,), (path,) = single["apiGroups"], single["resources"]
+    resource, _, subresource = path.partition("/")
+    allowed = rights.names(verb, group, resource, subresource)
+    if allowed is None:
+        return False
+    return allowed is ANY_NAME or allowed.issuperset(single.get("resourceNames", (None,)))
+
+
+def compacted(rules: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
+    """Join single rights to the same object that differ in the verb alone."""
+    joined: dict[tuple[str, ...], list[str]] = {}
+    found: list[PolicyRule] = []
+    for rule in rules:
+        if "nonResourceURLs" in rule:
+            found.append(rule)
+            continue
+        key = (rule["apiGroups"][0], rule["resources"][0], *rule.get("resourceNames", ()))
+        verbs = joined.get(key)
+        if verbs is None:
+            joined[key] = verbs = []
+            found.append({**rule, "verbs": verbs})
+        verbs += rule["verbs"]
+    return found
+
+
+_SHOWN: Final = {
+    "apiGroups": "APIGroups",
+    "resources": "Resources",
+    "nonResourceURLs": "NonResourceURLs",
+    "resourceNames": "ResourceNames",
+    "verbs": "Verbs",
+}
+
+
+def describe(rule: PolicyRule) -> str:
+    """Write a rule as upstream's messages do."""
+    parts = [f"{shown}:{_list(rule[name])}" for name, shown in _SHOWN.items() if rule.get(name)]
+    return f"{{{', '.join(parts)}}}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{' '.join(map(quote, texts))}]"

@@ -1,0 +1,161 @@
+"""All roles and bindings, kept as the watch cache shows them, and found by the subjects that they are about."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import orjson
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authz.rbac.rules import RuleSet
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.user import SERVICE_ACCOUNT, User
+
+GROUP: Final = "rbac.authorization.k8s.io"
+ROLES, CLUSTER_ROLES = "roles", "clusterroles"
+ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = "rolebindings", "clusterrolebindings"
+USER, GROUP_OF_USERS, ACCOUNT = "User", "Group", "ServiceAccount"
+"""What a subject may be."""
+ROLE_RESOURCES: Final = {"Role": ROLES, "ClusterRole": CLUSTER_ROLES}
+"""By what a binding calls them."""
+RESOURCES: Final = (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
+
+Subject = tuple[str, str]
+"""User or Group, and its name. A service account is a user."""
+
+
+class NoRole(Exception):
+    """The role that a binding refers to does not exist."""
+
+    def __init__(self, resource: str, name: str) -> None:
+        # As upstream's lister has it: in the singular.
+        super().__init__(f"{resource.removesuffix('s')}.{GROUP} {quote(name)} not found")
+        self.name = name
+
+
+class Binding:
+    __slots__ = ("_subjects", "_trees", "name", "namespace", "role")
+
+    def __init__(self, tree: Tree) -> None:
+        metadata, role = tree["metadata"], tree["roleRef"]
+        self.name: str = metadata["name"]
+        self.namespace: str = metadata.get("namespace", "")
+        self.role: Subject = role["kind"], role["name"]
+        self._trees: Sequence[Tree] = tree.get("subjects") or ()
+        self._subjects: dict[Subject, int] = {}
+        """By subject, where it stands first."""
+        for index, subject in enumerate(self._trees):
+            key = self._key(subject)
+            if key is not None:
+                self._subjects.setdefault(key, index)
+
+    def _key(self, subject: Tree) -> Subject | None:
+        what, name = subject.get("kind", ""), subject.get("name", "")
+        if what in (USER, GROUP_OF_USERS):
+            return what, name
+        namespace = subject.get("namespace") or self.namespace
+        is_account = what == ACCOUNT and bool(namespace)
+        return (USER, f"{SERVICE_ACCOUNT}{namespace}:{name}") if is_account else None
+
+    @property
+    def subjects(self) -> Mapping[Subject, int]:
+        return self._subjects
+
+    def reason(self, subjects: Sequence[Subject]) -> str:
+        """Return why a user with these subjects is allowed something by this binding."""
+        first = self._trees[min(self._subjects[one] for one in subjects if one in self._subjects)]
+        kind, name = self.role
+        if self.namespace:
+            binding = f"RoleBinding {quote(f'{self.name}/{self.namespace}')}"
+        else:
+            binding = f"ClusterRoleBinding {quote(self.name)}"
+        return f"RBAC: allowed by {binding} of {kind} {quote(name)} to {self._described(first)}"
+
+    def _described(self, subject: Tree) -> str:
+        what, name = subject["kind"], subject["name"]
+        if what == ACCOUNT:
+            name = f"{name}/{subject.get('namespace') or self.namespace}"
+        return f"{what} {quote(name)}"
+
+
+def subjects_of(user: User) -> Sequence[Subject]:
+    return [(USER, user.name), *((GROUP_OF_USERS, group) for group in dict.fromkeys(user.groups))]
+
+
+class Granted(NamedTuple):
+    """A role that a user has by a binding, or why the role has no rules."""
+
+    binding: Binding
+    rules: RuleSet | None
+    error: str = ""
+
+
+class Policy:
+    """Roles and bindings by name; a change of one of them is taken in at once, in the time of its own length."""
+
+    def __init__(self) -> None:
+        self._roles: dict[tuple[str, str, str], RuleSet] = {}
+        """By resource, namespace and name."""
+        self._bindings: dict[bytes, Binding] = {}
+        self._by_subject: dict[tuple[str, Subject], dict[bytes, Binding]] = {}
+        """By namespace and subject."""
+
+    def clear(self) -> None:
+        self._roles.clear()
+        self._bindings.clear()
+        self._by_subject.clear()
+
+    def put(self, resource: str, stored: Stored) -> None:
+        tree = orjson.loads(stored.value)
+        if resource in (ROLES, CLUSTER_ROLES):
+            self._roles[_role_key(resource, tree)] = RuleSet(tree.get("rules") or ())
+            return
+        self._unbind(stored.key)
+        binding = self._bindings[stored.key] = Binding(tree)
+        for subject in binding.subjects:
+            self._by_subject.setdefault((binding.namespace, subject), {})[stored.key] = binding
+
+    def remove(self, resource: str, stored: Stored) -> None:
+        if resource in (ROLES, CLUSTER_ROLES):
+            self._roles.pop(_role_key(resource, orjson.loads(stored.value)), None)
+        else:
+            self._unbind(stored.key)
+
+    def _unbind(self, key: bytes) -> None:
+        binding = self._bindings.pop(key, None)
+        if binding is None:
+            return
+        for subject in binding.subjects:
+            place = binding.namespace, subject
+            del self._by_subject[place][key]
+            if not self._by_subject[place]:
+                del self._by_subject[place]
+
+    def rules_of(self, kind: str, name: str, namespace: str) -> RuleSet:
+        """Return the rules of the role that a binding in a namespace refers to, or raise NoRole."""
+        resource = ROLE_RESOURCES[kind]
+        found = self._roles.get((resource, namespace if resource == ROLES else "", name))
+        if found is None:
+            raise NoRole(resource, name)
+        return found
+
+    def granted(self, user: User, namespace: str) -> Iterator[Granted]:
+        """Yield what a user has in the whole cluster, then what it has in the namespace, by the names of bindings."""
+        subjects = subjects_of(user)
+        for place in ("", namespace) if namespace else ("",):
+            bindings: dict[bytes, Binding] = {}
+            for subject in subjects:
+                bindings |= self._by_subject.get((place, subject), {})
+            for key in sorted(bindings):
+                yield self._granted(bindings[key], place)
+
+    def _granted(self, binding: Binding, namespace: str) -> Granted:
+        try:
+            return Granted(binding, self.rules_of(*binding.role, namespace))
+        except NoRole as error:
+            return Granted(binding, None, str(error))
+
+
+def _role_key(resource: str, tree: Tree) -> tuple[str, str, str]:
+    metadata = tree["metadata"]
+    return resource, metadata.get("namespace", ""), metadata["name"]

@@ -1,0 +1,72 @@
+"""The rules of one role, found by what they are about. What a lookup costs does not grow with the length of the role."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+ALL: Final = "*"
+
+ANY_NAME: Final[frozenset[str]] = frozenset()
+"""Of a rule that is not limited to some names."""
+
+
+class _Rule:
+    __slots__ = ("groups", "names", "urls", "verbs")
+
+    def __init__(self, tree: Mapping[str, Any]) -> None:
+        self.verbs = _set(tree, "verbs")
+        self.groups = _set(tree, "apiGroups")
+        self.names = _set(tree, "resourceNames")
+        self.urls = _set(tree, "nonResourceURLs")
+
+    def has_verb(self, verb: str) -> bool:
+        return verb in self.verbs or ALL in self.verbs
+
+    def has_group(self, group: str) -> bool:
+        return group in self.groups or ALL in self.groups
+
+
+def _set(tree: Mapping[str, Any], name: str) -> frozenset[str]:
+    return frozenset(tree.get(name) or ())
+
+
+class RuleSet:
+    """`trees` are the rules as the role shows them."""
+
+    __slots__ = ("_by_resource", "_of_urls", "trees")
+
+    def __init__(self, trees: Sequence[Mapping[str, Any]]) -> None:
+        self.trees = trees
+        self._by_resource: dict[str, list[_Rule]] = {}
+        self._of_urls: list[_Rule] = []
+        for tree in trees:
+            rule = _Rule(tree)
+            for resource in _set(tree, "resources"):
+                self._by_resource.setdefault(resource, []).append(rule)
+            if rule.urls:
+                self._of_urls.append(rule)
+
+    def names(self, verb: str, group: str, resource: str, subresource: str) -> frozenset[str] | None:
+        """Return the names of the objects that the verb is allowed for: `ANY_NAME` if all, None if none are."""
+        found: set[str] = set()
+        for wanted in _patterns(resource, subresource):
+            for rule in self._by_resource.get(wanted, ()):
+                if rule.has_verb(verb) and rule.has_group(group):
+                    if not rule.names:
+                        return ANY_NAME
+                    found |= rule.names
+        return frozenset(found) if found else None
+
+    def allows_path(self, verb: str, path: str) -> bool:
+        return any(rule.has_verb(verb) and covers_path(rule.urls, path) for rule in self._of_urls)
+
+
+def _patterns(resource: str, subresource: str) -> Iterator[str]:
+    """Yield what a rule that is about a resource may call it."""
+    yield f"{resource}/{subresource}" if subresource else resource
+    yield ALL
+    if subresource:
+        yield f"*/{subresource}"
+
+
+def covers_path(urls: frozenset[str], path: str) -> bool:
+    return path in urls or any(url.endswith(ALL) and path.startswith(url.rstrip(ALL)) for url in urls)

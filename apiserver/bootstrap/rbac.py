@@ -1,0 +1,117 @@
+"""The roles and bindings that every cluster has: which there are, and what is missing in those that are there.
+
+As upstream, an object that users have added to keeps what they added; rules, subjects, labels and annotations that were
+taken away come back at the next start, unless the object's annotation says that it is not to be updated.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.authz.rbac.escalation import missing_rules
+from mockube.apiserver.authz.rbac.policy import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+)
+from mockube.apiserver.bootstrap.required_object import Name, Wanted
+
+AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
+_LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+_ANNOTATIONS: Final = {AUTOUPDATE: "true"}
+_DATA: Final = "data/rbac.json"
+"""What kube-apiserver 1.36 makes, in its order. Labels and annotations that all have are left out, and references are short."""
+
+
+def policy() -> Sequence[Wanted]:
+    """Return the roles and bindings that upstream has."""
+    rows = orjson.loads(files(__package__).joinpath(_DATA).read_bytes())
+    roles = [
+        _wanted(resource, row, _role(row)) for resource in (CLUSTER_ROLES, ROLES) for row in rows[resource]
+    ]
+    bindings = [
+        _wanted(resource, row, _binding(row))
+        for resource in (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS)
+        for row in rows[resource]
+    ]
+    return [*roles, *bindings]
+
+
+def resource_name(resource: str) -> Name:
+    return GROUP, "v1", resource
+
+
+def _wanted(resource: str, row: Mapping[str, Any], content: Tree) -> Wanted:
+    metadata = {"labels": _LABELS | row.get("labels", {}), "annotations": _ANNOTATIONS}
+    return Wanted(
+        resource=resource_name(resource),
+        name=row["name"],
+        namespace=row.get("namespace", ""),
+        content={"metadata": metadata, **content},
+    )
+
+
+def _role(row: Mapping[str, Any]) -> Tree:
+    if "aggregates" not in row:
+        return {"rules": row["rules"]}
+    selectors = [{"matchLabels": {label: "true"}} for label in row["aggregates"]]
+    return {"rules": None, "aggregationRule": {"clusterRoleSelectors": selectors}}
+
+
+def _binding(row: Mapping[str, Any]) -> Tree:
+    kind, _, name = row["role"].partition("/")
+    subjects = [_subject(text) for text in row["subjects"]]
+    role = {"apiGroup": GROUP, "kind": kind, "name": name}
+    return ({"subjects": subjects} if subjects else {}) | {"roleRef": role}
+
+
+def _subject(text: str) -> Tree:
+    what, *place, name = text.split("/")
+    return {"kind": what, "name": name, **({"namespace": place[0]} if place else {"apiGroup": GROUP})}
+
+
+# --- reconciling
+
+
+def is_of_other_role(wanted: ReadOnlyTree, present: ReadOnlyTree) -> bool:
+    """Return whether a binding is to another role than it must be: then it is made anew."""
+    return bool(wanted.get("roleRef") != present.get("roleRef"))
+
+
+def is_protected(present: ReadOnlyTree) -> bool:
+    return bool((present["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false")
+
+
+def reconciled(wanted: ReadOnlyTree, present: ReadOnlyTree) -> Tree:
+    """Return the object with what it lacks of the one that is wanted; an equal one if it lacks nothing."""
+    metadata = dict(present["metadata"])
+    for name in ("labels", "annotations"):
+        metadata[name] = wanted["metadata"][name] | (metadata.get(name) or {})
+    tree: Tree = {**present, "metadata": metadata}
+    if "roleRef" in wanted:
+        missing = _missing(wanted.get("subjects"), present.get("subjects"))
+        return {**tree, "subjects": [*(present.get("subjects") or ()), *missing]} if missing else tree
+    lacking = missing_rules(present.get("rules") or (), wanted.get("rules") or ())
+    if lacking:
+        tree["rules"] = [*(present.get("rules") or ()), *lacking]
+    return _with_selectors(tree, wanted)
+
+
+def _with_selectors(tree: Tree, wanted: ReadOnlyTree) -> Tree:
+    if not wanted.get("aggregationRule"):
+        tree.pop("aggregationRule", None)
+        return tree
+    present = (tree.get("aggregationRule") or {}).get("clusterRoleSelectors")
+    missing = _missing(wanted["aggregationRule"]["clusterRoleSelectors"], present)
+    if missing:
+        tree["aggregationRule"] = {"clusterRoleSelectors": [*(present or ()), *missing]}
+    return tree
+
+
+def _missing(wanted: Sequence[Any] | None, present: Sequence[Any] | None) -> Sequence[Any]:
+    return [one for one in wanted or () if one not in (present or ())]

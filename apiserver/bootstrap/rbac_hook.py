@@ -1,0 +1,116 @@
+"""Makes the roles and bindings of every cluster beside the requests that are served already, as upstream does."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.bootstrap import rbac
+from mockube.apiserver.bootstrap.ensure import call_of, create_all, ensure
+from mockube.apiserver.bootstrap.required_object import Name, Wanted
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.update import update
+from mockube.apiserver.storage.stored import Stored
+from mockube.etcd.errors import KVError
+
+LOG = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 1.0
+"""Between attempts, when some objects could not be written."""
+
+
+class BootstrapRoles:
+    def __init__(
+        self, backend: Backend, resources: Callable[[Name], Resource], more: Sequence[Wanted] = ()
+    ) -> None:
+        """`more` are roles and bindings of packs."""
+        self._backend = backend
+        self._resources = resources
+        self._more = more
+        self._is_pending = False
+        self._is_outdated = asyncio.Event()
+        self._is_outdated.set()
+        self._on_ready: list[Callable[[], None]] = []
+
+    async def problem(self) -> str:
+        """Return why the hook has not finished; "" if it has."""
+        return "not finished" if self._is_pending else ""
+
+    def expect(self) -> None:
+        """Report that it is not finished, from before `run` begins."""
+        self._is_pending = True
+
+    def when_ready(self, callback: Callable[[], None]) -> None:
+        """Call this once, when all of them are there: at once if they are."""
+        if self._is_pending:
+            self._on_ready.append(callback)
+        else:
+            callback()
+
+    async def outdate(self) -> None:
+        """Look at all of them again, for the store has got other content."""
+        self._is_pending = True
+        self._is_outdated.set()
+
+    async def run(self) -> None:
+        """Make what is missing, now and whenever it is outdated, until cancelled."""
+        while True:
+            await self._is_outdated.wait()
+            self._is_outdated.clear()
+            while not await self.reconcile():
+                await self._backend.clock.sleep(RETRY_SECONDS)
+            self._is_pending = False
+            while self._on_ready:
+                self._on_ready.pop()()
+
+    async def reconcile(self) -> bool:
+        """Make what is missing; return whether all of it was possible."""
+        try:
+            await self._backend.watch_cache.fresh()
+            wanted = [*rbac.policy(), *self._more]
+            missing = [one for one in wanted if self._present(one) is None]
+            await create_all(self._backend, self._resources, missing)
+            await self._backend.watch_cache.fresh()
+            outcomes = [await self._complete(one) for one in wanted]
+        except (ApiError, KVError) as error:
+            LOG.warning("The roles of the system are not complete, trying again: %s", error)
+            return False
+        return all(outcomes)
+
+    def _present(self, wanted: Wanted) -> Stored | None:
+        resource = self._resources(wanted.resource)
+        return self._backend.seen(resource.group_resource, wanted.namespace, wanted.name)
+
+    async def _complete(self, wanted: Wanted) -> bool:
+        """Give an object what it lacks; return whether that was possible."""
+        stored = self._present(wanted)
+        present = None if stored is None else stored.tree()
+        if present is None:
+            await ensure(self._backend, self._resources, [wanted])
+            return True
+        if rbac.is_of_other_role(wanted.content, present):
+            return await self._replace(wanted)
+        tree = rbac.reconciled(wanted.content, present)
+        if tree == present:
+            return True
+        if rbac.is_protected(present):
+            LOG.warning("%s %s lacks rights and is not to be updated", present["kind"], wanted.name)
+            return True
+        return await self._update(wanted, tree)
+
+    async def _update(self, wanted: Wanted, tree: Tree) -> bool:
+        try:
+            await update(self._backend, call_of(self._resources(wanted.resource), wanted, "update", tree))
+        except (Conflict, NotFound):
+            return False
+        return True
+
+    async def _replace(self, wanted: Wanted) -> bool:
+        with suppress(NotFound):
+            await delete(self._backend, call_of(self._resources(wanted.resource), wanted, "delete", {}))
+        return bool(await ensure(self._backend, self._resources, [wanted]))

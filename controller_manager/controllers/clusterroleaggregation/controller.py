@@ -1,0 +1,83 @@
+"""Give each ClusterRole with an aggregation rule the rules of the roles that it selects."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change, Lister
+from mockube.controller_manager.client.kinds import CLUSTER_ROLES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Patch, Plan
+from mockube.controller_manager.control.controller import Controller, Watch
+
+_MANAGER: Final = "clusterrole-aggregation-controller"
+_AGGREGATED, _LABEL = "aggregated", "label"
+_PARTS: Final = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    roles = caches.of(CLUSTER_ROLES)
+    role = roles.get("", key.name)
+    if role is None or not role.get("aggregationRule"):
+        return NOTHING
+    rules = aggregated(role, roles)
+    if rules == list(map(_parts, role.get("rules") or ())):
+        return NOTHING
+    body = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": key.name},
+        **({"rules": rules} if rules else {}),
+    }
+    patch = Patch(resource=CLUSTER_ROLES, key=key, body=body, kind="apply", field_manager=_MANAGER)
+    return Plan(actions=(patch,))
+
+
+def aggregated(role: ReadOnlyTree, roles: Lister[ReadOnlyTree]) -> Sequence[Mapping[str, Any]]:
+    """Return the rules of the selected roles, by selector and by name, each once."""
+    found: list[Mapping[str, Any]] = []
+    for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        for other in _selected(selector, roles):
+            if meta.name(other) != meta.name(role):
+                found += (rule for rule in map(_parts, other.get("rules") or ()) if rule not in found)
+    return found
+
+
+def _selected(selector: Mapping[str, Any], roles: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
+    matches = labels.from_label_selector(selector).matches
+    wanted = selector.get("matchLabels") or {}
+    first = next(iter(wanted.items()), None)
+    # Usually there is a label to find them by.
+    candidates = roles.all() if first is None else roles.by_index(_LABEL, "=".join(first))
+    return sorted((role for role in candidates if matches(meta.labels(role))), key=meta.name)
+
+
+def _parts(rule: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: rule[name] for name in _PARTS if rule.get(name)}
+
+
+def _by_aggregation(role: ReadOnlyTree) -> Iterator[str]:
+    if role.get("aggregationRule"):
+        yield ""
+
+
+def _by_label(role: ReadOnlyTree) -> Iterator[str]:
+    return (f"{name}={value}" for name, value in meta.labels(role).items())
+
+
+def _all_aggregated(caches: Caches, _: Change) -> Iterable[Key]:
+    """Any role may be selected by any of them."""
+    return [Key("", meta.name(role)) for role in caches.of(CLUSTER_ROLES).by_index(_AGGREGATED, "")]
+
+
+CLUSTER_ROLE_AGGREGATION: Final = Controller(
+    name="clusterrole-aggregation-controller",
+    queue="ClusterRoleAggregator",
+    service_account="clusterrole-aggregation-controller",
+    watches=(Watch(resource=CLUSTER_ROLES, keys=_all_aggregated),),
+    indexes={CLUSTER_ROLES: {_AGGREGATED: _by_aggregation, _LABEL: _by_label}},
+    reconcile=reconcile,
+    workers=1,
+)

@@ -1,0 +1,256 @@
+"""RBAC compared with an oracle of one page: rules read as they stand, one after another."""
+
+import random  # noqa: TID251 - seeded
+
+import orjson
+import pytest
+
+from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.authz.rbac.authorizer import RBAC
+from mockube.apiserver.authz.rbac.escalation import describe, escalation
+from mockube.apiserver.authz.rbac.policy import Policy
+from mockube.apiserver.storage.resource_cache import Change, ChangeKind
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.user import User
+
+GROUP = "rbac.authorization.k8s.io"
+VERBS = ("get", "list", "create", "*")
+GROUPS = ("", "apps", "*")
+RESOURCES = ("pods", "pods/log", "deployments", "*/log", "*/scale", "*")
+NAMES = ("a", "b", "")
+PATHS = ("/healthz", "/healthz/etcd", "/api/*", "/*", "*")
+USERS = ("alice", "bob", "system:serviceaccount:ns1:robot")
+TEAMS = ("dev", "ops")
+NAMESPACES = ("ns1", "ns2")
+
+
+class World:
+    """Roles and bindings, given to the authorizer as changes and to the oracle as they are."""
+
+    def __init__(self):
+        self.objects = {}
+        self.authorizer = RBAC(Policy())
+
+    def put(self, resource, name, namespace="", **content):
+        tree = {"metadata": {"name": name, **({"namespace": namespace} if namespace else {})}, **content}
+        key = f"{resource}/{namespace}/{name}".encode()
+        before = self.objects.get((resource, namespace, name))
+        self.objects[resource, namespace, name] = tree
+        kind = ChangeKind.ADDED if before is None else ChangeKind.MODIFIED
+        self.authorizer.change(resource, Change(kind, Stored(key, orjson.dumps(tree), 1), None, 0.0))
+
+    def remove(self, resource, name, namespace=""):
+        tree = self.objects.pop((resource, namespace, name), None)
+        if tree is not None:
+            key = f"{resource}/{namespace}/{name}".encode()
+            gone = Stored(key, orjson.dumps(tree), 2)
+            self.authorizer.change(resource, Change(ChangeKind.DELETED, gone, None, 0.0))
+
+    def allows(self, question):
+        """The oracle."""
+        user, namespace = question.user, question.namespace
+        for (resource, place, _), binding in self.objects.items():
+            if resource not in ("clusterrolebindings", "rolebindings") or (place and place != namespace):
+                continue
+            if not any(names(subject, user, place) for subject in binding["subjects"]):
+                continue
+            kind, name = binding["roleRef"]["kind"], binding["roleRef"]["name"]
+            role = ("roles", place, name) if kind == "Role" else ("clusterroles", "", name)
+            rules = self.objects.get(role, {}).get("rules", ())
+            if any(permits(rule, question) for rule in rules):
+                return True
+        return False
+
+
+def names(subject, user, place):
+    kind, name = subject["kind"], subject["name"]
+    if kind == "User":
+        return user.name == name
+    if kind == "Group":
+        return name in user.groups
+    namespace = subject.get("namespace") or place
+    return bool(namespace) and user.name == f"system:serviceaccount:{namespace}:{name}"
+
+
+def permits(rule, question):
+    if not {"*", question.verb} & set(rule["verbs"]):
+        return False
+    if question.path:
+        urls = rule.get("nonResourceURLs", ())
+        return any(
+            url in ("*", question.path) or (url.endswith("*") and question.path.startswith(url.rstrip("*")))
+            for url in urls
+        )
+    whole = "/".join(filter(None, (question.resource, question.subresource)))
+    wanted = {"*", whole} | ({f"*/{question.subresource}"} if question.subresource else set())
+    if not {"*", question.group} & set(rule.get("apiGroups", ())):
+        return False
+    if not wanted & set(rule.get("resources", ())):
+        return False
+    return not rule.get("resourceNames") or question.name in rule["resourceNames"]
+
+
+class Dice:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def some(self, values, least=1):
+        return self.random.sample(values, self.random.randint(least, min(len(values), 3)))
+
+    def one(self, values):
+        return self.random.choice(values)
+
+    def rule(self, *, cluster):
+        if cluster and self.random.random() < 0.3:
+            return {"verbs": self.some(VERBS), "nonResourceURLs": self.some(PATHS)}
+        rule = {"verbs": self.some(VERBS), "apiGroups": self.some(GROUPS), "resources": self.some(RESOURCES)}
+        return rule | ({"resourceNames": self.some(NAMES)} if self.random.random() < 0.3 else {})
+
+    def subject(self):
+        kind = self.one(("User", "Group", "ServiceAccount"))
+        if kind == "ServiceAccount":
+            namespace = self.one(("", *NAMESPACES))
+            return {"kind": kind, "name": "robot", **({"namespace": namespace} if namespace else {})}
+        return {"kind": kind, "name": self.one(USERS if kind == "User" else TEAMS)}
+
+    def change(self, world):
+        namespace = self.one(NAMESPACES)
+        resource = self.one(("roles", "clusterroles", "rolebindings", "clusterrolebindings"))
+        cluster = resource.startswith("cluster")
+        place, name = "" if cluster else namespace, self.one("xyz")
+        if self.random.random() < 0.2:
+            world.remove(resource, name, place)
+        elif resource.endswith("roles"):
+            rules = [self.rule(cluster=cluster) for _ in range(self.random.randint(0, 2))]
+            world.put(resource, name, place, rules=rules)
+        else:
+            kind = "ClusterRole" if cluster else self.one(("Role", "ClusterRole"))
+            role = {"apiGroup": GROUP, "kind": kind, "name": self.one("xyz")}
+            subjects = [self.subject() for _ in range(self.random.randint(0, 2))]
+            world.put(resource, name, place, roleRef=role, subjects=subjects)
+
+    def question(self):
+        user = User(name=self.one(USERS), groups=tuple(self.some(TEAMS, 0)))
+        if self.random.random() < 0.2:
+            return Attributes(user=user, verb=self.one(VERBS), path=self.one(PATHS[:-1]))
+        resource, _, subresource = self.one(RESOURCES[:3]).partition("/")
+        return Attributes(
+            user=user,
+            verb=self.one(VERBS[:3]),
+            group=self.one(GROUPS),
+            resource=resource,
+            subresource=subresource,
+            namespace=self.one(("", *NAMESPACES)),
+            name=self.one(NAMES),
+        )
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_decisions_are_those_of_the_oracle(seed):
+    """2,000 questions for each seed, with changes between them."""
+    dice, world = Dice(seed), World()
+    allowed = 0
+    for number in range(2000):
+        if number % 7 == 0:
+            dice.change(world)
+        question = dice.question()
+        decision, reason = world.authorizer.decide(question)
+        expected = world.allows(question)
+        assert (decision is Decision.ALLOW) == expected, question
+        assert not expected or reason.startswith("RBAC: allowed by ")
+        allowed += expected
+    assert 100 < allowed < 1900
+
+
+def bound(kind, name, *, role="r", rules=None, namespace="ns1"):
+    world = World()
+    if rules is not None:
+        world.put("roles", role, namespace, rules=rules)
+    reference = {"apiGroup": GROUP, "kind": "Role", "name": role}
+    world.put("rolebindings", "b", namespace, roleRef=reference, subjects=[{"kind": kind, "name": name}])
+    return world
+
+
+PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+
+
+def asked(world, user, **more):
+    question = Attributes(user=user, verb="get", resource="pods", namespace="ns1", **more)
+    return world.authorizer.decide(question)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "user", "subject"),
+    [
+        ("User", "alice", User(name="alice"), 'User "alice"'),
+        ("Group", "dev", User(name="x", groups=("dev",)), 'Group "dev"'),
+        (
+            "ServiceAccount",
+            "robot",
+            User(name="system:serviceaccount:ns1:robot"),
+            'ServiceAccount "robot/ns1"',
+        ),
+    ],
+)
+def test_the_reason_names_binding_role_and_subject(kind, name, user, subject):
+    reason = f'RBAC: allowed by RoleBinding "b/ns1" of Role "r" to {subject}'
+    assert asked(bound(kind, name, rules=[PODS]), user) == (Decision.ALLOW, reason)
+
+
+def test_a_role_that_is_missing_is_named():
+    reason = 'RBAC: role.rbac.authorization.k8s.io "r" not found'
+    assert asked(bound("User", "alice"), User(name="alice")) == (Decision.NO_OPINION, reason)
+
+
+def test_what_is_remembered_of_a_user_is_forgotten_with_a_change():
+    world = bound("User", "alice", rules=[PODS])
+    assert asked(world, User(name="alice"))[0] is Decision.ALLOW
+    world.put("roles", "r", "ns1", rules=[])
+    assert asked(world, User(name="alice"))[0] is Decision.NO_OPINION
+    world.put("roles", "r", "ns1", rules=[PODS])
+    world.remove("rolebindings", "b", "ns1")
+    assert asked(world, User(name="alice"))[0] is Decision.NO_OPINION
+
+
+def test_many_questions_take_bounded_memory():
+    world = bound("User", "alice", rules=[PODS])
+    for number in range(5000):
+        asked(world, User(name=f"u{number}"))
+        asked(world, User(name="alice"), subresource=str(number))
+    assert len(world.authorizer._grants) <= 4096
+    assert all(len(grants._answers) <= 1024 for grants in world.authorizer._grants.values())
+
+
+def test_what_is_granted_beyond_ones_own_rights_is_listed():
+    world = bound("User", "alice", rules=[PODS])
+    wanted = [
+        {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]},
+        {"verbs": ["get"], "nonResourceURLs": ["/x"]},
+    ]
+    user = User(name="alice", groups=("dev",))
+    assert escalation(world.authorizer.policy, user, "ns1", wanted) == (
+        'user "alice" (groups=["dev"]) is attempting to grant RBAC permissions not currently held:\n'
+        '{APIGroups:[""], Resources:["pods"], Verbs:["list"]}\n'
+        '{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list"]}\n'
+        '{NonResourceURLs:["/x"], Verbs:["get"]}'
+    )
+    assert escalation(world.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
+
+
+def test_a_right_to_one_name_does_not_cover_all():
+    world = bound("User", "alice", rules=[PODS | {"resourceNames": ["a"]}])
+    user = User(name="alice")
+    assert escalation(world.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
+    assert "Resources" in escalation(world.authorizer.policy, user, "ns1", [PODS])
+
+
+def test_a_role_of_too_many_rights_is_refused_and_not_compared():
+    names = [str(number) for number in range(200)]
+    rule = {"verbs": names, "apiGroups": names, "resources": names}
+    found = escalation(Policy(), User(name="alice"), "ns1", [rule])
+    assert found == "the role has more than 20000 single rights"
+
+
+def test_a_rule_is_described_in_upstreams_order():
+    rule = {"verbs": ["get"], "resourceNames": ["n"], "resources": ["pods"], "apiGroups": [""]}
+    assert describe(rule) == '{APIGroups:[""], Resources:["pods"], ResourceNames:["n"], Verbs:["get"]}'

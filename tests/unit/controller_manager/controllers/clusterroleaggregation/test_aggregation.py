@@ -1,0 +1,63 @@
+from datetime import UTC, datetime
+
+from mockube.controller_manager.client.kinds import CLUSTER_ROLES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING
+from mockube.controller_manager.controllers.clusterroleaggregation.controller import (
+    CLUSTER_ROLE_AGGREGATION,
+    reconcile,
+)
+from tests.support.cached import Cached
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+NODES = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"]}
+TO_VIEW, TO_EDIT = {"to-view": "true"}, {"to-edit": "true"}
+
+
+def role(name, *rules, labels=None, selectors=None):
+    tree = {"metadata": {"name": name, "labels": labels or {}}, "rules": list(rules)}
+    return tree | {"aggregationRule": {"clusterRoleSelectors": selectors}} if selectors else tree
+
+
+def planned(*roles):
+    return reconcile(Cached({CLUSTER_ROLES: roles}, CLUSTER_ROLE_AGGREGATION.indexes), Key("", "sum"), NOW)
+
+
+def rules(plan):
+    (patch,) = plan.actions
+    assert (patch.kind, patch.field_manager) == ("apply", "clusterrole-aggregation-controller")
+    return patch.body.get("rules")
+
+
+def test_rules_come_by_selector_then_by_name_and_once():
+    both = role("sum", selectors=[{"matchLabels": TO_EDIT}, {"matchLabels": TO_VIEW}])
+    others = (
+        role("b", PODS, labels=TO_VIEW),
+        role("a", NODES, PODS, labels=TO_VIEW),
+        role("z", PODS, labels=TO_EDIT),
+    )
+    assert rules(planned(both, *others)) == [PODS, NODES]
+
+
+def test_a_role_does_not_select_itself():
+    own = role("sum", PODS, labels=TO_VIEW, selectors=[{"matchLabels": TO_VIEW}])
+    assert rules(planned(own)) is None
+
+
+def test_a_role_that_has_its_rules_stays():
+    assert (
+        planned(role("sum", PODS, selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW))
+        is NOTHING
+    )
+
+
+def test_expressions_select_too():
+    exists = [{"matchExpressions": [{"key": "to-view", "operator": "Exists"}]}]
+    assert rules(
+        planned(role("sum", selectors=exists), role("a", PODS, labels=TO_VIEW), role("b", NODES))
+    ) == [PODS]
+
+
+def test_a_role_without_aggregation_is_left_alone():
+    assert planned(role("sum", PODS), role("a", NODES, labels=TO_VIEW)) is NOTHING
