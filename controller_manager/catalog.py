@@ -16,6 +16,8 @@ from mockube.controller_manager.controllers.endpointslice.controller import SERV
 from mockube.controller_manager.controllers.endpointslicemirroring.controller import MIRRORED_ENDPOINT_SLICES
 from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.job.controller import JOB
+from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
@@ -30,6 +32,7 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
     VOLUME_PROTECTION,
 )
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
+from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
@@ -41,6 +44,9 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    JOB,
+    JOB_ORPHAN_PODS,
+    TTL_AFTER_FINISHED,
     ADVANCED_STATEFUL_SET,
     CLONE_SET,
     UNITED_DEPLOYMENT,
@@ -85,6 +91,8 @@ WORKERS: Final[Mapping[str, str]] = {
     "replicaset-controller": "concurrent_replicaset_syncs",
     "replicationcontroller-controller": "concurrent_rc_syncs",
     "statefulset-controller": "concurrent_statefulset_syncs",
+    "job-controller": "concurrent_job_syncs",
+    "ttl-after-finished-controller": "concurrent_ttl_after_finished_syncs",
     "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",
     "cloneset-controller": "concurrent_cloneset_syncs",
     "uniteddeployment-controller": "concurrent_uniteddeployment_syncs",

@@ -59,6 +59,10 @@ class Controllers:
     concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", number_of)] = 5
     concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", number_of)] = 5
     concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", number_of)] = 5
+    concurrent_job_syncs: Annotated[int, Flag("jobs at a time (5)", number_of)] = 5
+    concurrent_ttl_after_finished_syncs: Annotated[
+        int, Flag("finished jobs to delete at a time (5)", number_of)
+    ] = 5
     concurrent_advancedstatefulset_syncs: Annotated[
         int, Flag("advanced stateful sets at a time (3)", number_of)
     ] = 3

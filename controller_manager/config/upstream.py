@@ -13,9 +13,9 @@ _NAMES = """
     cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file
     cluster-signing-legacy-unknown-key-file concurrent-cron-job-syncs concurrent-daemonset-syncs
     concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
-    concurrent-horizontal-pod-autoscaler-syncs concurrent-job-syncs concurrent-resource-claim-syncs
+    concurrent-horizontal-pod-autoscaler-syncs concurrent-resource-claim-syncs
     concurrent-service-syncs concurrent-serviceaccount-token-syncs
-    concurrent-ttl-after-finished-syncs concurrent-validating-admission-policy-status-syncs
+    concurrent-validating-admission-policy-status-syncs
     configure-cloud-routes contention-profiling controller-start-interval deployment-controller-sync-period
     disable-attach-detach-reconcile-sync disable-force-detach-on-timeout disable-http2-serving disabled-metrics
     emulated-version emulation-forward-compatible enable-dynamic-provisioning enable-garbage-collector

@@ -101,6 +101,8 @@ class Adopt:
     orphans: tuple[Victim, ...]
     owner_resource: AnyResource
     owner: ReadOnlyTree
+    finalizers: tuple[str, ...] = ()
+    """Added with the owner's reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,24 @@ class Release:
     resource: AnyResource
     objects: tuple[Victim, ...]
     owner: ReadOnlyTree
+    finalizers: tuple[str, ...] = ()
+    """Removed with the owner's reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveFinalizer:
+    """Take a finalizer out of objects, of all at once. One that is gone counts as done."""
+
+    resource: AnyResource
+    objects: tuple[Victim, ...]
+    finalizer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Give this to the next reconciliation of the key; None forgets what was remembered."""
+
+    memory: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,11 +158,48 @@ class Confirm:
     """Of the views of what was found."""
 
 
-Action = Create | Delete | Update | Patch | SlowStart | Adopt | Release | Say | Confirm
+Action = (
+    Create
+    | Delete
+    | Update
+    | Patch
+    | SlowStart
+    | Adopt
+    | Release
+    | RemoveFinalizer
+    | Remember
+    | Say
+    | Confirm
+)
 
 
 def no_last(_: ApiError | None) -> tuple[Action, ...]:
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write that succeeded; `answer` is what the server returned, or None for an object that was gone."""
+
+    action: Action
+    key: Key
+    answer: ReadOnlyTree | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of the actions of a plan."""
+
+    error: ApiError | None
+    writes: tuple[Write, ...]
+
+    def of(self, kind: type) -> tuple[Write, ...]:
+        """The writes by actions of one kind."""
+        return tuple(write for write in self.writes if isinstance(write.action, kind))
+
+
+def no_more_plans(_: Outcome) -> "Plan | None":
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +212,8 @@ class Plan:
 
     actions: tuple[Action, ...] = ()
     last: Callable[[ApiError | None], tuple[Action, ...]] = no_last
+    then: Callable[[Outcome], "Plan | None"] = no_more_plans
+    """Decides, from what came of the actions, what follows them in the same reconciliation."""
     again_after: timedelta | None = None
     """Come back then, whether or not anything changes until then."""
 

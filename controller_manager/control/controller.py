@@ -7,12 +7,13 @@ for it, so that no plan is made from what is known to be old.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import Plan
+from mockube.controller_manager.queue.rate_limiting import DEFAULT_RETRIES, Retries
 
 ToKeys = Callable[[Caches, Change], Iterable[Key]]
 """The keys of the controller's primary objects that a change of another resource concerns."""
@@ -37,15 +38,22 @@ class Controller:
     service_account: str
     """In kube-system, whose name the audit shows: `replicaset-controller`."""
     watches: tuple[Watch, ...]
-    reconcile: Callable[[Caches, Key, datetime], Plan]
-    """Pure: reads caches and the time, returns what to do. Raises nothing; an object that is gone has an empty plan."""
+    reconcile: Callable[..., Plan]
+    """Pure: reads caches and the time, returns what to do. Raises nothing; an object that is gone has an empty plan.
+
+    Of the caches, a key and the time (a datetime); of one that `remembers`, also of what was remembered, or None.
+    """
     workers: int
+    remembers: bool = False
+    """Its plans hold `Remember`."""
     speaks_as: str = ""
     """Who its Events say they are from, where that is not its service account."""
     observed_as: str = ""
     """The label of its reconciliations in controller-runtime's metrics, where its users know it by those."""
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""
+    retries: Retries = DEFAULT_RETRIES
+    """How long a key waits after a failure."""
     needs: tuple[Resource[Any], ...] = ()
     """What not every server has: the controller begins once the server has all of them."""
 

@@ -18,14 +18,18 @@ from mockube.controller_manager.control.actions import (
     Confirm,
     Create,
     Delete,
+    Outcome,
     Patch,
     Plan,
     Release,
+    Remember,
+    RemoveFinalizer,
     Say,
     Saying,
     SlowStart,
     Update,
     Victim,
+    Write,
 )
 from mockube.controller_manager.control.own_writes import Writes
 
@@ -65,12 +69,22 @@ async def _one(thing: T, do: Do[T]) -> ApiError | None:
     return None
 
 
+_REMOVED_FINALIZERS = "$deleteFromPrimitiveList/finalizers"
+
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 """The cause in the refusal of everything new in a namespace that is being deleted."""
 
 
+Doable = Create | Delete | Update | Patch | SlowStart | Adopt | Release | RemoveFinalizer | Say | Confirm
+"""All actions but `Remember`, which is no business of the server."""
+
+
 class Sayer(Protocol):
     def say(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> None: ...
+
+
+def forget(_: object) -> None:
+    """Remember nothing."""
 
 
 class Executor:
@@ -80,20 +94,33 @@ class Executor:
         self._client = client
         self._recorder = recorder
 
-    async def carry_out(self, plan: Plan, writes: Writes) -> None:
-        """Do what a plan wants; raises the error that ended it, after what is written even so."""
-        error = await self._in_order(plan.actions, writes)
-        later = await self._in_order(plan.last(error), writes)
-        if (problem := error or later) is not None:
+    async def carry_out(
+        self, plan: Plan, writes: Writes, remember: Callable[[object], None] = forget
+    ) -> None:
+        """Do what a plan wants, and what follows it; raises the first error, after what is written even so."""
+        following: Plan | None = plan
+        problem: ApiError | None = None
+        while following is not None:
+            done: list[Write] = []
+            writes.observe = done.append
+            error = await self._in_order(following.actions, writes, remember)
+            later = await self._in_order(following.last(error), writes, remember)
+            problem = problem or error or later
+            following = following.then(Outcome(error=error, writes=tuple(done)))
+        if problem is not None:
             raise problem
 
-    async def _in_order(self, actions: Iterable[Action], writes: Writes) -> ApiError | None:
+    async def _in_order(
+        self, actions: Iterable[Action], writes: Writes, remember: Callable[[object], None]
+    ) -> ApiError | None:
         for action in actions:
-            if (error := await self._do(action, writes)) is not None:
+            if isinstance(action, Remember):
+                remember(action.memory)
+            elif (error := await self._do(action, writes)) is not None:
                 return error
         return None
 
-    async def _do(self, action: Action, writes: Writes) -> ApiError | None:
+    async def _do(self, action: Doable, writes: Writes) -> ApiError | None:
         match action:
             case Create():
                 return await slow_start(action.bodies, lambda body: self._create(action, body, writes))
@@ -105,8 +132,8 @@ class Executor:
                 return await slow_start(action.effects, lambda effect: self._effect(effect, writes))
             case Adopt():
                 return await self._adopt(action, writes)
-            case Release():
-                return await at_once(action.objects, lambda held: self._release(action, held, writes))
+            case Release() | RemoveFinalizer():
+                return await at_once(action.objects, lambda held: self._let_go(action, held, writes))
             case Say():
                 self._recorder.say(action.about, action.type, action.reason, action.message)
                 return None
@@ -130,6 +157,7 @@ class Executor:
                 self._tell_failure(action.saying, meta.name(body), error)
             raise
         writes.wrote(resource, made)
+        writes.observe(Write(action, Key.of(made), made))
         self._tell(action.saying, meta.name(made))
         for patch in action.then(made):
             with suppress(ApiError):  # it is made, and who finds this undone tells why it fails
@@ -142,6 +170,7 @@ class Executor:
             answer = await self._write(writes, resource, deletion)
         except NotFound:
             writes.deleted(resource, victim, None)
+            writes.observe(Write(action, key, None))
             return
         except (
             Conflict
@@ -151,17 +180,20 @@ class Executor:
             self._tell_failure(action.saying, key.name, error)
             raise
         writes.deleted(resource, victim, answer)
+        writes.observe(Write(action, key, answer))
         self._tell(action.saying, key.name)
 
     async def _change(self, action: Update | Patch, writes: Writes) -> None:
         name = meta.name(action.body) if isinstance(action, Update) else action.key.name
         try:
-            writes.wrote(action.resource, await self._write(writes, action.resource, self._sent(action)))
+            answer = await self._write(writes, action.resource, self._sent(action))
         except Conflict:  # somebody was faster: nothing failed, and what is seen then is tried again
             raise
         except ApiError as error:
             self._tell_failure(action.saying, name, error)
             raise
+        writes.wrote(action.resource, answer)
+        writes.observe(Write(action, Key.of(answer), answer))
         self._tell(action.saying, name)
 
     def _sent(self, action: Update | Patch) -> Awaitable[Parsed]:
@@ -177,9 +209,10 @@ class Executor:
 
     async def _adopt(self, action: Adopt, writes: Writes) -> ApiError | None:
         reference = meta.controller_reference(action.owner)
+        added = {"finalizers": [*action.finalizers]} if action.finalizers else {}
 
         async def adopt(orphan: Victim) -> None:
-            body = {"metadata": {"ownerReferences": [reference], "uid": orphan.uid}}
+            body = {"metadata": {"ownerReferences": [reference], "uid": orphan.uid, **added}}
             await self._claim(action.resource, orphan, body, writes, none_left=(NotFound,))
 
         refused = await at_once((action,), self._check_owner)
@@ -194,11 +227,29 @@ class Executor:
         if meta.is_deleting(found):
             raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
 
+    async def _let_go(self, action: Release | RemoveFinalizer, held: Victim, writes: Writes) -> None:
+        if isinstance(action, Release):
+            await self._release(action, held, writes)
+        else:
+            await self._unfinalize(action, held, writes)
+
     async def _release(self, action: Release, held: Victim, writes: Writes) -> None:
         reference = {"$patch": "delete", "uid": meta.uid(action.owner)}
-        body = {"metadata": {"ownerReferences": [reference], "uid": held.uid}}
+        removed = {_REMOVED_FINALIZERS: [*action.finalizers]} if action.finalizers else {}
+        body = {"metadata": {"ownerReferences": [reference], "uid": held.uid, **removed}}
         # Invalid: the reference is not there any more.
         await self._claim(action.resource, held, body, writes, none_left=(NotFound, Invalid))
+
+    async def _unfinalize(self, action: RemoveFinalizer, held: Victim, writes: Writes) -> None:
+        body = {"metadata": {"uid": held.uid, _REMOVED_FINALIZERS: [action.finalizer]}}
+        patch = self._client.patch(action.resource, held.key, body, kind="strategic")
+        try:
+            answer = await self._write(writes, action.resource, patch)
+        except NotFound:
+            writes.observe(Write(action, held.key, None))
+            return
+        writes.wrote(action.resource, answer)
+        writes.observe(Write(action, held.key, answer))
 
     async def _confirm(self, action: Confirm) -> None:
         resource, selected = action.resource, f"metadata.name={action.name}" if action.name else ""

@@ -14,7 +14,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import AnyResource, Victim
+from mockube.controller_manager.control.actions import AnyResource, Victim, Write
 
 EXPIRY_SECONDS: Final = 300.0
 """After which a write that nobody saw is no longer waited for; upstream's, of expectations."""
@@ -43,6 +43,10 @@ List = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
 """The objects that the server has in a namespace, as new as can be; of their metadata alone."""
 
 
+def unobserved(_: Write) -> None:
+    """Nobody needs to know."""
+
+
 @dataclass(slots=True)
 class Writes:
     """For one key: the executor tells of each write what came of it."""
@@ -53,6 +57,8 @@ class Writes:
     victims: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
     unknown: set[AnyResource] = field(default_factory=set)
     """Resources of which something was written, or was not."""
+    observe: Callable[[Write], None] = unobserved
+    """Called with each write that succeeds."""
 
     def wrote(self, resource: AnyResource, answer: ReadOnlyTree) -> None:
         self.reached(resource, int(meta.resource_version(answer)))

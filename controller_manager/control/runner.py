@@ -7,14 +7,17 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.executor import Executor
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.queue.rate_limiting import RateLimiter
 from mockube.controller_manager.tasks import start_in, within
 
 
@@ -31,6 +34,7 @@ class ControllerRunner:
         self._executor = Executor(context.client, context.recorder.of(controller.event_source))
         self._own_writes = OwnWrites(self._informers, context.informers.ask, context.clock)
         self._parked: set[Key] = set()
+        self._memories: dict[Key, object] = {}
         self.loop = Loop(
             controller.queue,
             self._reconcile,
@@ -39,6 +43,7 @@ class ControllerRunner:
             metrics=context.metrics,
             runs=context.metrics.reconciles.of(controller.observed_as, controller.workers),
         )
+        self.loop.limiter = RateLimiter(context.clock, controller.retries)
         self._listen()
 
     async def run(self) -> None:
@@ -69,9 +74,19 @@ class ControllerRunner:
         if self._own_writes.unseen(key):
             self._park(key)
             return None
-        plan = self._controller.reconcile(self._caches, key, self._context.clock.now())
-        await self._executor.carry_out(plan, self._own_writes.of(key))
+        plan = self._plan(key)
+        await self._executor.carry_out(plan, self._own_writes.of(key), partial(self._remember, key))
         return plan.again_after
+
+    def _plan(self, key: Key) -> Plan:
+        remembered = (self._memories.get(key),) if self._controller.remembers else ()
+        return self._controller.reconcile(self._caches, key, self._context.clock.now(), *remembered)
+
+    def _remember(self, key: Key, memory: object) -> None:
+        if memory is None:
+            self._memories.pop(key, None)
+        else:
+            self._memories[key] = memory
 
     def _park(self, key: Key) -> None:
         """Have the key come back when the caches have come further; no worker waits for that."""

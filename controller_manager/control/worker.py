@@ -44,7 +44,7 @@ class Loop:
         self._queue = WorkQueue[Key](self._numbers)
         self._delaying = DelayingQueue[Key](self._queue.add, clock)
         self._settling = Debouncer[Key](self._queue.add, clock)
-        self._limiter = RateLimiter[Key](clock)
+        self.limiter = RateLimiter[Key](clock)
 
     def add(self, key: Key) -> None:
         self._queue.add(key)
@@ -87,7 +87,7 @@ class Loop:
             return
         finally:
             self._runs.ended(began, result)
-        self._limiter.forget(key)
+        self.limiter.forget(key)
         if again_after is not None:
             self.add_after(key, again_after)
 
@@ -100,4 +100,4 @@ class Loop:
         else:
             self._runs.panicked()
             LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
-        self._delaying.add_after(key, self._limiter.when(key))
+        self._delaying.add_after(key, self.limiter.when(key))

@@ -1,6 +1,7 @@
 """How long a key that failed has to wait: longer each time, and no more keys in all than a bucket has tokens for."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from mockube.apimachinery.clock import Clock
@@ -12,6 +13,17 @@ BASE_SECONDS: Final = 0.005
 LONGEST_SECONDS: Final = 1000.0
 OVERALL: Final = Rate(qps=10.0, burst=100)
 """Retries over all keys of a queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How long a key that failed waits: first, and at most."""
+
+    base: float = BASE_SECONDS
+    longest: float = LONGEST_SECONDS
+
+
+DEFAULT_RETRIES: Final = Retries()
 
 
 class Backoff(Generic[K]):
@@ -36,8 +48,8 @@ class Backoff(Generic[K]):
 class RateLimiter(Generic[K]):
     """The default of client-go's queues: a key's own backoff, or the bucket's wait if that is longer."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._backoff = Backoff[K]()
+    def __init__(self, clock: Clock, retries: Retries = DEFAULT_RETRIES) -> None:
+        self._backoff = Backoff[K](retries.base, retries.longest)
         self._bucket = TokenBucket(OVERALL, clock)
 
     def when(self, key: K) -> float:

@@ -49,16 +49,27 @@ def _is_adoptable(obj: ReadOnlyTree, selector: Selector) -> bool:
 
 
 def settled(
-    claims: OwnedObjects[T], resource: Resource[T], owner: ReadOnlyTree, owner_resource: Resource[Any]
+    claims: OwnedObjects[T],
+    resource: Resource[T],
+    owner: ReadOnlyTree,
+    owner_resource: Resource[Any],
+    *,
+    finalizers: tuple[str, ...] = (),
 ) -> tuple[Action, ...]:
-    """What makes ownership as it should be; nothing, if it is."""
+    """What makes ownership as it should be; nothing, if it is. The finalizers come and go with it."""
     actions: list[Action] = []
     if claims.strays:
         strays = tuple(victim(resource, view) for view in claims.strays)
-        actions.append(Release(resource=resource, objects=strays, owner=owner))
+        actions.append(Release(resource=resource, objects=strays, owner=owner, finalizers=finalizers))
     if claims.orphans:
         orphans = tuple(victim(resource, view) for view in claims.orphans)
-        adopt = Adopt(resource=resource, orphans=orphans, owner_resource=owner_resource, owner=owner)
+        adopt = Adopt(
+            resource=resource,
+            orphans=orphans,
+            owner_resource=owner_resource,
+            owner=owner,
+            finalizers=finalizers,
+        )
         actions.append(adopt)
     return tuple(actions)
 

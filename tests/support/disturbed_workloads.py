@@ -5,10 +5,12 @@ from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.job.controller import JOB
+from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from tests.support import advancedsets, clonesets, deployments, uniteddeployments
+from tests.support import advancedsets, clonesets, deployments, jobs, uniteddeployments
 from tests.support.disturbed import APPS, CLAIMS, PODS, REVISIONS, Story
 from tests.support.statefulsets import claim_template, statefulset
 from tests.support.uniteddeployments import ADAPTER, subset, united
@@ -148,6 +150,49 @@ def _on_a_node(image, **spec):
     return clonesets.template(image, nodeName="n1", **spec)
 
 
+class Job(Story):
+    """Of three indexes one fails at first, and all succeed, two at a time."""
+
+    path = "/apis/batch/v1/namespaces/default/jobs/j"
+    controllers = (JOB, JOB_ORPHAN_PODS)
+    watched = ("jobs", "pods")
+
+    def steps(self):
+        self.failed = ""
+        """The uid of the pod that fails."""
+        yield self._begin
+
+    async def _begin(self):
+        body = jobs.job(completionMode="Indexed", parallelism=2, completions=3)
+        unset = ("selector", "template")
+        spec = {field: value for field, value in body["spec"].items() if field not in unset}
+        spec["template"] = {"spec": body["spec"]["template"]["spec"]}
+        await self.create({**body, "spec": spec})
+
+    async def _tend(self, pod):
+        if pod["status"].get("phase") in ("Succeeded", "Failed"):
+            return False
+        if not self.failed and jobs.index_of(pod) == 1:
+            self.failed = meta.uid(pod)
+        code = int(meta.uid(pod) == self.failed)
+        body = {"status": {"phase": "Failed" if code else "Succeeded"}}
+        path = f"{PODS}/{meta.name(pod)}/status"
+        answer = await self.server.patch(path, body, kind="strategic-merge-patch+json")
+        assert answer.status == 200, answer.body
+        return True
+
+    def is_rolled_out(self, found):
+        return any(it["type"] == "Complete" for it in found["status"].get("conditions", ()))
+
+    async def check_end(self):
+        status = (await self.server.get(self.path)).body["status"]
+        assert (status["succeeded"], status["failed"], status["completedIndexes"]) == (3, 1, "0-2")
+        assert status["uncountedTerminatedPods"] == {}
+        found = await self.items(PODS)
+        assert len(found) == len(self.pods) == 4, "three and one that failed"
+        assert not any(meta.finalizers(pod) for pod in found)
+
+
 class United(Story):
     """Two subsets are made and rolled to another version, then one makes room for a third."""
 
@@ -232,6 +277,7 @@ KINDS = (
     Deployment,
     RecreatedDeployment,
     StatefulSet,
+    Job,
     AdvancedStatefulSet,
     CloneSet,
     UnitedDeployments,

@@ -11,16 +11,21 @@ from mockube.apimachinery.patch import merge, strategic
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
     Adopt,
     Confirm,
     Create,
     Delete,
+    Outcome,
     Patch,
     Release,
+    Remember,
+    RemoveFinalizer,
     Say,
     SlowStart,
     Update,
+    Write,
 )
 from tests.support.cached import Cached
 
@@ -40,6 +45,11 @@ class World:
         self.done = []
         """(verb, resource, name) of every write of the controller."""
         self.revision = 0
+        self.memories = {}
+        """What the controller remembers, by key."""
+        self._writes = []
+        """What the plan in hand has written, as `Write`."""
+        self._first_error = None
 
     # --- as a user or a machine
 
@@ -90,17 +100,26 @@ class World:
     # --- as the runtime
 
     def plan(self, key):
-        return self.controller.reconcile(self.caches(), key, self.clock.now())
+        remembered = (self.memories.get(key),) if self.controller.remembers else ()
+        return self.controller.reconcile(self.caches(), key, self.clock.now(), *remembered)
 
     def reconcile(self, key):
         """Carry out one plan; its writes, and the error that ended it."""
-        plan, before, error = self.plan(key), len(self.done), None
+        plan, before, self._first_error = self.plan(key), len(self.done), None
+        while plan is not None:
+            plan = self.carry_out_one(plan, key)
+        return self.done[before:], self._first_error
+
+    def carry_out_one(self, plan, key=None):
+        """Carry out a plan; the one that follows it."""
+        error, self._writes = None, []
         try:
-            self._carry_out(plan.actions)
+            self._carry_out(plan.actions, key)
         except status.ApiError as problem:
             error = problem
-        self._carry_out(plan.last(error))
-        return self.done[before:], error
+        self._carry_out(plan.last(error), key)
+        self._first_error = self._first_error or error
+        return plan.then(Outcome(error=error, writes=tuple(self._writes)))
 
     def begin(self, key, actions):
         """Carry out only the first actions of one plan, as a manager does that is refused the next one, or dies."""
@@ -110,19 +129,22 @@ class World:
         trees = {resource: [*present.values()] for resource, present in self.objects.items()}
         return Cached(trees, self.controller.indexes)
 
-    def _carry_out(self, actions):
+    def _carry_out(self, actions, key=None):
         for action in actions:
-            _EFFECTS[type(action)](self, action)
+            if isinstance(action, Remember):
+                self.memories[key] = action.memory
+            else:
+                _EFFECTS[type(action)](self, action)
 
     def _create(self, action):
         for body in action.bodies:
-            self._effect(action.saying, "create", action.resource, body, lambda: self.add)
+            self._effect(action, "create", body, self.add)
 
     def _delete(self, action):
         for victim in action.victims:
             present = self.objects.get(action.resource, {}).get(tuple(victim.key))
             if present is not None and meta.uid(present) == victim.uid:
-                self._effect(action.saying, "delete", action.resource, present, lambda: self._end)
+                self._effect(action, "delete", present, self._end)
 
     def _end(self, resource, tree):
         if resource in _GRACEFUL or meta.finalizers(tree):
@@ -132,7 +154,7 @@ class World:
             self.remove(resource, meta.name(tree), meta.namespace(tree))
 
     def _update(self, action):
-        self._effect(action.saying, "update", action.resource, action.body, lambda: self._replace(action))
+        self._effect(action, "update", action.body, self._replace(action))
 
     def _replace(self, action):
         def replace(resource, body):
@@ -150,6 +172,7 @@ class World:
             changed = self.put(resource, body)
             if meta.is_deleting(changed) and not meta.finalizers(changed) and resource not in _GRACEFUL:
                 self.remove(resource, meta.name(changed), meta.namespace(changed))
+            return changed
 
         return replace
 
@@ -157,7 +180,9 @@ class World:
         for orphan in action.orphans:
             present = self.objects[action.resource][tuple(orphan.key)]
             refs = [*meta.owner_references(present), meta.controller_reference(action.owner)]
-            self.put(action.resource, meta.with_metadata(present, ownerReferences=refs))
+            finalizers = [*meta.finalizers(present), *action.finalizers]
+            changes = {"ownerReferences": refs} | ({"finalizers": finalizers} if finalizers else {})
+            self.put(action.resource, meta.with_metadata(present, **changes))
             self.done.append(("adopt", action.resource, orphan.key.name))
 
     def _release(self, action):
@@ -184,7 +209,7 @@ class World:
 
     def _patch(self, action):
         named = {"metadata": {"namespace": action.key.namespace, "name": action.key.name}}
-        self._effect(action.saying, "patch", action.resource, named, lambda: self._patched(action))
+        self._effect(action, "patch", named, self._patched(action))
 
     def _patched(self, action):
         def patched(resource, _):
@@ -200,15 +225,24 @@ class World:
 
         return patched
 
-    def _effect(self, saying, verb, resource, body, effect):
-        name = meta.name(body)
+    def _remove_finalizer(self, action):
+        for held in action.objects:
+            present = self.objects[action.resource].get(tuple(held.key))
+            if present is not None and meta.uid(present) == held.uid:
+                self.put(action.resource, meta.without_finalizer(present, action.finalizer))
+            self.done.append(("finalize", action.resource, held.key.name))
+            self._writes.append(Write(action, held.key, present))
+
+    def _effect(self, action, verb, body, effect):
+        resource, saying, name = action.resource, action.saying, meta.name(body)
         try:
-            changed = effect()(resource, body)
+            changed = effect(resource, body)
         except status.ApiError as problem:
             self._tell("Warning", saying and saying.failed, name=name, error=problem)
             raise
         name = meta.name(changed or body)
         self.done.append((verb, resource, name))
+        self._writes.append(Write(action, Key.of(changed or body), changed))
         self._tell("Normal", saying and saying.done, name=name)
 
     def _tell(self, kind, texts, **values):
@@ -226,6 +260,7 @@ _EFFECTS = {
     Confirm: World._confirm,
     Patch: World._patch,
     SlowStart: World._slow_start,
+    RemoveFinalizer: World._remove_finalizer,
 }
 
 

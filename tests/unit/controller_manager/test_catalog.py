@@ -26,6 +26,13 @@ ACCOUNTS = frozenset(
         "root-ca-cert-publisher",
         "service-account-controller",
         "statefulset-controller",
+        "job-controller",
+        "ttl-after-finished-controller",
+        "cronjob-controller",
+        "daemon-set-controller",
+        "horizontal-pod-autoscaler",
+        "service-controller",
+        "ttl-controller",
     }
 )
 """Service accounts that kube-apiserver's bootstrap binds a role to, `system:controller:NAME`."""

@@ -1,0 +1,165 @@
+"""The controller of Jobs: what it watches, and how a reconciliation is put together.
+
+One reconciliation makes or deletes pods, writes the status with what has ended, takes the finalizers of that, and counts
+it: `tracking` says why in this order. Each step is a plan that follows from what came of the one before.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import FINALIZER_JOB_TRACKING
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import JOBS, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Create,
+    Delete,
+    Outcome,
+    Plan,
+    Remember,
+    Say,
+)
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.job import ending
+from mockube.controller_manager.controllers.job.backoff import Failures, earliest
+from mockube.controller_manager.controllers.job.pods import PodChange, deletion, pod_change
+from mockube.controller_manager.controllers.job.state import (
+    JobState,
+    is_finished,
+    is_managed_elsewhere,
+    is_suspended,
+    is_tracked,
+    state_of,
+)
+from mockube.controller_manager.controllers.job.tracking import Progress, track
+from mockube.controller_manager.queue.rate_limiting import Retries
+from mockube.controller_manager.workloads import indexes
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
+from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
+
+FORGET: Final = Plan(actions=(Remember(None),))
+
+BATCH_PERIOD: Final = timedelta(seconds=1)
+"""How long changes of pods and of the status wait for others; a change of the spec is looked at immediately."""
+
+
+def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | None) -> Plan:
+    job = caches.of(JOBS).get(*key)
+    if job is None or is_finished(job):
+        return FORGET
+    if is_managed_elsewhere(job):
+        return NOTHING
+    try:
+        claims = owned_objects(caches, PODS, job, _selector(job))
+    except SelectorError:
+        return NOTHING
+    # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
+    if first := settled(claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)):
+        return Plan(actions=first)
+    return _plan(state_of(job, claims.owned, remembered or Failures()), now)
+
+
+def _plan(state: JobState, now: datetime) -> Plan:
+    end = ending.end_of(state, now)
+    if end is not None:
+        actions = (deletion(state, state.active),) if state.active else ()
+        return Plan(actions=actions, then=lambda outcome: _after_end(state, end, outcome, now))
+    change = PodChange() if meta.is_deleting(state.job) else pod_change(state, now)
+    again = None if change.again_after is None else max(change.again_after, BATCH_PERIOD)
+    waits = [span for span in (again, ending.time_left(state.job, now)) if span is not None]
+    return Plan(
+        actions=change.actions,
+        then=lambda outcome: _after_change(state, outcome, now),
+        again_after=earliest(waits),
+    )
+
+
+def _after_end(state: JobState, end: ReadOnlyTree, outcome: Outcome, now: datetime) -> Plan:
+    """The end holds once all active pods are deleted."""
+    left = _without_deleted(state, outcome)
+    is_last = len(state.active) == len(outcome.of(Delete))
+    return track(_progress(left, _status(left, len(left.active), now), end if is_last else None), now)
+
+
+def _after_change(state: JobState, outcome: Outcome, now: datetime) -> Plan:
+    left = _without_deleted(state, outcome)
+    active = len(left.active) + len(outcome.of(Create))
+    status = _status(left, active, now)
+    if ending.has_enough(state, active):
+        return track(_progress(left, status, ending.completed(now)), now)
+    if meta.is_deleting(state.job):
+        return track(_progress(left, status, None), now)
+    status, said = _with_suspension(state, status, now)
+    return track(replace(_progress(left, status, None), said=said), now)
+
+
+def _without_deleted(state: JobState, outcome: Outcome) -> JobState:
+    deleted = {write.key for write in outcome.of(Delete)}
+    active = tuple(pod for pod in state.active if pod.key not in deleted)
+    return replace(
+        state,
+        active=active,
+        terminating=state.terminating + len(state.active) - len(active),
+        ready=sum(pod.is_ready for pod in active),
+    )
+
+
+def _status(state: JobState, active: int, now: datetime) -> dict[str, Any]:
+    status = {**state.status, "active": active, "ready": state.ready, "terminating": state.terminating}
+    if not status.get("startTime") and not is_suspended(state.job):
+        status["startTime"] = format_time(now)
+    return status
+
+
+def _with_suspension(
+    state: JobState, status: dict[str, Any], now: datetime
+) -> tuple[dict[str, Any], tuple[Say, ...]]:
+    """With the condition Suspended as it is to be; the time runs from the last resumption on."""
+    word = "Suspended" if is_suspended(state.job) else "Resumed"
+    wanted = ending.condition(
+        ending.SUSPENDED,
+        f"Job{word}",
+        f"Job {word.lower()}",
+        now,
+        status="True" if is_suspended(state.job) else "False",
+    )
+    before = status.get("conditions") or ()
+    after = ending.with_condition(before, wanted)
+    if after is before:
+        return status, ()
+    status = {**status, "conditions": after, "startTime": format_time(now)}
+    if is_suspended(state.job):
+        del status["startTime"]
+    return status, (Say(about=state.job, type="Normal", reason=word, message=wanted["message"]),)
+
+
+def _progress(state: JobState, status: dict[str, Any], end: ReadOnlyTree | None) -> Progress:
+    return Progress(
+        state=state, status=status, end=end, tracked={pod.uid for pod in state.pods if is_tracked(pod)}
+    )
+
+
+def _selector(job: ReadOnlyTree) -> Selector:
+    return labels.from_label_selector(job["spec"].get("selector"))
+
+
+JOB: Final = Controller(
+    name="job-controller",
+    queue="job",
+    service_account="job-controller",
+    watches=(
+        *indexes.watches_of(JOBS, patience=BATCH_PERIOD),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, JOBS, _selector), patience=BATCH_PERIOD),
+    ),
+    reconcile=reconcile,
+    remembers=True,
+    retries=Retries(base=1.0, longest=60.0),
+    workers=5,
+    indexes={PODS: {BY_OWNER: owner_of_pod}},
+)

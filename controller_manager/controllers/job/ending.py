@@ -1,0 +1,140 @@
+"""Whether a Job has come to its end, and the conditions that say so. Pure.
+
+An end is announced by an interim condition, FailureTarget or SuccessCriteriaMet; the final one, Failed or Complete,
+follows when all pods are counted and none is terminating.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PENDING, RUNNING, PodView
+from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job.policies import pod_failure, success_message
+from mockube.controller_manager.controllers.job.state import JobState, is_indexed, is_suspended
+
+FAILURE_TARGET: Final = "FailureTarget"
+SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
+COMPLETE: Final = "Complete"
+FAILED: Final = "Failed"
+SUSPENDED: Final = "Suspended"
+
+Condition = dict[str, Any]
+
+
+def condition(type_: str, reason: str, message: str, now: datetime, *, status: str = "True") -> Condition:
+    time = format_time(now)
+    return {
+        "type": type_,
+        "status": status,
+        "lastProbeTime": time,
+        "lastTransitionTime": time,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def with_condition(present: Sequence[ReadOnlyTree], new: Condition) -> Sequence[ReadOnlyTree]:
+    """The same list if nothing is new; a condition that is absent is not added as False."""
+    old = next((held for held in present if held["type"] == new["type"]), None)
+    if old is None:
+        return present if new["status"] == "False" else [*present, new]
+    if all(old.get(field, "") == new[field] for field in ("status", "reason", "message")):
+        return present
+    return [new if held is old else held for held in present]
+
+
+def final_condition(interim: ReadOnlyTree, now: datetime) -> Condition:
+    """What follows an interim condition."""
+    final = {FAILURE_TARGET: FAILED, SUCCESS_CRITERIA_MET: COMPLETE}[interim["type"]]
+    return condition(final, interim.get("reason", ""), interim.get("message", ""), now)
+
+
+def completed(now: datetime) -> Condition:
+    message = "Reached expected number of succeeded pods"
+    return condition(SUCCESS_CRITERIA_MET, "CompletionsReached", message, now)
+
+
+def is_success(end: ReadOnlyTree | None) -> bool:
+    return end is not None and end["type"] in (SUCCESS_CRITERIA_MET, COMPLETE)
+
+
+def end_of(state: JobState, now: datetime) -> ReadOnlyTree | None:
+    """The condition by which the Job ends, whatever its pods do; None while it goes on."""
+    return _announced(state.job, now) or _failure(state, now) or _success(state, now)
+
+
+def _announced(job: ReadOnlyTree, now: datetime) -> ReadOnlyTree | None:
+    """What an earlier reconciliation has decided."""
+    if conditions.is_true(job, SUCCESS_CRITERIA_MET):
+        return conditions.get(job, SUCCESS_CRITERIA_MET)
+    target = conditions.get(job, FAILURE_TARGET)
+    return final_condition(target, now) if target is not None and target["status"] == "True" else None
+
+
+def _failure(state: JobState, now: datetime) -> Condition | None:
+    reason, message = _failure_reason(state, now)
+    return condition(FAILURE_TARGET, reason, message, now) if reason else None
+
+
+def _failure_reason(state: JobState, now: datetime) -> tuple[str, str]:
+    job, spec = state.job, state.spec
+    failed = (pod_failure(job, pod).message for pod in state.pods if state.is_failed(pod))
+    if message := next(filter(None, failed), ""):
+        return "PodFailurePolicy", message
+    if state.failed > spec["backoffLimit"] or _restarted_too_often(job, state.pods):
+        return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+    left = time_left(job, now)
+    if left is not None and left <= timedelta():
+        return "DeadlineExceeded", "Job was active longer than specified deadline"
+    if state.failed_indexes is None:
+        return "", ""
+    failures, most = intervals.total(state.failed_indexes), spec.get("maxFailedIndexes")
+    if most is not None and failures > most:
+        return "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
+    if failures and failures + intervals.total(state.succeeded_indexes) >= spec["completions"]:
+        return "FailedIndexes", "Job has failed indexes"
+    return "", ""
+
+
+def _success(state: JobState, now: datetime) -> Condition | None:
+    message = success_message(state.job, state.succeeded_indexes) if is_indexed(state.job) else ""
+    return condition(SUCCESS_CRITERIA_MET, "SuccessPolicy", message, now) if message else None
+
+
+def time_left(job: ReadOnlyTree, now: datetime) -> timedelta | None:
+    """Until the deadline; None without one, or while the Job does not run."""
+    seconds, started = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
+    if seconds is None or is_suspended(job):
+        return None
+    return after(parse_time(started) if started else now, span_of(seconds)) - now
+
+
+def _restarted_too_often(job: ReadOnlyTree, pods: Sequence[PodView]) -> bool:
+    """Containers that are restarted in their pods count together."""
+    spec = job["spec"]
+    if spec["template"]["spec"].get("restartPolicy") != "OnFailure":
+        return False
+    running = (pod.object.get("status") or {} for pod in pods if pod.phase in (RUNNING, PENDING))
+    restarts = sum(
+        container.get("restartCount") or 0
+        for status in running
+        for field in ("initContainerStatuses", "containerStatuses")
+        for container in status.get(field) or ()
+    )
+    limit: int = spec["backoffLimit"]
+    return restarts >= max(limit, 1)
+
+
+def has_enough(state: JobState, active: int) -> bool:
+    """Its pods have done what was asked for: so many successes, or one where no number is given."""
+    completions: int | None = state.spec.get("completions")
+    needed = 1 if completions is None else completions
+    return active == 0 and state.succeeded >= needed
+
+
+def is_deleting(state: JobState) -> bool:
+    return meta.is_deleting(state.job)

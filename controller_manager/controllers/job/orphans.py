@@ -1,0 +1,68 @@
+"""Take the tracking finalizer out of pods that no Job counts any more: its Job is gone or finished, or it has none."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import JOBS, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Plan
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.job.pods import finalizer_removal
+from mockube.controller_manager.controllers.job.state import is_finished, is_managed_elsewhere, is_tracked
+from mockube.controller_manager.queue.rate_limiting import Retries
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
+
+
+def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+    pod = caches.of(PODS).get(*key)
+    if pod is None or not is_tracked(pod) or not _is_orphan(caches, pod):
+        return NOTHING
+    return Plan(actions=(finalizer_removal((pod,)),))
+
+
+def _is_orphan(caches: Caches, pod: PodView) -> bool:
+    reference = meta.controller_of(pod.object)
+    if reference is None:
+        return True
+    if (reference["kind"], reference["apiVersion"]) != (JOBS.kind, JOBS.api_version):
+        return False
+    job = _job(caches, pod, reference)
+    return job is None or (is_finished(job) and not is_managed_elsewhere(job))
+
+
+def _job(caches: Caches, pod: PodView, reference: ReadOnlyTree) -> ReadOnlyTree | None:
+    job = caches.of(JOBS).get(pod.key.namespace, reference["name"])
+    return job if job is not None and meta.uid(job) == reference["uid"] else None
+
+
+def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
+    """A pod without an owner, or one that is deleted after its Job has ended."""
+    pod: PodView | None = change.new
+    if pod is not None and is_tracked(pod) and (pod.deleting or not pod.owner_uid):
+        return (pod.key,) if _is_orphan(caches, pod) else ()
+    return ()
+
+
+def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
+    """The pods of a Job that is deleted or finished."""
+    job = change.latest
+    if change.new is not None and not (change.old is not None and is_finished(job)):
+        return ()
+    return [pod.key for pod in caches.of(PODS).by_index(BY_OWNER, meta.uid(job)) if is_tracked(pod)]
+
+
+JOB_ORPHAN_PODS: Final = Controller(
+    name="job-orphan-pod-controller",
+    queue="job_orphan_pod",
+    service_account="job-controller",
+    watches=(Watch(resource=PODS, keys=_of_pod), Watch(resource=JOBS, keys=_of_job)),
+    reconcile=reconcile,
+    retries=Retries(base=1.0, longest=60.0),
+    workers=5,
+    indexes={PODS: {BY_OWNER: owner_of_pod}},
+)

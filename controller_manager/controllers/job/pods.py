@@ -1,0 +1,205 @@
+"""Which pods a Job makes or deletes next, and what they are made of. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    ANNOTATION_JOB_COMPLETION_INDEX,
+    FINALIZER_JOB_TRACKING,
+    LABEL_JOB_COMPLETION_INDEX,
+    REASON_FAILED_CREATE,
+    REASON_FAILED_DELETE,
+    REASON_SUCCESSFUL_CREATE,
+    REASON_SUCCESSFUL_DELETE,
+)
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import Action, Create, Delete, RemoveFinalizer, Saying, Victim
+from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job.backoff import earliest, finish_time, remaining
+from mockube.controller_manager.controllers.job.policies import pod_failure
+from mockube.controller_manager.controllers.job.state import (
+    FAILURE_COUNT,
+    IGNORED_FAILURE_COUNT,
+    JobState,
+    all_failures,
+    failure_count,
+    index_of,
+    indexes_of,
+    is_indexed,
+    is_suspended,
+    limits_indexes,
+    replaces_failed_only,
+)
+from mockube.controller_manager.workloads.ranking import first_to_go
+from mockube.controller_manager.workloads.templates import pod_of
+
+MOST_AT_ONCE: Final = 500
+"""How many pods one reconciliation makes or deletes."""
+_LONGEST_PREFIX: Final = 58
+"""Of a generated name."""
+_INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodChange:
+    """Pods to create or to delete, never both; or none, and when to look again."""
+
+    actions: tuple[Action, ...] = ()
+    again_after: timedelta | None = None
+
+
+def pod_change(state: JobState, now: datetime) -> PodChange:
+    wanted = 0 if is_suspended(state.job) else _wanted(state)
+    surplus = _first_to_go(state, max(0, len(state.active) - wanted), now)
+    if is_suspended(state.job):
+        return PodChange(actions=_removal(state, surplus))
+    if surplus:
+        return PodChange(actions=_removal(state, surplus[:MOST_AT_ONCE]))
+    terminating = state.terminating if replaces_failed_only(state.job) else 0
+    return _creation(state, wanted - terminating - len(state.active), now)
+
+
+def _wanted(state: JobState) -> int:
+    completions: int | None = state.spec.get("completions")
+    parallelism: int = state.spec["parallelism"]
+    if completions is None:
+        return len(state.active) if state.succeeded else parallelism
+    return max(0, min(parallelism, completions - state.succeeded))
+
+
+# --- fewer pods
+
+
+def deletion(state: JobState, pods: Sequence[PodView]) -> Delete:
+    saying = Saying(
+        about=state.job,
+        done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
+        failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
+    )
+    return Delete(resource=PODS, victims=victims(pods), saying=saying)
+
+
+def victims(pods: Iterable[PodView]) -> tuple[Victim, ...]:
+    return tuple(Victim(pod.key, pod.uid) for pod in pods)
+
+
+def finalizer_removal(pods: Iterable[PodView]) -> RemoveFinalizer:
+    return RemoveFinalizer(resource=PODS, objects=victims(pods), finalizer=FINALIZER_JOB_TRACKING)
+
+
+def _removal(state: JobState, pods: Sequence[PodView]) -> tuple[Action, ...]:
+    """What is not needed any more is not counted either."""
+    return (finalizer_removal(pods), deletion(state, pods)) if pods else ()
+
+
+def _first_to_go(state: JobState, at_least: int, now: datetime) -> Sequence[PodView]:
+    """So many, and all that have no index of the Job, or one that another pod has."""
+    needless: list[PodView] = []
+    if is_indexed(state.job):
+        by_index: dict[int, list[PodView]] = {}
+        for pod in state.active:
+            index = index_of(pod)
+            if index is None or index >= state.spec["completions"]:
+                needless.append(pod)
+            else:
+                by_index.setdefault(index, []).append(pod)
+        for pods in by_index.values():
+            needless += first_to_go(pods, len(pods) - 1, (), now) if len(pods) > 1 else ()
+    if len(needless) >= at_least:
+        return needless
+    left = [pod for pod in state.active if pod not in needless]
+    return [*needless, *first_to_go(left, at_least - len(needless), (), now)]
+
+
+# --- more pods
+
+
+def _creation(state: JobState, count: int, now: datetime) -> PodChange:
+    if count <= 0:
+        return PodChange()
+    job = state.job
+    if not limits_indexes(job) and (delay := state.failures.remaining(now)):
+        return PodChange(again_after=delay)
+    count = min(count, MOST_AT_ONCE)
+    if not is_indexed(job):
+        return PodChange(actions=(_create(job, (_pod(job),) * count),))
+    indexes = _first_pending(state, count)
+    delays = {index: _delay(state.replaceable.get(index), now) for index in indexes}
+    due = [index for index in indexes if not delays[index]]
+    if not due:
+        return PodChange(again_after=earliest(delays.values()))
+    return PodChange(actions=(_create(job, tuple(_indexed_pod(state, index) for index in due)),))
+
+
+def _first_pending(state: JobState, count: int) -> Sequence[int]:
+    taken = intervals.with_indexes(state.succeeded_indexes, indexes_of(state.active))
+    if replaces_failed_only(state.job):
+        terminating = (pod for pod in state.pods if pod.deleting and not pod.is_terminal)
+        taken = intervals.with_indexes(taken, indexes_of(terminating))
+    taken = intervals.merged(taken, state.failed_indexes or intervals.NONE)
+    return intervals.first_missing(taken, count, state.spec["completions"])
+
+
+def _delay(predecessor: PodView | None, now: datetime) -> timedelta:
+    """Until an index may be tried again."""
+    if predecessor is None:
+        return timedelta()
+    return remaining(all_failures(predecessor) + 1, finish_time(predecessor), now)
+
+
+def _create(job: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
+    saying = Saying(
+        about=job,
+        done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
+        failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
+    )
+    return Create(resource=PODS, bodies=bodies, saying=saying)
+
+
+def _pod(job: ReadOnlyTree) -> dict[str, Any]:
+    pod = pod_of(job["spec"]["template"], job)
+    finalizers = [*meta.finalizers(pod)]
+    if FINALIZER_JOB_TRACKING not in finalizers:
+        finalizers.append(FINALIZER_JOB_TRACKING)
+    return meta.with_metadata(pod, finalizers=finalizers)
+
+
+def _indexed_pod(state: JobState, index: int) -> dict[str, Any]:
+    name, number = meta.name(state.job), str(index)
+    pod = meta.with_labels(_pod(state.job), {LABEL_JOB_COMPLETION_INDEX: number})
+    annotations = {ANNOTATION_JOB_COMPLETION_INDEX: number, **_failure_counts(state, index)}
+    pod = meta.with_annotations(pod, annotations)
+    suffix = f"-{number}-"
+    pod = meta.with_metadata(pod, generateName=f"{name[: _LONGEST_PREFIX - len(suffix)]}{suffix}")
+    return {**pod, "spec": {**_with_index_variable(pod["spec"]), "hostname": f"{name}-{number}"}}
+
+
+def _failure_counts(state: JobState, index: int) -> dict[str, str | None]:
+    """How often the index has failed, for the pod that tries it again."""
+    if not limits_indexes(state.job):
+        return {}
+    predecessor = state.replaceable.get(index)
+    if predecessor is None:
+        return {FAILURE_COUNT: "0"}
+    counts = pod_failure(state.job, predecessor).counts
+    ignored = failure_count(predecessor, IGNORED_FAILURE_COUNT) + (not counts)
+    found: dict[str, str | None] = {FAILURE_COUNT: str(failure_count(predecessor) + counts)}
+    return found | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
+
+
+def _with_index_variable(spec: ReadOnlyTree) -> dict[str, Any]:
+    fields = [field for field in ("initContainers", "containers") if spec.get(field)]
+    return {**spec, **{field: [*map(_knows_index, spec[field])] for field in fields}}
+
+
+def _knows_index(container: ReadOnlyTree) -> ReadOnlyTree:
+    variables = container.get("env") or []
+    if any(variable["name"] == _INDEX_VARIABLE for variable in variables):
+        return container
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{LABEL_JOB_COMPLETION_INDEX}']"}}
+    return {**container, "env": [*variables, {"name": _INDEX_VARIABLE, "valueFrom": source}]}

@@ -1,0 +1,107 @@
+"""The policies of a Job: what the failure of a pod means, and when enough indexes have succeeded. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import conditions
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job.intervals import Intervals
+
+IGNORE: Final = "Ignore"
+FAIL_INDEX: Final = "FailIndex"
+FAIL_JOB: Final = "FailJob"
+COUNT: Final = "Count"
+
+
+class PodFailure(NamedTuple):
+    """What a failed pod means."""
+
+    action: str
+    """Of the first rule that matches; empty if none does."""
+    message: str = ""
+    """Why the Job fails, where it does."""
+
+    @property
+    def counts(self) -> bool:
+        """It counts towards the back-off limit."""
+        return self.action != IGNORE
+
+
+NO_RULE: Final = PodFailure("")
+
+
+def pod_failure(job: ReadOnlyTree, pod: PodView) -> PodFailure:
+    rules = (job["spec"].get("podFailurePolicy") or {}).get("rules") or ()
+    for index, rule in enumerate(rules):
+        reason = _reason(rule, pod)
+        if reason:
+            action = rule["action"]
+            message = f"{reason} matching {action} rule at index {index}" if action == FAIL_JOB else ""
+            return PodFailure(action, message)
+    return NO_RULE
+
+
+def _reason(rule: ReadOnlyTree, pod: PodView) -> str:
+    """Why the rule matches; empty if it does not."""
+    name = f"{pod.key.namespace}/{pod.key.name}"
+    if rule.get("onExitCodes") is not None:
+        status = _container_that_matches(rule["onExitCodes"], pod.object.get("status") or {})
+        if status is None:
+            return ""
+        code = status["state"]["terminated"].get("exitCode") or 0
+        return f"Container {status['name']} for pod {name} failed with exit code {code}"
+    condition = _condition_that_matches(rule.get("onPodConditions") or (), pod.object)
+    return "" if condition is None else f"Pod {name} has condition {condition['type']}"
+
+
+def _container_that_matches(requirement: ReadOnlyTree, status: ReadOnlyTree) -> ReadOnlyTree | None:
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for container in status.get(field) or ():
+            if _matches(requirement, container):
+                found: ReadOnlyTree = container
+                return found
+    return None
+
+
+def _matches(requirement: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    terminated = (container.get("state") or {}).get("terminated")
+    name = requirement.get("containerName")
+    if terminated is None or (name is not None and name != container["name"]):
+        return False
+    code = terminated.get("exitCode") or 0
+    is_listed = code in (requirement.get("values") or ())
+    operators = {"In": is_listed, "NotIn": not is_listed}
+    return code != 0 and operators.get(requirement["operator"], False)
+
+
+def _condition_that_matches(
+    patterns: Sequence[Mapping[str, str]], pod: ReadOnlyTree
+) -> Mapping[str, str] | None:
+    wanted = {(pattern["type"], pattern.get("status") or "True") for pattern in patterns}
+    return next(
+        (found for found in conditions.of(pod) if (found["type"], found.get("status")) in wanted), None
+    )
+
+
+def success_message(job: ReadOnlyTree, succeeded: Intervals) -> str:
+    """Which rule of the success policy is met; empty if none is."""
+    rules: Iterable[ReadOnlyTree] = (job["spec"].get("successPolicy") or {}).get("rules") or ()
+    if not succeeded:
+        return ""
+    for index, rule in enumerate(rules):
+        if _is_met(rule, succeeded, job["spec"]["completions"]):
+            return f"Matched rules at index {index}"
+    return ""
+
+
+def _is_met(rule: ReadOnlyTree, succeeded: Intervals, completions: int) -> bool:
+    count = rule.get("succeededCount")
+    if rule.get("succeededIndexes") is None:
+        return count is not None and intervals.total(succeeded) >= count
+    required = intervals.parse(rule["succeededIndexes"], completions)
+    if not required:
+        return False
+    common = intervals.overlap(required, succeeded)
+    return common == intervals.total(required) or (count is not None and common >= count)

@@ -1,0 +1,227 @@
+"""A Job and its pods at one time: what counts, and what has ended since it was last counted. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_JOB_COMPLETION_INDEX, FINALIZER_JOB_TRACKING
+from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
+from mockube.controller_manager.controllers.job import intervals
+from mockube.controller_manager.controllers.job.backoff import Failures, finish_time
+from mockube.controller_manager.controllers.job.intervals import Intervals
+from mockube.controller_manager.controllers.job.policies import FAIL_INDEX, pod_failure
+
+FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
+IGNORED_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
+MANAGER: Final = "kubernetes.io/job-controller"
+_MOST_FAILURES: Final = 2**31 - 1
+
+# --- what a Job says
+
+
+def is_finished(job: ReadOnlyTree) -> bool:
+    return conditions.is_true(job, "Complete") or conditions.is_true(job, "Failed")
+
+
+def is_managed_elsewhere(job: ReadOnlyTree) -> bool:
+    return str(job["spec"].get("managedBy") or MANAGER) != MANAGER
+
+
+def is_suspended(job: ReadOnlyTree) -> bool:
+    return bool(job["spec"].get("suspend"))
+
+
+def is_indexed(job: ReadOnlyTree) -> bool:
+    return str(job["spec"].get("completionMode")) == "Indexed"
+
+
+def limits_indexes(job: ReadOnlyTree) -> bool:
+    """It has a back-off limit for each index."""
+    return job["spec"].get("backoffLimitPerIndex") is not None
+
+
+def replaces_failed_only(job: ReadOnlyTree) -> bool:
+    """A pod is replaced when it has ended, and not as soon as it is deleted."""
+    spec = job["spec"]
+    return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
+
+
+# --- what a pod says
+
+
+def is_tracked(pod: PodView) -> bool:
+    """It has not been counted for good."""
+    return FINALIZER_JOB_TRACKING in meta.finalizers(pod.object)
+
+
+def index_of(pod: PodView) -> int | None:
+    """Its completion index, if it has a valid one."""
+    text = meta.annotations(pod.object).get(ANNOTATION_JOB_COMPLETION_INDEX)
+    index = None if text is None else int_or_none(text)
+    return None if index is None or index < 0 else index
+
+
+def indexes_of(pods: Iterable[PodView]) -> set[int]:
+    return {index for pod in pods if (index := index_of(pod)) is not None}
+
+
+def failure_count(pod: PodView, annotation: str = FAILURE_COUNT) -> int:
+    """How many pods of its index failed before it."""
+    count = int_or_none(meta.annotations(pod.object).get(annotation, "0")) or 0
+    return count if 0 <= count <= _MOST_FAILURES else 0
+
+
+def all_failures(pod: PodView) -> int:
+    return failure_count(pod) + failure_count(pod, IGNORED_FAILURE_COUNT)
+
+
+# --- both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobState:
+    job: ReadOnlyTree
+    pods: tuple[PodView, ...]
+    active: tuple[PodView, ...]
+    terminating: int
+    ready: int
+    succeeded: int
+    failed: int
+    counted_indexes: Intervals
+    """The indexes that the status says have succeeded."""
+    succeeded_indexes: Intervals
+    failed_indexes: Intervals | None
+    """None for a Job without a back-off limit for each index."""
+    replaceable: Mapping[int, PodView]
+    """The last failed pod of each index that is to be tried again: it tells its successor how often."""
+    failures: Failures
+
+    @property
+    def spec(self) -> ReadOnlyTree:
+        spec: ReadOnlyTree = self.job["spec"]
+        return spec
+
+    @property
+    def status(self) -> ReadOnlyTree:
+        return self.job.get("status") or {}
+
+    def is_failed(self, pod: PodView) -> bool:
+        return is_failed(self.job, pod)
+
+    def has_index(self, pod: PodView) -> bool:
+        """Its index is one of the Job."""
+        index = index_of(pod)
+        return index is not None and index < self.spec["completions"]
+
+
+def is_failed(job: ReadOnlyTree, pod: PodView) -> bool:
+    """A pod that is deleted before it succeeds counts as failed, unless only those that ended are replaced."""
+    if pod.phase == FAILED:
+        return True
+    return pod.deleting and pod.phase != SUCCEEDED and not replaces_failed_only(job)
+
+
+def state_of(job: ReadOnlyTree, pods: Sequence[PodView], remembered: Failures) -> JobState:
+    status = job.get("status") or {}
+    uncounted = status.get("uncountedTerminatedPods") or {}
+    active = tuple(pod for pod in pods if pod.is_active)
+    ended = _Ended(job, pods)
+    succeeded = ended.pods(uncounted.get("succeeded") or (), lambda pod: pod.phase == SUCCEEDED)
+    failed = ended.pods(uncounted.get("failed") or (), lambda pod: is_failed(job, pod))
+    indexes = _Indexes(job, pods) if is_indexed(job) else None
+    indexes_done = indexes.succeeded() if indexes else intervals.NONE
+    indexes_failed = indexes.failed() if indexes and limits_indexes(job) else None
+    return JobState(
+        job=job,
+        pods=tuple(pods),
+        active=active,
+        terminating=sum(pod.deleting and not pod.is_terminal for pod in pods),
+        ready=sum(pod.is_ready for pod in active),
+        succeeded=intervals.total(indexes_done)
+        if indexes
+        else _count(status, "succeeded") + len(succeeded) + len(uncounted.get("succeeded") or ()),
+        failed=_count(status, "failed")
+        + sum(pod_failure(job, pod).counts for pod in failed)
+        + len(uncounted.get("failed") or ()),
+        counted_indexes=indexes.counted if indexes else intervals.NONE,
+        succeeded_indexes=indexes_done,
+        failed_indexes=indexes_failed,
+        replaceable=ended.replaceable(active, indexes_done, indexes_failed)
+        if indexes_failed is not None
+        else {},
+        failures=remembered.with_pods(succeeded, failed),
+    )
+
+
+def _count(status: ReadOnlyTree, field: str) -> int:
+    return status.get(field) or 0
+
+
+class _Ended:
+    """Which pods have ended and are not counted yet."""
+
+    def __init__(self, job: ReadOnlyTree, pods: Sequence[PodView]) -> None:
+        self._job = job
+        self._tracked = [pod for pod in pods if is_tracked(pod) and self._is_valid(pod)]
+
+    def pods(self, uncounted: Iterable[str], has_ended: Callable[[PodView], bool]) -> list[PodView]:
+        known = set(uncounted)
+        return [pod for pod in self._tracked if pod.uid not in known and has_ended(pod)]
+
+    def replaceable(
+        self, active: Sequence[PodView], succeeded: Intervals, failed: Intervals
+    ) -> Mapping[int, PodView]:
+        running = indexes_of(active)
+        found: dict[int, PodView] = {}
+        for pod in self._tracked:
+            index = index_of(pod)
+            if index is None or index in running or not is_failed(self._job, pod):
+                continue
+            if intervals.contains(succeeded, index) or intervals.contains(failed, index):
+                continue
+            if index not in found or _follows(pod, found[index]):
+                found[index] = pod
+        return found
+
+    def _is_valid(self, pod: PodView) -> bool:
+        return not is_indexed(self._job) or _has_index_below(pod, self._job["spec"]["completions"])
+
+
+def _follows(pod: PodView, other: PodView) -> bool:
+    return all_failures(other) <= all_failures(pod) and finish_time(pod) >= finish_time(other)
+
+
+def _has_index_below(pod: PodView, completions: int) -> bool:
+    index = index_of(pod)
+    return index is not None and index < completions
+
+
+class _Indexes:
+    """Which indexes of a Job have succeeded, and which have failed."""
+
+    def __init__(self, job: ReadOnlyTree, pods: Sequence[PodView]) -> None:
+        status: Mapping[str, Any] = job.get("status") or {}
+        completions = job["spec"]["completions"]
+        self._job = job
+        self._pods = [pod for pod in pods if is_tracked(pod) and _has_index_below(pod, completions)]
+        self._failed_before = intervals.parse(status.get("failedIndexes") or "", completions)
+        self.counted = intervals.parse(status.get("completedIndexes") or "", completions)
+
+    def succeeded(self) -> Intervals:
+        new = indexes_of(pod for pod in self._pods if pod.phase == SUCCEEDED)
+        return intervals.with_indexes(self.counted, new)
+
+    def failed(self) -> Intervals:
+        new = indexes_of(pod for pod in self._pods if self._fails_its_index(pod))
+        return intervals.with_indexes(self._failed_before, new)
+
+    def _fails_its_index(self, pod: PodView) -> bool:
+        if not is_failed(self._job, pod):
+            return False
+        failure = pod_failure(self._job, pod)
+        if failure.action == FAIL_INDEX:
+            return True
+        return failure.counts and failure_count(pod) >= self._job["spec"]["backoffLimitPerIndex"]

@@ -1,0 +1,272 @@
+"""Jobs: how many pods run, what is counted, and how they end."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import JOBS, PODS
+from tests.support.jobs import Jobs, index_of, job
+
+DONE = [("SuccessCriteriaMet", "True", "CompletionsReached"), ("Complete", "True", "CompletionsReached")]
+FINISH = [("update", "jobs"), ("finalize", "pods"), ("update", "jobs")]
+
+
+def failed(reason):
+    return [("FailureTarget", "True", reason), ("Failed", "True", reason)]
+
+
+def test_a_job_of_one_pod_is_done_when_the_pod_is():
+    jobs = Jobs()
+    assert jobs.sync() == [("create", "pods"), ("update", "jobs")]
+    assert jobs.status == {
+        "startTime": jobs.status["startTime"],
+        "active": 1,
+        "ready": 0,
+        "terminating": 0,
+        "uncountedTerminatedPods": {},
+    }
+    assert jobs.sync() == []
+    jobs.end(jobs.active[0])
+    assert jobs.sync() == FINISH
+    assert jobs.counts == {"active": 0, "succeeded": 1, "failed": 0}
+    assert jobs.conditions == DONE
+    assert jobs.status["completionTime"]
+    assert jobs.events[-1] == ("Normal", "Completed", "Job completed")
+    assert jobs.sync() == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "active"),
+    [
+        pytest.param({"parallelism": 3, "completions": 2}, 2, id="no more than are to succeed"),
+        pytest.param({"parallelism": 2, "completions": 5}, 2, id="no more than at once"),
+        pytest.param({"parallelism": 3, "completions": None}, 3, id="a queue of work"),
+        pytest.param({"parallelism": 0, "completions": 5}, 0, id="none at once"),
+        pytest.param({"parallelism": 2000, "completions": 2000}, 500, id="a burst"),
+    ],
+)
+def test_so_many_pods_run(spec, active):
+    jobs = Jobs(**spec)
+    jobs.sync()
+    assert len(jobs.active) == active
+    assert jobs.status.get("active", 0) == active
+
+
+def test_a_pod_that_is_ready_counts_as_ready():
+    jobs = Jobs(parallelism=2, completions=2)
+    jobs.sync()
+    jobs.run(jobs.active[0])
+    jobs.sync()
+    assert jobs.status["ready"] == 1
+
+
+def test_a_queue_of_work_is_done_when_one_has_succeeded_and_none_runs():
+    jobs = Jobs(parallelism=3, completions=None)
+    jobs.sync()
+    one, other, last = jobs.active
+    jobs.end(one)
+    jobs.end(other, 1)
+    jobs.sync()
+    assert (len(jobs.active), jobs.conditions) == (1, [])
+    jobs.end(last)
+    jobs.sync()
+    assert jobs.counts == {"active": 0, "succeeded": 2, "failed": 1}
+    assert jobs.conditions == DONE
+
+
+def test_a_failed_pod_is_replaced_after_ten_seconds_then_after_twice_as_long():
+    jobs = Jobs()
+    jobs.sync()
+    for delay in (10, 20, 40):
+        jobs.end(jobs.active[0], 1)
+        jobs.sync()
+        assert jobs.active == []
+        jobs.pass_time(delay - 1)
+        jobs.sync()
+        assert jobs.active == []
+        jobs.pass_time(1)
+        jobs.sync()
+        assert len(jobs.active) == 1
+    assert jobs.counts == {"active": 1, "succeeded": 0, "failed": 3}
+
+
+def test_a_success_forgives_the_failures_before_it():
+    jobs = Jobs(parallelism=2, completions=3)
+    jobs.sync()
+    one, other = jobs.active
+    jobs.end(one, 1, ago=5)
+    jobs.end(other)
+    jobs.sync()
+    assert len(jobs.active) == 2
+
+
+def test_a_pod_that_is_deleted_counts_as_failed_and_is_waited_for():
+    jobs = Jobs()
+    jobs.sync()
+    jobs.delete(jobs.active[0])
+    jobs.sync()
+    jobs.collect()
+    jobs.sync()
+    assert jobs.pods == []
+    assert jobs.status["failed"] == 1
+    jobs.pass_time(10)
+    jobs.sync()
+    assert len(jobs.active) == 1
+
+
+def test_a_pod_that_is_deleted_is_replaced_once_it_has_ended_if_failed_ones_are():
+    jobs = Jobs(podReplacementPolicy="Failed")
+    jobs.sync()
+    jobs.delete(jobs.active[0])
+    jobs.sync()
+    assert (jobs.status["terminating"], jobs.status.get("failed", 0)) == (1, 0)
+    assert len(jobs.pods) == 1
+    jobs.end(jobs.pods[0], 1, ago=11)
+    jobs.sync()
+    assert jobs.counts == {"active": 1, "succeeded": 0, "failed": 1}
+
+
+def test_too_many_failures_end_a_job():
+    jobs = Jobs(backoffLimit=0, parallelism=2, completions=2)
+    jobs.sync()
+    jobs.end(jobs.active[0], 1)
+    assert jobs.sync() == [
+        ("delete", "pods"),
+        ("update", "jobs"),
+        ("finalize", "pods"),
+        ("finalize", "pods"),
+        ("update", "jobs"),
+    ]
+    assert jobs.conditions == failed("BackoffLimitExceeded")[:1]
+    assert jobs.status["terminating"] == 1
+    jobs.collect()
+    jobs.sync()
+    assert jobs.conditions == failed("BackoffLimitExceeded")
+    assert jobs.counts == {"active": 0, "succeeded": 0, "failed": 2}
+    message = "Job has reached the specified backoff limit"
+    assert jobs.events[-1] == ("Warning", "BackoffLimitExceeded", message)
+
+
+def test_restarts_of_containers_count_towards_the_limit():
+    template = {**job()["spec"]["template"], "spec": {"restartPolicy": "OnFailure", "containers": []}}
+    jobs = Jobs(backoffLimit=2, template=template)
+    jobs.sync()
+    status = {"phase": "Running", "containerStatuses": [{"name": "c", "restartCount": 2}]}
+    jobs.put(PODS, {**jobs.active[0], "status": status})
+    jobs.settle()
+    assert jobs.conditions == failed("BackoffLimitExceeded")
+
+
+def test_a_job_that_takes_too_long_fails():
+    jobs = Jobs(activeDeadlineSeconds=30)
+    jobs.sync()
+    assert jobs.plan(("default", "j")).again_after.total_seconds() == pytest.approx(30, abs=1)
+    jobs.pass_time(30)
+    jobs.settle()
+    assert jobs.conditions == failed("DeadlineExceeded")
+
+
+def test_a_suspended_job_has_no_pods_and_no_start():
+    jobs = Jobs(suspend=True)
+    jobs.sync()
+    assert jobs.conditions == [("Suspended", "True", "JobSuspended")]
+    assert "startTime" not in jobs.status
+    jobs.set(suspend=False)
+    jobs.sync()
+    assert jobs.conditions == [("Suspended", "False", "JobResumed")]
+    assert len(jobs.active) == 1
+    jobs.set(suspend=True)
+    jobs.sync()
+    assert jobs.counts == {"active": 0, "succeeded": 0, "failed": 0}
+    assert "startTime" not in jobs.status
+    jobs.settle()
+    assert jobs.pods == []
+    assert jobs.status.get("failed", 0) == 0
+    assert [reason for _, reason, _ in jobs.events if "ed" in reason[-2:]] == [
+        "Suspended",
+        "Resumed",
+        "Suspended",
+    ]
+
+
+def test_a_job_that_shrinks_deletes_pods_that_are_not_counted():
+    jobs = Jobs(parallelism=4, completions=4)
+    jobs.sync()
+    jobs.run(jobs.active[0])
+    ready = meta.name(jobs.active[0])
+    jobs.set(parallelism=1)
+    jobs.settle()
+    assert [meta.name(pod) for pod in jobs.pods] == [ready]
+    assert jobs.counts == {"active": 1, "succeeded": 0, "failed": 0}
+
+
+def test_a_job_of_another_manager_is_left_alone():
+    jobs = Jobs(managedBy="example.com/queue")
+    assert jobs.sync() == []
+
+
+def test_more_successes_than_asked_for_are_told_of():
+    jobs = Jobs(parallelism=2, completions=2)
+    jobs.sync()
+    for pod in jobs.active:
+        jobs.end(pod)
+    jobs.set(completions=1)
+    jobs.sync()
+    assert [reason for _, reason, _ in jobs.events][-2:] == ["TooManySucceededPods", "Completed"]
+
+
+def test_an_orphan_is_adopted_with_a_finalizer_and_a_stray_is_released_without():
+    jobs = Jobs()
+    labels = {"job-name": "j"}
+    jobs.add(PODS, {"metadata": {"name": "stray", "namespace": "default", "labels": labels}, "spec": {}})
+    assert jobs.sync() == [("adopt", "pods")]
+    assert len(jobs.tracked) == 1
+    (action,) = _relabelled(jobs).plan(("default", "j")).actions
+    assert action.finalizers == ("batch.kubernetes.io/job-tracking",)
+
+
+def _relabelled(jobs):
+    jobs.put(PODS, meta.with_labels(jobs.pods[0], {"job-name": "other"}))
+    return jobs
+
+
+def test_a_job_that_dies_midway_counts_each_pod_once():
+    """After the names are written, after the finalizers are gone, and after both."""
+    for writes in range(4):
+        jobs = Jobs(parallelism=3, completions=3)
+        jobs.sync()
+        for pod, code in zip(jobs.active, (0, 1, 0), strict=True):
+            jobs.end(pod, code)
+        _begin(jobs, writes)
+        jobs.memories.clear()
+        jobs.settle()
+        assert jobs.counts["succeeded"] == 2
+        assert jobs.counts["failed"] == 1
+
+
+def _begin(jobs, plans):
+    """Carry out only so many of the plans that follow each other."""
+    plan = jobs.plan(("default", "j"))
+    for _ in range(plans):
+        if plan is None:
+            return
+        plan = jobs.carry_out_one(plan)
+
+
+def test_pods_of_a_job_that_is_gone_lose_their_finalizer():
+    jobs = Jobs(parallelism=2, completions=2)
+    jobs.sync()
+    jobs.release_orphans()
+    assert len(jobs.tracked) == 2
+    jobs.remove(JOBS, "j")
+    jobs.release_orphans()
+    assert jobs.tracked == []
+
+
+def test_indexes_are_filled_from_the_lowest():
+    jobs = Jobs(completionMode="Indexed", parallelism=2, completions=4)
+    jobs.sync()
+    assert [*map(index_of, jobs.active)] == [0, 1]
+    jobs.end_index(0)
+    jobs.sync()
+    assert sorted(map(index_of, jobs.active)) == [1, 2]
+    assert jobs.status["completedIndexes"] == "0"

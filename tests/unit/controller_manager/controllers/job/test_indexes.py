@@ -1,0 +1,159 @@
+"""Jobs with indexes: what each pod is made of, limits of each index, and the policies on success and failure."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.controllers.job import intervals
+from tests.support.jobs import Jobs, index_of
+
+
+@pytest.mark.parametrize(
+    ("text", "completions", "expected"),
+    [
+        ("", 9, ()),
+        ("0,2-4,7", 9, ((0, 0), (2, 4), (7, 7))),
+        ("0,1", 9, ((0, 1),)),
+        ("2-9", 5, ((2, 4),)),
+        ("7", 5, ()),
+        ("x,1,2-y,4", 5, ((1, 1), (4, 4))),
+    ],
+)
+def test_intervals_are_read(text, completions, expected):
+    assert intervals.parse(text, completions) == expected
+
+
+@pytest.mark.parametrize("indexes", [{0}, {0, 1}, {0, 1, 2}, {0, 2, 3, 5, 6, 7}, set()])
+def test_intervals_are_written_as_they_are_read(indexes):
+    written = intervals.text_of(intervals.with_indexes(intervals.NONE, indexes))
+    read = intervals.parse(written, 10)
+    assert {index for index in range(10) if intervals.contains(read, index)} == indexes
+    assert intervals.total(read) == len(indexes)
+    assert {*intervals.first_missing(read, 10, 10)} == {*range(10)} - indexes
+
+
+def test_two_neighbours_are_listed_and_three_are_a_range():
+    assert intervals.text_of(((0, 1), (3, 5))) == "0,1,3-5"
+
+
+def test_a_pod_knows_its_index():
+    jobs = Jobs(completionMode="Indexed", parallelism=2, completions=2)
+    jobs.sync()
+    pod = jobs.active[1]
+    assert meta.labels(pod)["batch.kubernetes.io/job-completion-index"] == "1"
+    assert index_of(pod) == 1
+    assert pod["spec"]["hostname"] == "j-1"
+    assert meta.generate_name(pod) == "j-1-"
+    path = "metadata.labels['batch.kubernetes.io/job-completion-index']"
+    variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}}
+    assert pod["spec"]["containers"][0]["env"] == [variable]
+
+
+def test_an_index_that_fails_too_often_fails_and_the_others_go_on():
+    jobs = Jobs(
+        completionMode="Indexed", parallelism=2, completions=2, backoffLimitPerIndex=1, backoffLimit=2**31 - 1
+    )
+    jobs.sync()
+    assert _failures(jobs.active[0]) == "0"
+    jobs.end_index(0, 1)
+    jobs.sync()
+    assert len(jobs.tracked) == 2, "the failed pod is kept until its successor is there"
+    jobs.pass_time(10)
+    jobs.sync()
+    (successor,) = [pod for pod in jobs.active if index_of(pod) == 0]
+    assert _failures(successor) == "1"
+    jobs.sync()
+    assert (len(jobs.tracked), jobs.status["failed"]) == (2, 1)
+    jobs.end_index(0, 1)
+    jobs.sync()
+    assert jobs.status["failedIndexes"] == "0"
+    jobs.end_index(1)
+    jobs.settle()
+    assert jobs.conditions[-1] == ("Failed", "True", "FailedIndexes")
+    assert jobs.status["completedIndexes"] == "1"
+
+
+def _failures(pod):
+    return meta.annotations(pod)["batch.kubernetes.io/job-index-failure-count"]
+
+
+def test_too_many_failed_indexes_end_a_job():
+    jobs = Jobs(
+        completionMode="Indexed",
+        parallelism=3,
+        completions=3,
+        backoffLimitPerIndex=0,
+        backoffLimit=2**31 - 1,
+        maxFailedIndexes=0,
+    )
+    jobs.sync()
+    jobs.end_index(1, 1)
+    jobs.settle()
+    assert jobs.conditions[-1] == ("Failed", "True", "MaxFailedIndexesExceeded")
+
+
+@pytest.mark.parametrize(
+    ("rule", "succeeding"),
+    [
+        ({"succeededIndexes": "0-1"}, (0, 1)),
+        ({"succeededCount": 2}, (1, 2)),
+        ({"succeededIndexes": "0,2", "succeededCount": 1}, (2,)),
+    ],
+)
+def test_a_success_policy_ends_a_job_early(rule, succeeding):
+    jobs = Jobs(completionMode="Indexed", parallelism=3, completions=3, successPolicy={"rules": [rule]})
+    jobs.sync()
+    for index in succeeding[:-1]:
+        jobs.end_index(index)
+        jobs.sync()
+        assert jobs.conditions == []
+    jobs.end_index(succeeding[-1])
+    jobs.settle()
+    assert jobs.conditions == [
+        ("SuccessCriteriaMet", "True", "SuccessPolicy"),
+        ("Complete", "True", "SuccessPolicy"),
+    ]
+    assert jobs.status["conditions"][0]["message"] == "Matched rules at index 0"
+    assert jobs.status.get("failed", 0) == 0, "those that are not needed any more have not failed"
+
+
+@pytest.mark.parametrize(
+    ("action", "failed", "reason"),
+    [("Ignore", 0, ""), ("Count", 1, ""), ("FailJob", 1, "PodFailurePolicy")],
+)
+def test_a_failure_policy_says_what_an_exit_code_means(action, failed, reason):
+    rule = {"action": action, "onExitCodes": {"operator": "In", "values": [42]}}
+    jobs = Jobs(podFailurePolicy={"rules": [rule]}, podReplacementPolicy="Failed")
+    jobs.sync()
+    name = meta.name(jobs.active[0])
+    jobs.end(jobs.active[0], 42)
+    jobs.settle()
+    assert jobs.status.get("failed", 0) == failed
+    assert [it["reason"] for it in jobs.status.get("conditions") or ()] == [reason] * 2 * bool(reason)
+    if reason:
+        message = (
+            f"Container c for pod default/{name} failed with exit code 42 matching FailJob rule at index 0"
+        )
+        assert jobs.status["conditions"][0]["message"] == message
+
+
+def test_a_failure_policy_looks_at_conditions_of_pods():
+    pattern = {"type": "DisruptionTarget", "status": "True"}
+    jobs = Jobs(
+        podFailurePolicy={"rules": [{"action": "Ignore", "onPodConditions": [pattern]}]},
+        podReplacementPolicy="Failed",
+        backoffLimit=0,
+    )
+    jobs.sync()
+    jobs.end(jobs.active[0], 137, conditions=[pattern])
+    jobs.sync()
+    assert jobs.conditions == []
+
+
+def test_an_index_that_two_pods_have_keeps_one():
+    jobs = Jobs(completionMode="Indexed", parallelism=2, completions=2)
+    jobs.sync()
+    twin = meta.with_metadata(jobs.active[0], name="twin", uid="uid-99")
+    jobs.add(PODS, twin)
+    jobs.settle()
+    assert sorted(map(index_of, jobs.active)) == [0, 1]

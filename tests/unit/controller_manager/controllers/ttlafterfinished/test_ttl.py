@@ -1,0 +1,47 @@
+"""Finished Jobs are deleted when their time is over."""
+
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import JOBS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
+from tests.support.jobs import job
+from tests.support.planned import World
+
+KEY = Key("default", "j")
+
+
+def world(ttl, kind="Complete"):
+    found = World(TTL_AFTER_FINISHED, SteppedClock())
+    condition = {"type": kind, "status": "True", "lastTransitionTime": format_time(found.clock.now())}
+    found.add(JOBS, {**job(ttlSecondsAfterFinished=ttl), "status": {"conditions": [condition]}})
+    return found
+
+
+@pytest.mark.parametrize("kind", ["Complete", "Failed"])
+def test_a_finished_job_goes_when_its_time_is_over(kind):
+    jobs = world(30, kind)
+    assert jobs.plan(KEY).actions == ()
+    assert timedelta(seconds=29) < jobs.plan(KEY).again_after <= timedelta(seconds=30)
+    jobs.clock.advance(30)
+    jobs.reconcile(KEY)
+    assert jobs.all(JOBS) == []
+
+
+@pytest.mark.parametrize(("ttl", "kind"), [(None, "Complete"), (0, "SuccessCriteriaMet")])
+def test_others_stay(ttl, kind):
+    jobs = world(ttl, kind)
+    jobs.reconcile(KEY)
+    assert len(jobs.all(JOBS)) == 1
+
+
+def test_a_job_whose_time_was_changed_since_stays():
+    jobs = world(0)
+    jobs.unseen = {JOBS: {("default", "j"): {**jobs.get(JOBS, "j"), "spec": {"ttlSecondsAfterFinished": 60}}}}
+    _, error = jobs.reconcile(KEY)
+    assert error is not None
+    assert len(jobs.all(JOBS)) == 1
