@@ -11,14 +11,14 @@ from mockube.apiserver.config.settings import Store
 from mockube.apiserver.snapshots import opened_snapshot, place
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.revisions import initial_revision
-from mockube.etcd.archive.mark import refuse_half_restored
+from mockube.etcd.archive.lines import refuse_half_restored
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.embedded.directory import begin_after, is_new
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.lock import check_private
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.private_directory import check_private
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV, Revision
 

@@ -16,8 +16,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
-from mockube.controller_manager.cache import lines
-from mockube.controller_manager.cache.reflector import taken_apart
+from mockube.controller_manager.cache.reflector import split_lines, taken_apart
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
 from mockube.controller_manager.client.connect import Connection, connected
 from mockube.controller_manager.client.discovery import discover
@@ -141,7 +140,7 @@ class Reach:
     ) -> AsyncIterator[Parsed]:
         """Objects as they are, and as they become, until the watch ends."""
         async with self._client.watch(resource, {"fieldSelector": selector}, within=seconds) as stream:
-            async for batch in lines.batches(stream.chunks()):
+            async for batch in split_lines(stream.chunks()):
                 for line in batch:
                     happened, tree, _ = taken_apart(line)
                     if happened != "DELETED":

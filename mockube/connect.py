@@ -12,7 +12,7 @@ AGENT: Final = "mockube"
 
 
 @asynccontextmanager
-async def speaking(access: Access, clock: Clock) -> AsyncIterator[Client]:
+async def open_client(access: Access, clock: Clock) -> AsyncIterator[Client]:
     """A client, whose connections are closed at the end."""
     from mockube.controller_manager.client.connect import Connection, connected  # noqa: PLC0415 - HTTP is for who speaks it
 

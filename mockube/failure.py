@@ -1,6 +1,6 @@
 """What can go wrong in front of a person: told in one line, which says what to do as well.
 
-Whatever is raised here reaches the terminal as `mockube: ...`; the exit codes stand in `mockube/cli/codes.py`.
+Whatever is raised here reaches the terminal as `mockube: ...`; the exit codes stand in `mockube/cli/output.py`.
 """
 
 

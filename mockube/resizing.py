@@ -12,8 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Expired, Gone, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache import lines
-from mockube.controller_manager.cache.reflector import taken_apart
+from mockube.controller_manager.cache.reflector import split_lines, taken_apart
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
 from mockube.controller_manager.config.settings import Simulation
@@ -83,7 +82,7 @@ async def _as_they_change(client: Client) -> AsyncGenerator[dict[str, bool], Non
         query = {"resourceVersion": listed.resource_version}
         try:
             async with client.watch(NODES, query, within=STREAM_SECONDS) as stream:
-                async for batch in lines.batches(stream.chunks()):
+                async for batch in split_lines(stream.chunks()):
                     for line in batch:
                         happened, node, _ = taken_apart(line)
                         seen.pop(meta.name(node), None)

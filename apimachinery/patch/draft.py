@@ -138,3 +138,13 @@ def delete(container: Container, step: str) -> None:
         raise Inapplicable(f"Unable to remove nonexistent key: {step}: missing value")
     else:
         del container[step]
+
+
+def same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(item, other[key]) for key, item in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)

@@ -10,8 +10,16 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.draft import MAX_COPIED_BYTES, Container, Draft, delete, insert, read, write
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import (
+    MAX_COPIED_BYTES,
+    Container,
+    Draft,
+    delete,
+    insert,
+    read,
+    same,
+    write,
+)
 from mockube.apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
 
 MAX_OPERATIONS: Final = 10_000

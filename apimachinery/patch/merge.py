@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.patch.errors import Undecodable
 
 

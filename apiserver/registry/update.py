@@ -11,7 +11,7 @@ import orjson
 
 from mockube.apimachinery import errors, status
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch.apply import times
+from mockube.apimachinery.patch.apply.managers import keep_times
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
@@ -71,7 +71,7 @@ async def change(
         new, claims = await _prepare(backend, call, options, new, old)
         for one in (old, raw):
             one["metadata"].pop("resourceVersion", None)
-        new = await run(call.size, times.kept, old, new)
+        new = await run(call.size, keep_times, old, new)
         to_store = await run(call.size, encoded, backend, call, new) if call.resource.custom else new
         if to_store == raw:
             return ObjectAnswer(stored=stored)

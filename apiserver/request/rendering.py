@@ -19,9 +19,9 @@ from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.turns import QUICK_SLICE, Worker, yield_between_batches
 from mockube.apiserver.wire import partial, table, yaml_codec
+from mockube.apiserver.wire.frames import write
 from mockube.apiserver.wire.negotiation import Format, View, Wanted
 from mockube.apiserver.wire.protobuf import envelope
-from mockube.apiserver.wire.write import write
 
 _T = TypeVar("_T")
 

@@ -9,8 +9,8 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.wire import negotiation
+from mockube.apiserver.wire.frames import write
 from mockube.apiserver.wire.negotiation import Format, View
-from mockube.apiserver.wire.write import write
 from mockube.etcd.errors import KVError, TooLarge
 
 if TYPE_CHECKING:

@@ -32,3 +32,14 @@ FRAMES: Mapping[Format, Callable[[str, Any], bytes]] = {
     Format.YAML: _yaml,
     Format.PROTOBUF: _protobuf,
 }
+
+
+_WRITERS: Mapping[Format, Callable[[Any], bytes]] = {
+    Format.JSON: orjson.dumps,
+    Format.YAML: yaml_codec.dump,
+    Format.PROTOBUF: envelope.encode,
+}
+
+
+def write(tree: Any, format_: Format) -> bytes:
+    return _WRITERS[format_](tree)

@@ -6,7 +6,7 @@ again if that revision is forgotten, and also if the server was away: it may hav
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from typing import Final, Never, Protocol
 
 import orjson
@@ -15,7 +15,6 @@ from mockube.apimachinery import meta, status
 from mockube.apimachinery.chance import Chance, fraction
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
-from mockube.controller_manager.cache import lines
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.flowcontrol import Backoff
 from mockube.controller_manager.client.wire import NoAnswer, Unreachable
@@ -134,7 +133,7 @@ class Reflector:
         self._initial = None if self._revision else []
         seconds = int(SHORTEST_WATCH * (1.0 + fraction(self._chance)))
         async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
-            async for batch in lines.batches(stream.chunks()):
+            async for batch in split_lines(stream.chunks()):
                 for line in batch:
                     self._take(*taken_apart(line))
         if self._initial is not None:
@@ -183,3 +182,19 @@ def taken_apart(line: bytes) -> tuple[str, Parsed, int]:
         return happened, tree, int(meta.resource_version(tree))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unreachable(f"what came is no event: {line[:200]!r}") from error
+
+
+async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[Sequence[bytes]]:
+    """Yield the lines that each chunk completes. What follows the last newline was cut off, and is no line.
+
+    A line of many chunks is joined once, at its end, so that its cost grows with its length and no faster.
+    """
+    begun: list[bytes] = []
+    async for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        if whole:
+            whole[0] = b"".join([*begun, whole[0]])
+            begun.clear()
+            yield whole
+        if rest:
+            begun.append(rest)

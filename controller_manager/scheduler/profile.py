@@ -7,23 +7,25 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.filters.filter import Filter
-from mockube.controller_manager.scheduler.filters.fit import resources_fit
-from mockube.controller_manager.scheduler.filters.node_affinity import node_affinity
-from mockube.controller_manager.scheduler.filters.node_name import node_name, node_unschedulable
+from mockube.controller_manager.scheduler.filters.filter import (
+    Filter,
+    node_affinity,
+    node_name,
+    node_ports,
+    node_unschedulable,
+    resources_fit,
+    taint_toleration,
+)
 from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
-from mockube.controller_manager.scheduler.filters.ports import node_ports
 from mockube.controller_manager.scheduler.filters.spread import topology_spread
-from mockube.controller_manager.scheduler.filters.taints import taint_toleration
 from mockube.controller_manager.scheduler.filters.volumes import volume_binding
-from mockube.controller_manager.scheduler.scores.pod_affinity import liked_neighbours
 from mockube.controller_manager.scheduler.scores.preferences import (
     image_locality,
+    liked_neighbours,
     preferred_affinity,
     tolerated_taints,
 )
-from mockube.controller_manager.scheduler.scores.resources import balanced_allocation, least_allocated
-from mockube.controller_manager.scheduler.scores.score import Score
+from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
 from mockube.controller_manager.scheduler.scores.spread import even_spread
 
 SCHEDULER: Final = "default-scheduler"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update

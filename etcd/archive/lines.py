@@ -17,7 +17,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from mockube.etcd.kv import KeyValue
+from mockube.etcd.errors import KVError
+from mockube.etcd.kv import KV, KeyValue, Range
 
 FORMAT: Final = "mockube-snapshot"
 VERSION: Final = 1
@@ -137,3 +138,26 @@ def _base64(data: bytes) -> str:
 
 def _from_base64(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
+
+
+_FOLDER = b"mockube-restoring"
+
+
+class HalfRestored(KVError):
+    """Somebody began to restore into the store and did not come to the end."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(
+            f"the store is half restored, from {source}: restore it again, with --replace, before it is used"
+        )
+
+
+def mark_of(root: bytes) -> bytes:
+    """The key that is there as long as the keys below `root` are being restored; its value names the source."""
+    return _FOLDER + root
+
+
+async def refuse_half_restored(kv: KV, root: bytes) -> None:
+    found = (await kv.range(Range(key=mark_of(root)))).kvs
+    if found:
+        raise HalfRestored(found[0].value.decode(errors="replace"))

@@ -14,8 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.etcd.archive.lines import Entry
-from mockube.etcd.archive.mark import mark_of
+from mockube.etcd.archive.lines import Entry, mark_of
 from mockube.etcd.archive.read import Archive
 from mockube.etcd.embedded.mvcc import STEP
 from mockube.etcd.embedded.store import EmbeddedStore

@@ -6,8 +6,7 @@ import zlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
-from mockube.etcd.archive.lines import closing_line, entry_line, opening_line
-from mockube.etcd.archive.mark import refuse_half_restored
+from mockube.etcd.archive.lines import closing_line, entry_line, opening_line, refuse_half_restored
 from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, RangeResult, prefix_end
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from mockube.etcd.embedded.directory import DataDirectory
-from mockube.etcd.embedded.disk_thread import DiskThread
+from mockube.etcd.embedded.disk import DiskThread
 from mockube.etcd.embedded.group_commit import GroupCommit
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before

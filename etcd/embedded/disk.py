@@ -4,11 +4,14 @@ Everything that changes a file goes through a `Disk`: whether fsync is called is
 breaks the disk in one place. Knows no format.
 """
 
+import asyncio
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from mockube.etcd.errors import Interrupted, KVError, NoSpace, Unavailable
 
@@ -140,3 +143,25 @@ class NewFile(File):
         if self.path != self._name:
             with named(self.path):
                 self.path.unlink()
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class DiskThread:
+    def __init__(self, name: str) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call in the thread and wait for the answer. A caller that is cancelled does not stop what has begun."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, lambda: function(*args, **kwargs))
+
+    def call_later(self, function: Callable[[], None]) -> None:
+        """Call in the thread after everything before it, without waiting."""
+        self._executor.submit(function)
+
+    async def close(self) -> None:
+        """Return when everything that was called is done."""
+        await asyncio.to_thread(self._executor.shutdown)

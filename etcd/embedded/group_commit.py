@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from mockube.etcd.embedded import codec
-from mockube.etcd.embedded.disk_thread import DiskThread
+from mockube.etcd.embedded.disk import DiskThread
 from mockube.etcd.embedded.wal import Log
 from mockube.etcd.errors import Interrupted, KVError, Unavailable
 from mockube.etcd.kv import Revision

@@ -5,11 +5,11 @@ The lock is the kernel's and ends with the process, however that ends; the file'
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 from mockube.etcd.embedded.disk import named
-from mockube.etcd.embedded.private_directory import check_private, open_lock
-from mockube.etcd.errors import Locked
+from mockube.etcd.errors import Locked, UnsafeDirectory
 
 NAME = "LOCK"
 
@@ -40,3 +40,42 @@ class DirectoryLock:
         with named(self._path):
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+
+LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def check_private(directory: Path) -> None:
+    """Raise UnsafeDirectory, saying what to do, unless only this user can change what is in the directory."""
+    problem = problem_of(directory, directory.stat(), uid=os.geteuid(), gid=os.getegid())
+    if problem:
+        raise UnsafeDirectory(problem)
+
+
+def problem_of(directory: Path, found: os.stat_result, *, uid: int, gid: int) -> str:
+    """Return why a process of the user and group must not trust a directory; "" if it may."""
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid != uid:
+        return (
+            f"{directory} belongs to user {found.st_uid}, and this process runs as user {uid}: "
+            f"run it as user {found.st_uid}, `chown {uid}` the directory, or name another one"
+        )
+    if mode & stat.S_IWOTH:
+        return (
+            f"{directory} can be changed by every user: `chmod go-w {directory}`, or name another directory"
+        )
+    if mode & stat.S_IWGRP and found.st_gid != gid:
+        return (
+            f"{directory} can be changed by group {found.st_gid}, which is not that of this process ({gid}): "
+            f"`chmod g-w {directory}`, or name another directory"
+        )
+    return ""
+
+
+def open_lock(path: Path) -> int:
+    """Open a lock file, made if it is not there, with mode 0600; OSError for a symbolic link or what is no file."""
+    descriptor = os.open(path, LOCK_FLAGS, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no regular file: remove it")
+    return descriptor

@@ -21,7 +21,7 @@ from etcd3 import AioClient
 from mockube.etcd.errors import Interrupted
 from mockube.etcd.remote.connection import connection_to
 from mockube.etcd.remote.errors import error_of_answer
-from mockube.etcd.remote.methods import Method
+from mockube.etcd.remote.requests import Method
 from mockube.etcd.remote.stream import LineStream, SocketStream, Stream
 
 T = TypeVar("T")

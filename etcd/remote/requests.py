@@ -4,23 +4,31 @@ Bytes become base64; what is zero, empty or false may be left out. Pure, and kno
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from mockube.etcd.kv import (
     NO_LEASE,
     Compare,
     Delete,
+    DeleteResult,
+    Lease,
     LeaseId,
     Operation,
     Put,
+    PutResult,
     Range,
+    RangeResult,
     Revision,
     Target,
     Txn,
+    TxnResult,
     WatchRequest,
 )
+from mockube.etcd.remote import answers
+from mockube.etcd.remote.answers import MemberStatus
 
 Fields: TypeAlias = dict[str, Any]
 
@@ -144,3 +152,36 @@ def _compare(compare: Compare) -> Fields:
         "result": compare.relation.value,
         _OPERANDS[compare.target]: compare.operand,
     }
+
+
+T = TypeVar("T")
+
+
+class Method(Struct, Generic[T], frozen=True):
+    path: str
+    decode: Callable[[bytes], T]
+    repeatable: bool
+    """Whether to send it again, when it is unknown if it was carried out, does no harm and gives a true answer.
+
+    A transaction that compares and sets is not: the second time it would meet its own change, and say that it failed.
+    """
+
+
+RANGE: Final[Method[RangeResult]] = Method("/kv/range", answers.decode_range, repeatable=True)
+PUT: Final[Method[PutResult]] = Method("/kv/put", answers.decode_put, repeatable=False)
+DELETE: Final[Method[DeleteResult]] = Method("/kv/deleterange", answers.decode_delete, repeatable=False)
+TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=False)
+READ_TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
+PING: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
+"""With `requests.NOTHING`: a transaction of nothing, which any member that has a leader answers to any user."""
+COMPACT: Final[Method[None]] = Method("/kv/compaction", answers.decode_done, repeatable=False)
+GRANT: Final[Method[Lease]] = Method("/lease/grant", answers.decode_grant, repeatable=False)
+KEEP_ALIVE: Final[Method[Lease]] = Method("/lease/keepalive", answers.decode_keep_alive, repeatable=True)
+REVOKE: Final[Method[None]] = Method("/lease/revoke", answers.decode_done, repeatable=False)
+TIME_TO_LIVE: Final[Method[Lease]] = Method("/lease/timetolive", answers.decode_time_to_live, repeatable=True)
+LEASES: Final[Method[list[LeaseId]]] = Method("/lease/leases", answers.decode_leases, repeatable=True)
+STATUS: Final[Method[MemberStatus]] = Method("/maintenance/status", answers.decode_status, repeatable=True)
+LOGIN: Final[Method[str]] = Method("/auth/authenticate", answers.decode_token, repeatable=True)
+
+WATCH: Final = "/watch"
+"""Not a call but a stream; to open one again does no harm."""

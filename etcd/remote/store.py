@@ -23,7 +23,7 @@ from mockube.etcd.kv import (
     TxnResult,
     WatchRequest,
 )
-from mockube.etcd.remote import methods, requests
+from mockube.etcd.remote import requests
 from mockube.etcd.remote.clock import Clock
 from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture
 from mockube.etcd.remote.gateway import TLS, Gateway, is_endpoint
@@ -60,7 +60,7 @@ class RemoteStore:
         gateways = [Gateway(endpoint, tls=context, connect_timeout=connect_timeout) for endpoint in endpoints]
         transport = Transport(gateways, credentials=credentials, deadline=deadline, clock=clock)
         try:
-            await transport.call(methods.PING, requests.NOTHING)
+            await transport.call(requests.PING, requests.NOTHING)
         except BaseException:
             await transport.close()
             raise
@@ -74,19 +74,19 @@ class RemoteStore:
     # --- KV
 
     async def range(self, request: Range) -> RangeResult:
-        call = self._transport.call(methods.RANGE, requests.encode_range(request))
+        call = self._transport.call(requests.RANGE, requests.encode_range(request))
         return await self._naming_revisions([request], call)
 
     async def put(self, request: Put) -> PutResult:
-        return await self._transport.call(methods.PUT, requests.encode_put(request))
+        return await self._transport.call(requests.PUT, requests.encode_put(request))
 
     async def delete(self, request: Delete) -> DeleteResult:
-        return await self._transport.call(methods.DELETE, requests.encode_delete(request))
+        return await self._transport.call(requests.DELETE, requests.encode_delete(request))
 
     async def txn(self, request: Txn) -> TxnResult:
         operations = (*request.then, *request.otherwise)
         reads = [operation for operation in operations if isinstance(operation, Range)]
-        method = methods.READ_TXN if len(reads) == len(operations) else methods.TXN
+        method = requests.READ_TXN if len(reads) == len(operations) else requests.TXN
         return await self._naming_revisions(reads, self._transport.call(method, requests.encode_txn(request)))
 
     async def watch(self, request: WatchRequest) -> RemoteWatch:
@@ -103,32 +103,32 @@ class RemoteStore:
     async def compact(self, revision: Revision) -> None:
         await self._naming_revisions(
             [Range(key=ANY_KEY, revision=revision)],
-            self._transport.call(methods.COMPACT, requests.encode_compaction(revision)),
+            self._transport.call(requests.COMPACT, requests.encode_compaction(revision)),
         )
 
     async def grant(self, ttl: int, lease: LeaseId = NO_LEASE) -> Lease:
         if ttl <= 0:
             # etcd would grant its shortest TTL instead.
             raise InvalidRequest(f"a lease's TTL must be at least 1 second, not {ttl}")
-        return await self._transport.call(methods.GRANT, requests.encode_grant(ttl, lease))
+        return await self._transport.call(requests.GRANT, requests.encode_grant(ttl, lease))
 
     async def keep_alive(self, lease: LeaseId) -> Lease:
-        return await self._transport.call(methods.KEEP_ALIVE, requests.encode_lease(lease))
+        return await self._transport.call(requests.KEEP_ALIVE, requests.encode_lease(lease))
 
     async def revoke(self, lease: LeaseId) -> None:
-        await self._transport.call(methods.REVOKE, requests.encode_lease(lease))
+        await self._transport.call(requests.REVOKE, requests.encode_lease(lease))
 
     async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
         return await self._transport.call(
-            methods.TIME_TO_LIVE, requests.encode_time_to_live(lease, keys=keys)
+            requests.TIME_TO_LIVE, requests.encode_time_to_live(lease, keys=keys)
         )
 
     async def leases(self) -> Sequence[LeaseId]:
-        return await self._transport.call(methods.LEASES, requests.NOTHING)
+        return await self._transport.call(requests.LEASES, requests.NOTHING)
 
     async def status(self) -> Status:
         """As the member that answers knows it: its revision may be behind the cluster's."""
-        member = await self._transport.call(methods.STATUS, requests.NOTHING)
+        member = await self._transport.call(requests.STATUS, requests.NOTHING)
         return Status(
             backend="etcd",
             version=member.version,
@@ -150,7 +150,7 @@ class RemoteStore:
         try:
             return await call
         except RevisionInFuture:
-            current = (await self._transport.call(methods.PING, requests.NOTHING)).revision
+            current = (await self._transport.call(requests.PING, requests.NOTHING)).revision
             raise FutureRevision(max(revisions), current) from None
         except RevisionCompacted:
             raise Compacted(min(revisions), await self._history_start(reads[0].key)) from None

@@ -14,8 +14,7 @@ from mockube.etcd.kv import Revision
 from mockube.etcd.remote.clock import Clock, Deadline
 from mockube.etcd.remote.errors import NotTrusted, TokenRejected
 from mockube.etcd.remote.gateway import Gateway
-from mockube.etcd.remote.methods import LOGIN, WATCH, Method
-from mockube.etcd.remote.requests import encode_login
+from mockube.etcd.remote.requests import LOGIN, WATCH, Method, encode_login
 from mockube.etcd.remote.watch_stream import WatchStream
 
 T = TypeVar("T")

@@ -22,9 +22,8 @@ from mockube.etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout
 from mockube.etcd.kv import FROM_KEY, Range, Revision, WatchBatch, WatchRequest
 from mockube.etcd.remote.answers import WatchAnswer
 from mockube.etcd.remote.clock import Clock
-from mockube.etcd.remote.methods import RANGE
 from mockube.etcd.remote.order import Order
-from mockube.etcd.remote.requests import encode_range, encode_watch
+from mockube.etcd.remote.requests import RANGE, encode_range, encode_watch
 from mockube.etcd.remote.transport import Transport
 from mockube.etcd.remote.watch_stream import WatchStream
 

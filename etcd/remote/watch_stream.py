@@ -16,8 +16,7 @@ from mockube.etcd.kv import Event
 from mockube.etcd.remote.answers import WatchAnswer, decode_watch
 from mockube.etcd.remote.clock import Clock, Deadline
 from mockube.etcd.remote.gateway import Gateway
-from mockube.etcd.remote.methods import PING, STATUS, Method
-from mockube.etcd.remote.requests import NOTHING, PROGRESS
+from mockube.etcd.remote.requests import NOTHING, PING, PROGRESS, STATUS, Method
 from mockube.etcd.remote.stream import Stream
 
 T = TypeVar("T")

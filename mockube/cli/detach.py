@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.progress import Progress, is_live
 from mockube.processes.child_processes import shell_code
-from mockube.processes.exit_report import last_words
+from mockube.processes.supervised_process import last_error_line
 
 STEP, SAY, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)
@@ -68,7 +68,7 @@ def detached(work: Work, log: Path) -> int | None:
         return None
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if last != SAY:
-        progress.say(f"it has ended with code {code}: {last_words(log)}")
+        progress.say(f"it has ended with code {code}: {last_error_line(log)}")
     return shell_code(code)
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from mockube.apimachinery.clock import RealClock
 from mockube.checkup import Verdict, look_around
-from mockube.cli.codes import Code
+from mockube.cli.output import Code
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_output
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.clock import RealClock
-from mockube.cli.codes import Code
+from mockube.cli.output import Code
 from mockube.cli.parsing import Parser
 from mockube.cli.target import add_server, server_of, told
-from mockube.connect import speaking
+from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, Unreadable, read
 from mockube.importing.importer import Importer, Item, Outcome, Wishes
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run(documents: list[Document], access: Access, report: "_Report") -> None:
     clock = RealClock()
-    async with speaking(access, clock) as client:
+    async with open_client(access, clock) as client:
         await Importer(client, clock, report.wishes, report.tell).run(documents)
 
 

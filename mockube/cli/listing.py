@@ -5,10 +5,10 @@ import os
 
 import msgspec
 
+from mockube.cli.output import table
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
 from mockube.cli.shared_flags import add_output
-from mockube.cli.table import table
 from mockube.clusters.found import Found, look
 from mockube.clusters.kubeconfigs import read_url
 from mockube.clusters.places import places

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from mockube.cli.codes import Code, code_of, signalled
+from mockube.cli.output import Code, code_of, signalled
 from mockube.cli.parsing import Parser, nearest
 from mockube.failure import Failure
 

@@ -10,7 +10,7 @@ from mockube.apimachinery.flags import labels, natural, seconds
 from mockube.apimachinery.names import check_label_value
 from mockube.cli.parsing import Parser
 from mockube.cli.target import add_server, server_of, told
-from mockube.connect import speaking
+from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.kubelet.addresses import MOST_NODES
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace, access: Access) -> str:
     """The answer."""
     clock = RealClock()
-    async with speaking(access, clock) as client:
+    async with open_client(access, clock) as client:
         if options.nodes is None:
             return str(await resizing.count(client))
         given = {"zones": options.zones, "labels": options.labels}

@@ -11,8 +11,7 @@ from mockube.apiserver.snapshots import opened_snapshot
 from mockube.cli.snapshot import STORE_FLAGS
 from mockube.cli.target import server_of
 from mockube.failure import Misused
-from mockube.snapshots.files import write
-from mockube.snapshots.places import Etcd, Folder, Running, SnapshotPlace
+from mockube.snapshots.places import Etcd, Folder, Running, SnapshotPlace, write
 
 
 async def save(options: argparse.Namespace) -> None:

@@ -5,10 +5,9 @@ import os
 
 import msgspec
 
-from mockube.cli.codes import Code
+from mockube.cli.output import Code, table
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name, add_output
-from mockube.cli.table import table
 from mockube.clusters.found import Found, State, find
 from mockube.clusters.health import Health, examine
 from mockube.clusters.record import Record

@@ -12,9 +12,8 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import words
 from mockube.apiserver.config.command_line import ENVIRONMENT
 from mockube.apiserver.config.exposure import warnings
-from mockube.cli.codes import code_of
 from mockube.cli.detach import Reports, detached
-from mockube.cli.greeting import greeting
+from mockube.cli.output import code_of, greeting
 from mockube.cli.parsing import Parser
 from mockube.cli.passthrough_flags import SERVER, add_passed, passed
 from mockube.cli.progress import Progress, is_live

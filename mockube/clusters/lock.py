@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from mockube.apimachinery.clock import Clock
 from mockube.clusters.places import Place
-from mockube.etcd.embedded.private_directory import open_lock
+from mockube.etcd.embedded.lock import open_lock
 from mockube.failure import Failure
 
 _TRIES: Final = 20

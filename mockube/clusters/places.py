@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mockube.etcd.embedded.private_directory import check_private
+from mockube.etcd.embedded.lock import check_private
 from mockube.etcd.errors import UnsafeDirectory
 from mockube.failure import Failure, Misused
 

@@ -24,12 +24,10 @@ from mockube.clusters.places import Place
 from mockube.clusters.ports import port_of
 from mockube.clusters.record import MEMORY, Component, Record
 from mockube.failure import Failure, TimedOut
-from mockube.processes.background_imports import importing
 from mockube.processes.child_processes import first
 from mockube.processes.control_plane import ControlPlane, NotReady
-from mockube.processes.exit_report import obituary
-from mockube.processes.launch import MANAGER, SERVER, Launch, control_plane
-from mockube.processes.supervised_process import Tell
+from mockube.processes.launch import MANAGER, SERVER, Launch, control_plane, importing
+from mockube.processes.supervised_process import Tell, exit_message
 
 RESET: Final = signal.SIGUSR1
 """Asks the process that runs a cluster to empty its store."""
@@ -126,7 +124,7 @@ class Supervisor:
         self._resetting = self._resetting and not plane.stopped_by
         code = plane.code(stopped=0 if self._record.ready else 128 + plane.stopped_by)
         if plane.failed is not None:
-            self._tell(obituary(plane.failed, code))
+            self._tell(exit_message(plane.failed, code))
         if self._late:
             raise TimedOut(f"it was not ready within {self._wanted.seconds:g} s, and has been ended")
         return code

@@ -1,17 +1,21 @@
 """What of an object another cluster's server or controllers have filled in, and a new one must not be sent with. Pure."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
+    LABEL_ENDPOINT_SLICE_MANAGED_BY,
     LABEL_JOB_CONTROLLER_UID,
     LABEL_JOB_CONTROLLER_UID_LEGACY,
     LABEL_JOB_NAME,
     LABEL_JOB_NAME_LEGACY,
+    NAMESPACE_DEFAULT,
+    NAMESPACE_SYSTEM,
 )
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.node_objects import MARK
 
 POD: Final = GroupKind("", "Pod")
@@ -147,3 +151,53 @@ def _without(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
         return {name: value for name, value in tree.items() if name != field}
     below = tree[field]
     return {**tree, field: _without(below, rest)} if isinstance(below, dict) else tree
+
+
+def implied_objects(trees: Sequence[ReadOnlyTree]) -> Iterator[dict[str, Any]]:
+    """To be made where they are not there."""
+    there = {(kind_of(tree).kind, meta.namespace(tree), meta.name(tree)) for tree in trees}
+    for namespace in sorted({meta.namespace(tree) for tree in trees} - {""}):
+        if (NAMESPACE.kind, "", namespace) not in there:
+            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    accounts = {(meta.namespace(tree), _account(tree)) for tree in trees if kind_of(tree) == POD}
+    for namespace, name in sorted(accounts):
+        if ("ServiceAccount", namespace, name) not in there:
+            metadata = {"name": name, "namespace": namespace}
+            yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+
+
+def _account(pod: ReadOnlyTree) -> str:
+    spec = spec_of(pod)
+    return str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
+
+
+_LEASE: Final = GroupKind("coordination.k8s.io", "Lease")
+_SLICE: Final = GroupKind("discovery.k8s.io", "EndpointSlice")
+_CONFIG_MAP: Final = GroupKind("", "ConfigMap")
+_SERVER: Final = {Key(NAMESPACE_DEFAULT, "kubernetes")}
+_OF_THE_SERVER: Final[Mapping[GroupKind, Collection[Key]]] = {
+    GroupKind("", "Service"): _SERVER,
+    GroupKind("", "Endpoints"): _SERVER,
+    _SLICE: _SERVER,
+    _CONFIG_MAP: {Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")},
+}
+_SLICE_CONTROLLERS: Final = frozenset(
+    {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
+)
+"""They know slices by the uids of Services, and would make others beside."""
+_ROOT_CA: Final = "kube-root-ca.crt"
+
+
+def reason_to_skip(tree: ReadOnlyTree) -> str:
+    """Why it is not made; "" if nothing speaks against it."""
+    kind = kind_of(tree)
+    if meta.is_deleting(tree):
+        return "it was being deleted"
+    if Key.of(tree) in _OF_THE_SERVER.get(kind, ()):
+        return "the server has its own"
+    if kind == _LEASE and meta.namespace(tree) == NAMESPACE_SYSTEM:
+        return "it belongs to a process that runs elsewhere"
+    is_slice = kind == _SLICE and meta.labels(tree).get(LABEL_ENDPOINT_SLICE_MANAGED_BY) in _SLICE_CONTROLLERS
+    if is_slice or (kind == _CONFIG_MAP and meta.name(tree) == _ROOT_CA):
+        return "a controller makes it anew"
+    return ""

@@ -23,16 +23,15 @@ from mockube.importing.cleaning import (
     NAMESPACE,
     NODE,
     cleaned,
+    implied_objects,
     kind_of,
+    reason_to_skip,
     status_of,
     without_assigned,
 )
 from mockube.importing.documents import Document, Origin
-from mockube.importing.implied import implied
-from mockube.importing.kinds import Kinds, NotServed, kinds_of
-from mockube.importing.needless import needless
+from mockube.importing.kinds import Kinds, NotServed, Owners, kinds_of
 from mockube.importing.order import waves
-from mockube.importing.owners import Owners
 
 AT_A_TIME: Final = 32
 ESTABLISHED_SECONDS: Final = 10.0
@@ -111,7 +110,7 @@ class Importer:
         items = [Item(tree=self._moved(one.tree), origin=one.origin) for one in documents]
         if self.wishes.namespace:
             items = [item for item in items if kind_of(item.tree) != NAMESPACE]
-        return [*items, *(Item(tree=tree) for tree in implied([item.tree for item in items]))]
+        return [*items, *(Item(tree=tree) for tree in implied_objects([item.tree for item in items]))]
 
     def _moved(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         if not self._kinds.is_namespaced(tree):
@@ -141,7 +140,7 @@ class Importer:
 
     async def _make(self, item: Item) -> None:
         tree = item.tree
-        if reason := needless(tree):
+        if reason := reason_to_skip(tree):
             item.outcome, item.why = Outcome.SKIPPED, reason
         elif self.wishes.dry_run:
             item.outcome = await self._foretold(tree)

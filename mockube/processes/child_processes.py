@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mockube.processes.parent_death_signal import tied
+from mockube.processes.parent_death_signal import with_parent_death_signal
 
 NOTHING: Final[Mapping[str, str]] = {}
 
@@ -40,7 +40,7 @@ class Processes:
         self, command: Sequence[str], environment: Mapping[str, str] = NOTHING, **options: Any
     ) -> AsyncIterator[Process]:
         process = await asyncio.create_subprocess_exec(
-            *tied(command), env={**os.environ, **environment}, **options
+            *with_parent_death_signal(command), env={**os.environ, **environment}, **options
         )
         self._live.add(process)
         try:

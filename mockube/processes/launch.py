@@ -1,9 +1,12 @@
 """What the two processes of a control plane are started with: the one place that knows both command lines."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from mockube.apimachinery.clock import Clock
@@ -66,3 +69,7 @@ def throwaway(folder: Path, *, nodes: int, packs: str) -> Launch:
         packs=packs,
         flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates")),
     )
+
+
+def importing(name: str) -> asyncio.Task[ModuleType]:
+    return asyncio.create_task(asyncio.to_thread(import_module, name))

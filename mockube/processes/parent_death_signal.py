@@ -17,7 +17,7 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 """What the command would inherit as ignored."""
 
 
-def tied(command: Sequence[str]) -> Sequence[str]:
+def with_parent_death_signal(command: Sequence[str]) -> Sequence[str]:
     """The command that runs this one, to be started by this process."""
     return [sys.executable, "-I", "-S", str(Path(__file__).absolute()), str(os.getpid()), *command]
 

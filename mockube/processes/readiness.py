@@ -7,7 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.cluster_client import reaching
-from mockube.connect import speaking
+from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import read
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.processes.launch import Launch
@@ -35,7 +35,7 @@ async def wait_usable(
 
 async def _asked(launch: Launch, clock: Clock, tell: Tell, seconds: float) -> int:
     access = read(launch.kubeconfig)
-    async with speaking(access, clock) as client:
+    async with open_client(access, clock) as client:
         nodes = await wanted_by(client, launch.nodes)
         tell("the first answer")
     async with reaching(access) as reach:

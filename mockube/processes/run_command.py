@@ -15,12 +15,10 @@ from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.failure import TimedOut
-from mockube.processes.background_imports import importing
 from mockube.processes.child_processes import first, shell_code
 from mockube.processes.control_plane import ControlPlane, NotReady
-from mockube.processes.exit_report import obituary
-from mockube.processes.launch import Launch, control_plane, throwaway
-from mockube.processes.supervised_process import Tell
+from mockube.processes.launch import Launch, control_plane, importing, throwaway
+from mockube.processes.supervised_process import Tell, exit_message
 
 START_TIMEOUT: Final = 300.0
 
@@ -58,7 +56,7 @@ async def run_once(
             pass
         own = plane.code(stopped=128 + plane.stopped_by)
         if plane.failed:
-            tell(obituary(plane.failed, own))
+            tell(exit_message(plane.failed, own))
         return own if code is None else code
 
 

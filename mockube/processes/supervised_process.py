@@ -4,14 +4,15 @@ What it was started with is the same each time: if that is what it complains abo
 """
 
 import asyncio
+import re
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from mockube.apimachinery.clock import Clock
 from mockube.processes.child_processes import Processes, Program, shell_code
-from mockube.processes.exit_report import obituary
 from mockube.processes.preimport import GO
 
 FIRST_DELAY: Final = 1.0
@@ -68,7 +69,7 @@ class Kept:
                 return
             if self._clock.monotonic() - began >= STEADY:
                 delay = FIRST_DELAY
-            self._tell(f"{obituary(self._program, self.code)}; it is started again in {delay:g} s")
+            self._tell(f"{exit_message(self._program, self.code)}; it is started again in {delay:g} s")
             await self._clock.sleep(delay)
             self.restarts += 1
             delay = min(2 * delay, LONGEST_DELAY)
@@ -93,3 +94,22 @@ class Kept:
 
 def _nothing() -> None:
     """Nobody wants to know."""
+
+
+_CONTENT: Final = re.compile(r"[IW]\d{4} ")
+"""A line of one who does not complain."""
+_HEAD: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: |^mockube: ")
+_TAIL_BYTES: Final = 4096
+
+
+def exit_message(program: Program, code: int) -> str:
+    said = last_error_line(program.log) if program.log is not None else ""
+    return f"the {program.name} has ended with code {code}{f': {said}' if said else ''}"
+
+
+def last_error_line(log: Path) -> str:
+    """Nothing, if it did not complain."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - _TAIL_BYTES))
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return "" if not lines or _CONTENT.match(lines[-1]) else _HEAD.sub("", lines[-1])

@@ -1,7 +1,7 @@
 """Where a snapshot can be taken from and put: a server that runs, a folder that none uses, an etcd."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote
@@ -16,14 +16,14 @@ from mockube.apiserver.request.snapshots import PATH
 from mockube.apiserver.snapshots import place
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.store import STORE_FOLDER, connect, open_durable
-from mockube.connect import speaking
+from mockube.connect import open_client
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.etcd.archive.read import Archive
+from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive
 from mockube.etcd.embedded.directory import is_new
-from mockube.etcd.embedded.disk import Disk
+from mockube.etcd.embedded.disk import Disk, NewFile
 from mockube.etcd.errors import Locked
 from mockube.etcd.kv import KV, Revision
 from mockube.failure import Failure, Missing
@@ -70,7 +70,7 @@ class Running(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
-        async with speaking(self.access, self.clock) as client:
+        async with open_client(self.access, self.clock) as client:
             try:
                 yield client
             except Conflict as error:
@@ -142,3 +142,19 @@ async def _put(kv: KV, found: Archive, prefix: str, *, replace: bool) -> None:
         await restore(kv, found, place(Layout(prefix).root), replace=replace)
     except NotEmpty as error:
         raise NeedsReplace(str(error)) from error
+
+
+async def write(path: Path, pieces: AsyncGenerator[bytes, None]) -> Archive:
+    """Give the name to what came, if all of it came; what had the name before is replaced then and not earlier."""
+    file, size = NewFile(Disk(), path), 0
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                file.write(piece, size)
+                size += len(piece)
+        with file.path.open("rb") as written:
+            found = check(written, f"what came for {path}")
+        file.publish()
+    finally:
+        file.discard()
+    return found

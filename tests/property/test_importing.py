@@ -4,10 +4,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.importing.cleaning import cleaned, status_of, without_assigned
+from mockube.importing.cleaning import cleaned, implied, needless, status_of, without_assigned
 from mockube.importing.documents import Document, read
-from mockube.importing.implied import implied
-from mockube.importing.needless import needless
 from mockube.importing.order import waves
 
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)

@@ -4,10 +4,10 @@ A manager is told apart by its name, by whether it applied or updated, through w
 which API version: whoever applies keeps one entry for all versions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from mockube.apimachinery import gotext
+from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.patch.apply import fieldsv1
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import FieldSet, union_of
@@ -145,3 +145,30 @@ def capped(managed: Managed) -> Managed:
 
 def _age(owner: Manager, owned: Owned) -> tuple[str, str]:
     return owned.time or "", owner.text()
+
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+def keep_times(old: Json, new: dict[str, Any]) -> dict[str, Any]:
+    """The new object, with the old times of its managers if nothing else is different.
+
+    A write that changes nothing must not become a new version of the object for its time alone.
+    """
+    before, after = _entries(old), _entries(new)
+    if before == after or _timeless(before) != _timeless(after) or _bare(old) != _bare(new):
+        return new
+    return meta.with_metadata(new, managedFields=before)
+
+
+def _entries(obj: Json) -> Sequence[Json]:
+    return meta.metadata(obj).get("managedFields") or []
+
+
+def _timeless(entries: Sequence[Json]) -> list[Json]:
+    return [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
+
+
+def _bare(obj: Json) -> Json:
+    metadata = {key: value for key, value in meta.metadata(obj).items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.patch.strategic.directives import (
     DELETE,
     DELETE_FROM_LIST,
@@ -15,8 +15,13 @@ from mockube.apimachinery.patch.strategic.directives import (
     RETAIN_KEYS,
     SET_ORDER,
 )
-from mockube.apimachinery.patch.strategic.elements import Elements, are_objects, name_of
-from mockube.apimachinery.patch.strategic.fields import list_type, member_type
+from mockube.apimachinery.patch.strategic.elements import (
+    Elements,
+    are_objects,
+    list_type,
+    member_type,
+    name_of,
+)
 from mockube.apimachinery.schema.model import Type
 
 Json: TypeAlias = Mapping[str, Any]

@@ -25,11 +25,12 @@ from mockube.apimachinery.patch.strategic.elements import (
     Elements,
     are_objects,
     arranged,
+    list_type,
+    member_type,
     name_of,
     positions,
     wrong_type,
 )
-from mockube.apimachinery.patch.strategic.fields import list_type, member_type
 from mockube.apimachinery.schema.model import Type
 
 Json: TypeAlias = Mapping[str, Any]

@@ -14,7 +14,7 @@ from mockube.apimachinery.cancellation import check_wanted
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.formats import rule
 from mockube.apimachinery.gonumbers import as_read
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.numbers import check_number, is_integer

@@ -9,8 +9,13 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apiserver.wire.protobuf.durations import format_duration, parse_duration
-from mockube.apiserver.wire.protobuf.times import format_micro_time, format_time, parse_time
+from mockube.apiserver.wire.protobuf.times import (
+    format_duration,
+    format_micro_time,
+    format_time,
+    parse_duration,
+    parse_time,
+)
 
 Json: TypeAlias = Any
 Plain: TypeAlias = dict[str, Json]

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from mockube.apimachinery import durations
+from mockube.apimachinery.durations import format_duration
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,3 +43,13 @@ def parse_time(text: object) -> tuple[int, int] | None:
         raise ProtobufError(f"cannot write {text!r} as a time") from error
     seconds = since.days * 86_400 + since.seconds
     return None if seconds == _ZERO_TIME else (seconds, since.microseconds)
+
+
+__all__ = ["format_duration", "parse_duration"]
+
+
+def parse_duration(text: str) -> int:
+    try:
+        return durations.parse_duration(text)
+    except durations.DurationError as error:
+        raise ProtobufError(str(error)) from error

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import SelectorError
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import POD_DISRUPTION_BUDGETS, PODS

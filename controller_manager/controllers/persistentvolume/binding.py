@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, ANNOTATION_PV_BOUND_BY_CONTROLLER
 from mockube.controller_manager.cache.store import Caches, Indexer

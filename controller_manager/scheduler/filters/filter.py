@@ -1,15 +1,13 @@
-"""What a filter is.
-
-It is asked once for a pod, with the whole world, and answers a check for single nodes, None if it has nothing against
-any, or a refusal where none will do. The first filter that refuses a node gives the reasons. The order is upstream's.
-"""
+"""What a filter is, and the filters that look at one node by itself. A filter is called once for a pod, with all nodes, and returns a check for single nodes, None if it refuses none, or a refusal where no node will do. The first filter that refuses a node gives the reasons."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mockube.controller_manager.scheduler.cluster import World
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.workloads.node_selectors import required_by
+from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, tolerates, untolerated
 
 
 class Refusal(NamedTuple):
@@ -20,3 +18,66 @@ class Refusal(NamedTuple):
 
 Check = Callable[[NodeInfo], Refusal | None]
 Filter = Callable[[PodInfo, World], Check | Refusal | None]
+
+
+def resources_fit(pod: PodInfo, _: World) -> Check:
+    wanted = {name: amount for name, amount in pod.requested.items() if amount > 0}
+
+    def check(node: NodeInfo) -> Refusal | None:
+        reasons = ["Too many pods"] if len(node.pods) + 1 > node.most_pods else []
+        scarce = [
+            name for name, amount in wanted.items() if amount > node.allocatable[name] - node.requested[name]
+        ]
+        if not reasons and not scarce:
+            return None
+        reasons += (f"Insufficient {name}" for name in scarce)
+        return Refusal(tuple(reasons), is_final=any(wanted[name] > node.allocatable[name] for name in scarce))
+
+    return check
+
+
+_MISMATCH: Final = Refusal(("node(s) didn't match Pod's node affinity/selector",), is_final=True)
+
+
+def node_affinity(pod: PodInfo, _: World) -> Check | None:
+    matches = required_by(pod.spec)
+    return None if matches is None else lambda node: None if matches(node.node) else _MISMATCH
+
+
+_CLOSED: Final = Refusal(("node(s) were unschedulable",), is_final=True)
+_ANOTHER: Final = Refusal(("node(s) didn't match the requested node name",), is_final=True)
+
+
+def node_unschedulable(pod: PodInfo, _: World) -> Check | None:
+    if tolerates(pod.spec, UNSCHEDULABLE):
+        return None
+    return lambda node: _CLOSED if node.is_unschedulable else None
+
+
+def node_name(pod: PodInfo, _: World) -> Check | None:
+    wanted = pod.spec.get("nodeName")
+    return (lambda node: None if node.name == wanted else _ANOTHER) if wanted else None
+
+
+_TAKEN: Final = Refusal(("node(s) didn't have free ports for the requested pod ports",))
+
+
+def node_ports(pod: PodInfo, _: World) -> Check | None:
+    if not pod.host_ports:
+        return None
+
+    def check(node: NodeInfo) -> Refusal | None:
+        taken = [port for other in node.pods.values() for port in other.host_ports]
+        return _TAKEN if any(wanted.collides(one) for wanted in pod.host_ports for one in taken) else None
+
+    return check
+
+
+_UNTOLERATED: Final = Refusal(("node(s) had untolerated taint(s)",), is_final=True)
+
+
+def taint_toleration(pod: PodInfo, _: World) -> Check:
+    def check(node: NodeInfo) -> Refusal | None:
+        return _UNTOLERATED if untolerated(pod.spec, node.taints, ("NoSchedule", "NoExecute")) else None
+
+    return check

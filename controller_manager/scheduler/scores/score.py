@@ -1,8 +1,10 @@
 """What a score is: it gives each node 0 to 100, or None where it makes no difference. The weights are upstream's."""
 
 from collections.abc import Callable, Sequence
+from statistics import pstdev
 from typing import Final
 
+from mockube.controller_manager.scheduler.amounts import CPU, MEMORY
 from mockube.controller_manager.scheduler.cluster import World
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -19,3 +21,34 @@ def normalized(raw: Sequence[float], *, less_is_better: bool = False) -> list[fl
         return [BEST if less_is_better else 0.0] * len(raw)
     scaled = [value * BEST / highest for value in raw]
     return [BEST - value for value in scaled] if less_is_better else scaled
+
+
+_WEIGHED: Final = (CPU, MEMORY)
+
+
+def least_allocated(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float]:
+    return [_left(pod, node) for node in nodes]
+
+
+def _left(pod: PodInfo, node: NodeInfo) -> float:
+    shares = [BEST * (1 - _used(pod, node, name)) for name in _WEIGHED if node.allocatable[name]]
+    return sum(max(share, 0.0) for share in shares) / len(shares) if shares else 0.0
+
+
+def _used(pod: PodInfo, node: NodeInfo, name: str) -> float:
+    return (node.weighed[name] + pod.weighed[name]) / node.allocatable[name]
+
+
+def balanced_allocation(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+    if not any(pod.requested[name] for name in _WEIGHED):
+        return None
+    return [_balance(pod, node) for node in nodes]
+
+
+def _balance(pod: PodInfo, node: NodeInfo) -> float:
+    used = [
+        min(1.0, (node.requested[name] + pod.requested[name]) / node.allocatable[name])
+        for name in _WEIGHED
+        if node.allocatable[name]
+    ]
+    return BEST * (1 - pstdev(used)) if used else BEST

@@ -11,7 +11,7 @@ import orjson
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch import merge
-from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.timestamps import TimestampError, after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView

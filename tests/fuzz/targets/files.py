@@ -26,7 +26,7 @@ from mockube.etcd.archive.restore import Place, restore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import KeyValue
 from mockube.failure import Failure
-from mockube.importing import cleaning, documents, implied, needless, order
+from mockube.importing import cleaning, documents, order
 from tests.fuzz import texts
 from tests.fuzz.engine import Fault, Target
 from tests.fuzz.values import object_of
@@ -172,9 +172,9 @@ def _import(text):
     trees = [one.tree for one in found if isinstance(one, documents.Document)]
     if sorted(at for wave in order.waves(trees) for at in wave) != list(range(len(trees))):
         raise Fault("not every object has its turn once")
-    list(implied.implied(trees))
+    list(cleaning.implied_objects(trees))
     for tree in trees:
-        needless.needless(tree)
+        cleaning.reason_to_skip(tree)
         cleaning.status_of(tree, ())
         orjson.dumps(cleaning.without_assigned(cleaning.cleaned(tree, ("n",))))
     problems = sorted({one.problem for one in found if isinstance(one, documents.Unreadable)})

@@ -8,7 +8,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.storage.revisions import BUMP, initial_revision
 from mockube.apiserver.store import STORE_FOLDER, opened
-from mockube.etcd.archive.mark import HalfRestored, mark_of
+from mockube.etcd.archive.lines import HalfRestored, mark_of
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore

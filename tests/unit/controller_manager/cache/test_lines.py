@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockube.controller_manager.cache.lines import batches
+from mockube.controller_manager.cache.reflector import split_lines
 
 
 async def chunks_of(*chunks):
@@ -12,7 +12,7 @@ async def chunks_of(*chunks):
 
 
 async def lines_of(*chunks):
-    return [line async for batch in batches(chunks_of(*chunks)) for line in batch]
+    return [line async for batch in split_lines(chunks_of(*chunks)) for line in batch]
 
 
 async def test_a_line_may_come_in_pieces():

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.archive.mark import HalfRestored, mark_of
+from mockube.etcd.archive.lines import HalfRestored, mark_of
 from mockube.etcd.archive.restore import BYTES, NotEmpty, Place, restore
 from mockube.etcd.archive.write import archive
 from mockube.etcd.embedded.directory import begin_after, is_new

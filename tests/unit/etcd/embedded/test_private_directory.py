@@ -11,7 +11,7 @@ from mockube.apiserver.config.settings import Store
 from mockube.apiserver.store import opened
 from mockube.etcd.embedded.directory import take_directory
 from mockube.etcd.embedded.disk import Disk, NewFile
-from mockube.etcd.embedded.private_directory import check_private, open_lock, problem_of
+from mockube.etcd.embedded.lock import check_private, open_lock, problem_of
 from mockube.etcd.errors import UnsafeDirectory
 
 FOLDER = Path("/data")

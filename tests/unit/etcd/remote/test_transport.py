@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
 from mockube.etcd.remote.errors import NotTrusted, TokenRejected
-from mockube.etcd.remote.methods import LOGIN, PUT, RANGE
+from mockube.etcd.remote.requests import LOGIN, PUT, RANGE
 from mockube.etcd.remote.transport import Credentials, Transport
 from tests.support.etcd_fakes import CREATED, HANG, FakeGateway, FakeStream, watch_message
 from tests.support.turns import turns, until

@@ -9,8 +9,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.errors import Closed, Compacted, Interrupted, PermissionDenied, Unavailable, Unsupported
 from mockube.etcd.kv import RangeResult, WatchRequest
 from mockube.etcd.remote.answers import MemberStatus
-from mockube.etcd.remote.methods import RANGE
-from mockube.etcd.remote.requests import PROGRESS
+from mockube.etcd.remote.requests import PROGRESS, RANGE
 from mockube.etcd.remote.stream import LineStream
 from mockube.etcd.remote.watch import ASK_AGAIN, BACKLOG, RESUME_AGAIN, RemoteWatch
 from mockube.etcd.remote.watch_stream import WatchStream

@@ -6,7 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.errors import Timeout, Unavailable
 from mockube.etcd.remote.answers import MemberStatus
 from mockube.etcd.remote.errors import TokenRejected
-from mockube.etcd.remote.methods import PING, STATUS
+from mockube.etcd.remote.requests import PING, STATUS
 from mockube.etcd.remote.watch_stream import WatchStream
 from tests.support.etcd_fakes import HANG, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import turns

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from mockube.cli.codes import code_of, signalled
+from mockube.cli.output import code_of, signalled
 from mockube.clusters.lock import Held
 from mockube.failure import Failure, Missing, Misused, TimedOut
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mockube.importing.cleaning import cleaned, status_of, without_assigned
-from mockube.importing.needless import needless
+from mockube.importing.cleaning import cleaned, reason_to_skip, status_of, without_assigned
 
 
 def thing(api_version, kind, *, metadata=None, **more):
@@ -114,4 +113,4 @@ def test_what_a_service_was_given_can_be_given_anew():
     ],
 )
 def test_why_an_object_is_not_made(tree, why):
-    assert needless(tree) == why
+    assert reason_to_skip(tree) == why

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.processes.child_processes import Program
-from mockube.processes.exit_report import obituary
+from mockube.processes.supervised_process import exit_message
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_it_is_told_what_it_complained_about_last(tmp_path, log, told):
     path = tmp_path / "log"
     path.write_text(log)
     program = Program(name="apiserver", command=(), log=path)
-    assert obituary(program, 3) == f"the apiserver has ended with code 3{told}"
+    assert exit_message(program, 3) == f"the apiserver has ended with code 3{told}"

@@ -1,11 +1,12 @@
 import pytest
 
-from mockube.apimachinery.patch.apply import managers, reconcile
+from mockube.apimachinery.patch.apply import managers
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
+from mockube.apimachinery.patch.apply.reconcile import reconciled
 from tests.support.fields import shown
 from tests.support.typed import BOX
 
@@ -161,11 +162,11 @@ def test_several_conflicts():
 )
 def test_reconciled(tree, expected):
     (owned,) = managers.decode([entry(fields=tree)]).values()
-    assert shown(reconcile.reconciled(atom_of(BOX), owned).fields) == expected
+    assert shown(reconciled(atom_of(BOX), owned).fields) == expected
 
 
 def test_what_needs_no_change_is_the_same():
     (owned,) = managers.decode([entry(fields={"f:one": {"f:a": {}}})]).values()
     made = Owned(of_fields("whole.a"), "v1")
-    assert reconcile.reconciled(atom_of(BOX), owned) is owned
-    assert reconcile.reconciled(atom_of(BOX), made) is made
+    assert reconciled(atom_of(BOX), owned) is owned
+    assert reconciled(atom_of(BOX), made) is made

@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.patch.apply import times
+from mockube.apimachinery.patch.apply.managers import keep_times
 
 
 def obj(*moments, **more):
@@ -23,7 +23,7 @@ OLD = obj("1", "2")
     ],
 )
 def test_kept(new, is_kept):
-    assert times.kept(OLD, new) == (OLD if is_kept else new)
+    assert keep_times(OLD, new) == (OLD if is_kept else new)
 
 
 def test_other_managers_at_other_times():
@@ -33,9 +33,9 @@ def test_other_managers_at_other_times():
             "managedFields": [{"manager": "x", "time": "3"}, {"manager": "m1", "time": "2"}],
         }
     }
-    assert times.kept(OLD, new) is new
+    assert keep_times(OLD, new) is new
 
 
 def test_nobody_manages_either():
     old, new = {"metadata": {}}, {"metadata": {}, "spec": 1}
-    assert times.kept(old, new) is new
+    assert keep_times(old, new) is new
