@@ -8,6 +8,7 @@ from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
+from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
@@ -44,6 +45,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    DAEMON_SET,
     JOB,
     JOB_ORPHAN_PODS,
     TTL_AFTER_FINISHED,
@@ -91,6 +93,7 @@ WORKERS: Final[Mapping[str, str]] = {
     "replicaset-controller": "concurrent_replicaset_syncs",
     "replicationcontroller-controller": "concurrent_rc_syncs",
     "statefulset-controller": "concurrent_statefulset_syncs",
+    "daemonset-controller": "concurrent_daemonset_syncs",
     "job-controller": "concurrent_job_syncs",
     "ttl-after-finished-controller": "concurrent_ttl_after_finished_syncs",
     "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",

@@ -20,7 +20,7 @@ PENDING: Final = "Pending"
 RUNNING: Final = "Running"
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Since when a condition is true that does not say: some kubelets leave the time out."""
+"""Since when a condition is true that does not say; upstream waits for such a pod for ever, if it waits at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,9 +72,11 @@ class PodView:
 
     def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
         """Ready for long enough."""
-        if self.ready_since is None:
-            return False
-        return min_ready_seconds == 0 or after(self.ready_since, span_of(min_ready_seconds)) <= now
+        if self.ready_since is None or min_ready_seconds == 0:
+            return self.ready_since is not None
+        return (
+            self.ready_since is not _LONG_AGO and after(self.ready_since, span_of(min_ready_seconds)) <= now
+        )
 
 
 def _since(condition: ReadOnlyTree) -> datetime:

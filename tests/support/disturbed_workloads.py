@@ -4,13 +4,14 @@ from mockube.apimachinery import meta
 from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from tests.support import advancedsets, clonesets, deployments, jobs, uniteddeployments
+from tests.support import advancedsets, clonesets, daemonsets, deployments, jobs, uniteddeployments
 from tests.support.disturbed import APPS, CLAIMS, PODS, REVISIONS, Story
 from tests.support.statefulsets import claim_template, statefulset
 from tests.support.uniteddeployments import ADAPTER, subset, united
@@ -193,6 +194,37 @@ class Job(Story):
         assert not any(meta.finalizers(pod) for pod in found)
 
 
+class DaemonSet(Story):
+    """A pod on each of two nodes, rolled to another version."""
+
+    path = f"{APPS}/daemonsets/d"
+    controllers = (DAEMON_SET,)
+    watched = ("daemonsets", "pods", "controllerrevisions", "nodes")
+
+    def steps(self):
+        yield self._begin
+        yield self.change(template=daemonsets.template("a:2"))
+
+    async def _begin(self):
+        for name in ("n1", "n2"):
+            answer = await self.server.post("/api/v1/nodes", {"metadata": {"name": name}})
+            assert answer.status == 201, answer.body
+            answer = await self.server.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+            assert answer.status == 200, answer.body
+        await self.create(daemonsets.daemonset())
+
+    def is_rolled_out(self, found):
+        status = found["status"]
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        return seen and (status.get("updatedNumberScheduled"), status.get("numberAvailable")) == (2, 2)
+
+    async def check_end(self):
+        assert {pod["spec"]["containers"][0]["image"] for pod in await self.items(PODS)} == {"a:2"}
+        assert len(await self.items(REVISIONS)) == 2
+        assert len(self.pods) == 4, "two of each version"
+        assert self.most <= 2
+
+
 class United(Story):
     """Two subsets are made and rolled to another version, then one makes room for a third."""
 
@@ -278,6 +310,7 @@ KINDS = (
     RecreatedDeployment,
     StatefulSet,
     Job,
+    DaemonSet,
     AdvancedStatefulSet,
     CloneSet,
     UnitedDeployments,

@@ -1,0 +1,130 @@
+"""The controller of DaemonSets: what it watches, and how a reconciliation is put together."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import NOTHING, Action, Plan, Remember, Say
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.daemonset.history import History, forgotten, history_of
+from mockube.controller_manager.controllers.daemonset.placement import fit_of
+from mockube.controller_manager.controllers.daemonset.pods import actions_of, changes_of
+from mockube.controller_manager.controllers.daemonset.rolling import rolling_update
+from mockube.controller_manager.controllers.daemonset.state import DaemonState, Failures, pods_by_node
+from mockube.controller_manager.controllers.daemonset.status import next_available, status_update
+from mockube.controller_manager.workloads import indexes
+from mockube.controller_manager.workloads.indexes import (
+    BY_NODE,
+    BY_OWNER,
+    node_of_pod,
+    owner_of,
+    owner_of_pod,
+)
+from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
+
+_PATIENCE: Final = timedelta(milliseconds=50)
+"""Pods change in swarms, and each look counts all nodes. What somebody wishes is looked at at once."""
+
+
+def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | None) -> Plan:
+    daemon_set = caches.of(DAEMON_SETS).get(*key)
+    if daemon_set is None:
+        return Plan(actions=(Remember(None),))
+    if daemon_set["spec"].get("selector") == {}:
+        message = "This daemon set is selecting all pods. A non-empty selector is required."
+        return Plan(actions=(Say(about=daemon_set, type="Warning", reason="SelectingAll", message=message),))
+    if meta.is_deleting(daemon_set):
+        return NOTHING
+    try:
+        selector = _selector(daemon_set)
+    except SelectorError:
+        return NOTHING
+    revisions = owned_objects(caches, CONTROLLER_REVISIONS, daemon_set, selector)
+    pods = owned_objects(caches, PODS, daemon_set, selector)
+    # Whose they are is settled alone: the change brings the key back, and only then they are counted.
+    first = (
+        *settled(revisions, CONTROLLER_REVISIONS, daemon_set, DAEMON_SETS),
+        *settled(pods, PODS, daemon_set, DAEMON_SETS),
+    )
+    if first:
+        return Plan(actions=first)
+    named = partial(caches.of(CONTROLLER_REVISIONS).get, key.namespace)
+    history = history_of(daemon_set, revisions.owned, pods.owned, named)
+    if history.is_collision:
+        return Plan(actions=history.actions)
+    state = DaemonState(
+        daemon_set=daemon_set,
+        nodes=caches.of(NODES).all(),
+        pods=pods_by_node(pods.owned),
+        all_pods=pods.owned,
+        revision_hash=history.revision_hash,
+        now=now,
+    )
+    return _plan(state, history, remembered or Failures())
+
+
+def _plan(state: DaemonState, history: History, failures: Failures) -> Plan:
+    changes = changes_of(state, failures)
+    actions: tuple[Action, ...] = (*changes.events, *actions_of(state, changes.create, changes.delete))
+    if changes.failures is not failures:
+        actions = (Remember(changes.failures), *actions)
+    # A rolling update begins when the nodes have what they should have.
+    actions = actions or rolling_update(state)
+    delays = [delay for delay in (*changes.delays, next_available(state)) if delay is not None]
+    return Plan(
+        actions=(*history.actions, *actions, *forgotten(state.daemon_set, history.old, state.all_pods)),
+        last=lambda _: status_update(state),
+        again_after=min(delays, default=None),
+    )
+
+
+def _selector(daemon_set: ReadOnlyTree) -> Selector:
+    return labels.from_label_selector(daemon_set["spec"].get("selector"))
+
+
+def _of_node(caches: Caches, change: Change) -> Iterable[Key]:
+    """DaemonSets that should begin or end on a node, or whose pods there are counted as misscheduled."""
+    node: ReadOnlyTree | None = change.new
+    if node is None or (change.old is not None and _is_alike(change.old, node)):
+        return
+    owners = {pod.owner_uid for pod in caches.of(PODS).by_index(BY_NODE, meta.name(node))}
+    for daemon_set in caches.of(DAEMON_SETS).all():
+        fit, is_there = fit_of(daemon_set)(node), meta.uid(daemon_set) in owners
+        is_counted = bool((daemon_set.get("status") or {}).get("numberMisscheduled"))
+        if (is_there and (is_counted or not fit.may_stay)) or (fit.should_run and not is_there):
+            yield Key.of(daemon_set)
+
+
+def _is_alike(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+    taints = [(node.get("spec") or {}).get("taints") or [] for node in (old, new)]
+    return meta.labels(old) == meta.labels(new) and taints[0] == taints[1]
+
+
+DAEMON_SET: Final = Controller(
+    name="daemonset-controller",
+    queue="daemonset",
+    service_account="daemon-set-controller",
+    speaks_as="daemonset-controller",
+    watches=(
+        *indexes.watches_of(DAEMON_SETS, patience=_PATIENCE),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, _selector), patience=_PATIENCE),
+        Watch(
+            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, DAEMON_SETS, _selector)
+        ),
+        Watch(resource=NODES, keys=_of_node, patience=_PATIENCE),
+    ),
+    reconcile=reconcile,
+    remembers=True,
+    workers=2,
+    indexes={
+        PODS: {BY_OWNER: owner_of_pod, BY_NODE: node_of_pod},
+        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
+    },
+)

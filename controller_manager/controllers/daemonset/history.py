@@ -1,0 +1,123 @@
+"""The revisions of a DaemonSet's template: the one that it has now, and those to forget. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.patch.equality import same
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.control.actions import (
+    Action,
+    Create,
+    Delete,
+    Patch,
+    SlowStart,
+    Update,
+    Victim,
+)
+from mockube.controller_manager.workloads.revisions import in_order, number
+from mockube.controller_manager.workloads.template_hash import template_hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The hash of the current revision, what makes it so, and the revisions before it."""
+
+    revision_hash: str
+    old: Sequence[ReadOnlyTree]
+    actions: tuple[Action, ...] = ()
+    is_collision: bool = False
+    """Another revision has the name of the new one: the actions count that, and nothing else can be done."""
+
+
+def history_of(
+    daemon_set: ReadOnlyTree,
+    revisions: Iterable[ReadOnlyTree],
+    pods: Sequence[PodView],
+    named: Callable[[str], ReadOnlyTree | None],
+) -> History:
+    """`named` finds whatever ControllerRevision of the namespace has a name."""
+    data = _data(daemon_set)
+    ordered = in_order(revisions)
+    current = [revision for revision in ordered if same(revision.get("data"), data)]
+    old = [revision for revision in ordered if revision not in current]
+    newest = max(map(number, old), default=0) + 1
+    if not current:
+        return _created(daemon_set, data, newest, old, named)
+    kept = current[-1]
+    actions = _without_duplicates(kept, current[:-1], pods)
+    if number(kept) < newest:
+        actions += (Update(resource=CONTROLLER_REVISIONS, body={**kept, "revision": newest}),)
+    return History(revision_hash=hash_of(kept), old=old, actions=actions)
+
+
+def hash_of(revision: ReadOnlyTree) -> str:
+    return meta.labels(revision).get(LABEL_CONTROLLER_REVISION_HASH) or meta.name(revision)
+
+
+def forgotten(
+    daemon_set: ReadOnlyTree, old: Sequence[ReadOnlyTree], pods: Iterable[PodView]
+) -> tuple[Action, ...]:
+    """The oldest revisions beyond the limit that no pod is of."""
+    limit = daemon_set["spec"].get("revisionHistoryLimit")
+    surplus = len(old) - (10 if limit is None else limit)
+    if surplus <= 0:
+        return ()
+    live = {pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) for pod in pods}
+    dead = [revision for revision in old if hash_of(revision) not in live][:surplus]
+    victims = tuple(map(Victim.of, dead))
+    return (Delete(resource=CONTROLLER_REVISIONS, victims=victims),) if victims else ()
+
+
+def _data(daemon_set: ReadOnlyTree) -> dict[str, Any]:
+    return {"spec": {"template": {**daemon_set["spec"]["template"], "$patch": "replace"}}}
+
+
+def _created(
+    daemon_set: ReadOnlyTree,
+    data: ReadOnlyTree,
+    newest: int,
+    old: Sequence[ReadOnlyTree],
+    named: Callable[[str], ReadOnlyTree | None],
+) -> History:
+    status = daemon_set.get("status") or {}
+    template = daemon_set["spec"]["template"]
+    hashed = template_hash(template, status.get("collisionCount"))
+    name = f"{meta.name(daemon_set)}-{hashed}"
+    if named(name) is not None:
+        counted = {**status, "collisionCount": (status.get("collisionCount") or 0) + 1}
+        update = Update(resource=DAEMON_SETS, body={**daemon_set, "status": counted}, subresource="status")
+        return History(revision_hash="", old=old, actions=(update,), is_collision=True)
+    metadata = {
+        "name": name,
+        "namespace": meta.namespace(daemon_set),
+        "labels": {**meta.labels(template), LABEL_CONTROLLER_REVISION_HASH: hashed},
+        "annotations": dict(meta.annotations(daemon_set)),
+        "ownerReferences": [meta.controller_reference(daemon_set)],
+    }
+    revision = {
+        "kind": CONTROLLER_REVISIONS.kind,
+        "apiVersion": CONTROLLER_REVISIONS.api_version,
+        "metadata": {field: value for field, value in metadata.items() if value},
+        "data": data,
+        "revision": newest,
+    }
+    create = Create(resource=CONTROLLER_REVISIONS, bodies=(revision,))
+    return History(revision_hash=hashed, old=old, actions=(create,))
+
+
+def _without_duplicates(
+    kept: ReadOnlyTree, duplicates: Sequence[ReadOnlyTree], pods: Sequence[PodView]
+) -> tuple[Action, ...]:
+    """All pods are of the revision that is kept, and the others of the same template go."""
+    if not duplicates:
+        return ()
+    labels = {"metadata": {"labels": {LABEL_CONTROLLER_REVISION_HASH: hash_of(kept)}}}
+    others = [pod for pod in pods if pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) != hash_of(kept)]
+    patches = tuple(Patch(resource=PODS, key=pod.key, body=labels) for pod in others)
+    relabel = (SlowStart(effects=patches),) if patches else ()
+    return (*relabel, Delete(resource=CONTROLLER_REVISIONS, victims=tuple(map(Victim.of, duplicates))))

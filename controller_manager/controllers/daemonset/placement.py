@@ -1,0 +1,125 @@
+"""On which nodes a DaemonSet's pods may run, and the pod that is made for a node. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.node_selectors import required_by
+from mockube.controller_manager.workloads.templates import pod_of
+from mockube.controller_manager.workloads.tolerations import untolerated
+
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+LABEL_TEMPLATE_GENERATION: Final = "pod-template-generation"
+_NODE_NAME: Final = "metadata.name"
+
+_TOLERATED: Final[tuple[tuple[str, str], ...]] = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
+_TOLERATED_IN_HOST_NETWORK: Final = (("network-unavailable", "NoSchedule"),)
+
+
+class Fit(NamedTuple):
+    """How a node suits a DaemonSet."""
+
+    should_run: bool
+    """A pod is made for it."""
+    may_stay: bool
+    """A pod that is there may go on."""
+
+
+NO_FIT: Final = Fit(should_run=False, may_stay=False)
+FITS: Final = Fit(should_run=True, may_stay=True)
+
+
+def fit_of(daemon_set: ReadOnlyTree) -> Callable[[ReadOnlyTree], Fit]:
+    """How nodes suit it; made once for many nodes."""
+    spec = with_tolerations(daemon_set["spec"]["template"].get("spec") or {})
+    selects = required_by(spec)
+    name = spec.get("nodeName") or ""
+
+    def fit(node: ReadOnlyTree) -> Fit:
+        if (name and name != meta.name(node)) or (selects is not None and not selects(node)):
+            return NO_FIT
+        taints = (node.get("spec") or {}).get("taints") or ()
+        if untolerated(spec, taints, ("NoExecute", "NoSchedule")) is None:
+            return FITS
+        return Fit(should_run=False, may_stay=untolerated(spec, taints, ("NoExecute",)) is None)
+
+    return fit
+
+
+def target_node(pod: PodView) -> str:
+    """The node that it runs on or was made for; empty if neither is known."""
+    if pod.node:
+        return pod.node
+    affinity = ((pod.object.get("spec") or {}).get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field["key"] == _NODE_NAME and field["operator"] == "In":
+                values: Sequence[str] = field.get("values") or ()
+                return values[0] if len(values) == 1 else ""
+    return ""
+
+
+# --- the pod of a node
+
+
+def pod_for(daemon_set: ReadOnlyTree, node: str, revision_hash: str) -> ReadOnlyTree:
+    pod = pod_of(daemon_set["spec"]["template"], daemon_set)
+    generation = template_generation(daemon_set)
+    labels = {LABEL_TEMPLATE_GENERATION: str(generation)} if generation is not None else {}
+    pod = meta.with_labels(pod, {**labels, LABEL_CONTROLLER_REVISION_HASH: revision_hash})
+    spec = with_tolerations(pod["spec"])
+    return {**pod, "spec": {**spec, "affinity": _with_node(spec.get("affinity") or {}, node)}}
+
+
+def is_updated(daemon_set: ReadOnlyTree, pod: PodView, revision_hash: str) -> bool:
+    """It was made of the newest template."""
+    generation = template_generation(daemon_set)
+    if generation is not None and pod.labels.get(LABEL_TEMPLATE_GENERATION) == str(generation):
+        return True
+    return bool(revision_hash) and pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) == revision_hash
+
+
+def template_generation(daemon_set: ReadOnlyTree) -> int | None:
+    return int_or_none(meta.annotations(daemon_set).get(TEMPLATE_GENERATION, ""))
+
+
+def with_tolerations(spec: ReadOnlyTree) -> dict[str, Any]:
+    """With what every pod of a DaemonSet tolerates: the states of its node."""
+    wanted = _TOLERATED + (_TOLERATED_IN_HOST_NETWORK if spec.get("hostNetwork") else ())
+    tolerations = [*(spec.get("tolerations") or ())]
+    for name, effect in wanted:
+        new = {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
+        places = [place for place, old in enumerate(tolerations) if _is_alike(old, new)]
+        for place in places:
+            tolerations[place] = new
+        if not places:
+            tolerations.append(new)
+    return {**spec, "tolerations": tolerations}
+
+
+def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    fields = ("key", "effect", "operator", "value")
+    return all((one.get(field) or "") == (other.get(field) or "") for field in fields)
+
+
+def _with_node(affinity: ReadOnlyTree, node: str) -> ReadOnlyTree:
+    """Only this node; what else was required of nodes has been checked."""
+    field = {"key": _NODE_NAME, "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    node_affinity = {
+        **(affinity.get("nodeAffinity") or {}),
+        "requiredDuringSchedulingIgnoredDuringExecution": required,
+    }
+    return {**affinity, "nodeAffinity": node_affinity}

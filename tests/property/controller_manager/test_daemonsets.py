@@ -1,0 +1,25 @@
+"""Updates of DaemonSets of any size stay within their limits, and come to their end."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mockube.apimachinery import intstr
+from tests.support.daemonsets import Daemons, rolling
+
+posts = st.one_of(st.integers(0, 6), st.sampled_from(["0%", "10%", "34%", "100%"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(nodes=st.integers(1, 9), surge=posts, unavailable=posts, releases=st.integers(1, 3))
+def test_an_update_holds_its_limits(nodes, surge, unavailable, releases):
+    extra = intstr.scaled(surge, nodes, round_up=True)
+    missing = 0 if extra else max(1, intstr.scaled(unavailable, nodes, round_up=True))
+    daemons = Daemons(nodes=nodes, updateStrategy=rolling(surge, unavailable))
+    daemons.settle()
+    for number in range(releases):
+        daemons.release(f"b:{number}")
+        most_missing, most_surplus = daemons.settle()
+        assert most_missing <= missing
+        assert most_surplus <= extra
+        assert set(daemons.images.values()) == {f"b:{number}"}
+        assert len(daemons.living) == nodes

@@ -1,0 +1,257 @@
+"""DaemonSets: on which nodes pods are made, how they are rolled, and what is said."""
+
+from datetime import timedelta
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
+from tests.support.daemonsets import ON_DELETE, Daemons, daemonset, node_of, rolling, template
+
+KEY = Key("default", "d")
+
+
+def test_each_node_gets_a_pod_that_names_it():
+    daemons = Daemons(nodes=2)
+    assert daemons.sync() == [
+        ("create", "controllerrevisions"),
+        ("create", "pods"),
+        ("create", "pods"),
+        ("update", "daemonsets"),
+    ]
+    pod = daemons.living[0]
+    required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    field = {"key": "metadata.name", "operator": "In", "values": ["n0"]}
+    assert required == {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    assert {one["key"].removeprefix("node.kubernetes.io/") for one in pod["spec"]["tolerations"]} == {
+        "not-ready",
+        "unreachable",
+        "disk-pressure",
+        "memory-pressure",
+        "pid-pressure",
+        "unschedulable",
+    }
+    assert meta.labels(pod)["pod-template-generation"] == "1"
+    assert meta.labels(pod)["controller-revision-hash"]
+    assert meta.generate_name(pod) == "d-"
+
+
+def test_the_status_counts_nodes():
+    daemons = Daemons(nodes=2)
+    daemons.sync()
+    daemons.run(daemons.living[0])
+    daemons.sync()
+    assert daemons.status == {
+        "currentNumberScheduled": 2,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 2,
+        "numberReady": 1,
+        "observedGeneration": 1,
+        "updatedNumberScheduled": 2,
+        "numberAvailable": 1,
+        "numberUnavailable": 1,
+    }
+    assert daemons.sync() == []
+
+
+def test_a_pod_is_available_when_it_has_been_ready_for_long_enough():
+    daemons = Daemons(nodes=1, minReadySeconds=30)
+    daemons.settle()
+    assert "numberAvailable" not in daemons.status
+    assert daemons.plan(KEY).again_after == timedelta(seconds=30)
+    daemons.clock.advance(30)
+    daemons.sync()
+    assert daemons.status["numberAvailable"] == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes"),
+    [
+        ({"nodeSelector": {"pool": "a"}}, {"a"}),
+        ({"nodeName": "b"}, {"b"}),
+        ({}, {"a", "b"}),
+        ({"tolerations": [{"key": "k", "operator": "Exists"}]}, {"a", "b", "tainted"}),
+    ],
+)
+def test_pods_are_made_only_for_nodes_that_fit(spec, nodes):
+    daemons = Daemons(nodes=0, template=template(**spec))
+    daemons.add_node("a", labels={"pool": "a"})
+    daemons.add_node("b", labels={"pool": "b"})
+    daemons.add_node("tainted", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
+    daemons.sync()
+    assert set(map(node_of, daemons.living)) == nodes
+
+
+@pytest.mark.parametrize(("effect", "left"), [("NoSchedule", 1), ("NoExecute", 0)])
+def test_a_taint_that_comes_later_ends_a_pod_only_if_it_says_so(effect, left):
+    daemons = Daemons(nodes=1)
+    daemons.settle()
+    daemons.taint("n0", effect)
+    daemons.settle()
+    assert len(daemons.living) == left
+    assert (daemons.status["desiredNumberScheduled"], daemons.status["numberMisscheduled"]) == (0, left)
+
+
+def test_a_pod_that_waits_for_a_node_that_is_gone_is_deleted():
+    daemons = Daemons(nodes=2)
+    daemons.sync()
+    daemons.remove(NODES, "n0", namespace="")
+    daemons.sync()
+    assert set(map(node_of, daemons.living)) == {"n1"}
+
+
+def test_a_failed_pod_is_replaced_at_once_and_the_next_one_later():
+    daemons = Daemons(nodes=1)
+    daemons.settle()
+    daemons.end(daemons.living[0], "Failed")
+    daemons.sync()
+    assert daemons.living == []
+    assert daemons.events[-2][1] == "FailedDaemonPod"
+    daemons.collect()
+    daemons.sync()
+    daemons.end(daemons.living[0], "Failed")
+    daemons.sync()
+    assert len(daemons.living) == 1, "it is left alone for a second"
+    assert daemons.plan(KEY).again_after == timedelta(seconds=1)
+    daemons.clock.advance(1)
+    daemons.sync()
+    assert daemons.living == []
+
+
+def test_a_succeeded_pod_is_replaced():
+    daemons = Daemons(nodes=1)
+    daemons.settle()
+    daemons.end(daemons.living[0], "Succeeded")
+    daemons.sync()
+    assert daemons.living == []
+    assert ("Normal", "SucceededDaemonPod") in [event[:2] for event in daemons.events]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "nodes", "missing", "surplus"),
+    [
+        (rolling(0, 1), 4, 1, 0),
+        (rolling(0, "50%"), 4, 2, 0),
+        (rolling(1, 0), 4, 0, 1),
+        (rolling("50%", 0), 4, 0, 2),
+    ],
+)
+def test_an_update_holds_its_limits(strategy, nodes, missing, surplus):
+    daemons = Daemons(nodes=nodes, updateStrategy=strategy)
+    daemons.settle()
+    daemons.release("a:2")
+    assert daemons.settle() == (missing, surplus)
+    assert set(daemons.images.values()) == {"a:2"}
+    assert daemons.revisions == [1, 2]
+
+
+def test_on_delete_waits_for_the_user():
+    daemons = Daemons(nodes=2, updateStrategy=ON_DELETE)
+    daemons.settle()
+    daemons.release("a:2")
+    daemons.settle()
+    assert set(daemons.images.values()) == {"a:1"}
+    assert daemons.status.get("updatedNumberScheduled", 0) == 0
+    daemons.remove(PODS, meta.name(daemons.living[0]))
+    daemons.settle()
+    assert sorted(daemons.images.values()) == ["a:1", "a:2"]
+
+
+def test_an_update_that_does_not_become_ready_stops():
+    daemons = Daemons(nodes=3)
+    daemons.settle()
+    daemons.release("bad")
+    daemons.settle(ready=False)
+    assert sorted(daemons.images.values()) == ["a:1", "a:1", "bad"]
+
+
+def test_going_back_makes_an_old_revision_the_newest():
+    daemons = Daemons(nodes=1)
+    daemons.settle()
+    daemons.release("a:2")
+    daemons.settle()
+    daemons.release("a:1")
+    daemons.settle()
+    assert daemons.revisions == [2, 3]
+
+
+def test_history_beyond_the_limit_is_forgotten():
+    daemons = Daemons(nodes=1, revisionHistoryLimit=1)
+    for number in range(1, 5):
+        daemons.release(f"a:{number}")
+        daemons.settle()
+    assert daemons.revisions == [3, 4]
+
+
+def test_a_name_that_is_taken_is_counted_as_a_collision():
+    daemons = Daemons(nodes=1)
+    daemons.sync()
+    (revision,) = daemons.all(CONTROLLER_REVISIONS)
+    other = Daemons(nodes=1)
+    taken = {
+        **revision,
+        "metadata": {**revision["metadata"], "ownerReferences": [], "labels": {}},
+        "data": {},
+    }
+    other.add(CONTROLLER_REVISIONS, taken)
+    assert other.sync() == [("update", "daemonsets")]
+    assert other.status["collisionCount"] == 1
+    other.sync()
+    assert len(other.all(CONTROLLER_REVISIONS)) == 2
+
+
+def test_two_revisions_of_one_template_become_one():
+    daemons = Daemons(nodes=1)
+    daemons.settle()
+    (revision,) = daemons.all(CONTROLLER_REVISIONS)
+    twin = meta.with_metadata(revision, name="twin", uid="uid-twin")
+    daemons.add(
+        CONTROLLER_REVISIONS, {**meta.with_labels(twin, {"controller-revision-hash": "twin"}), "revision": 2}
+    )
+    daemons.settle()
+    assert [meta.name(it) for it in daemons.all(CONTROLLER_REVISIONS)] == ["twin"]
+    assert [meta.labels(pod)["controller-revision-hash"] for pod in daemons.living] == ["twin"]
+
+
+def test_a_selector_of_everything_is_refused():
+    daemons = Daemons(nodes=1, selector={})
+    assert daemons.sync() == []
+    assert daemons.events[0][1] == "SelectingAll"
+
+
+def _keys(daemons, change):
+    (watch,) = [watch for watch in DAEMON_SET.watches if watch.resource is NODES]
+    return [*watch.keys(daemons.caches(), change)]
+
+
+def test_a_node_concerns_a_set_that_should_begin_or_end_there():
+    daemons = Daemons(nodes=1)
+    node = daemons.all(NODES)[0]
+    assert _keys(daemons, Change(None, node)) == [KEY]
+    daemons.settle()
+    assert _keys(daemons, Change(None, node)) == []
+    assert _keys(daemons, Change(node, {**node, "status": {"conditions": []}})) == []
+    tainted = {**node, "spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}
+    assert _keys(daemons, Change(node, tainted)) == [KEY]
+
+
+def test_a_pod_that_is_going_with_an_end_is_replaced():
+    daemons = Daemons(nodes=1)
+    daemons.settle()
+    daemons.end(daemons.living[0], "Failed")
+    ending = format_time(daemons.clock.now())
+    (pod,) = daemons.all(PODS)
+    daemons.put(PODS, meta.with_metadata(pod, deletionTimestamp=ending, finalizers=["x/y"]))
+    daemons.sync()
+    assert len(daemons.living) == 1
+
+
+def test_a_set_that_is_deleted_is_left_alone():
+    daemons = Daemons(nodes=1)
+    daemons.put(DAEMON_SETS, meta.with_metadata(daemons.set, deletionTimestamp="2030-01-01T00:00:00Z"))
+    assert daemons.sync() == []
+    assert daemonset()["spec"]["updateStrategy"]["type"] == "RollingUpdate"
