@@ -212,8 +212,9 @@ def _refused_object(patch: Patch, patched: Tree, old: Tree, problem: str) -> Api
     return _invalid(patched, problem)
 
 
-def _invalid(patched: Tree, problem: str) -> ApiError:
-    return _not_taken(orjson.dumps(dict(sorted(patched.items()))).decode(), problem)
+def _invalid(patched: Any, problem: str) -> ApiError:
+    shown = dict(sorted(patched.items())) if isinstance(patched, dict) else patched
+    return _not_taken(orjson.dumps(shown).decode(), problem)
 
 
 def _not_taken(text: str, problem: str) -> ApiError:

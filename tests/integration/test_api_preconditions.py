@@ -267,3 +267,19 @@ async def test_a_namespace_takes_its_dependents_along_in_the_foreground(client):
     await client.post("/api/v1/namespaces", named("n"))
     deleted = await client.delete("/api/v1/namespaces/n?orphanDependents=false")
     assert (deleted.status, deleted.body["metadata"]["finalizers"]) == (202, ["foregroundDeletion"])
+
+
+NO_OBJECT = (
+    ' "" is invalid: patch: Invalid value: "[]": couldn\'t get version/kind; json parse error: json: cannot unmarshal '
+    'array into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+    '"json:\\"kind,omitempty\\"" }'
+)
+REJECTED = "the server rejected our request due to an error in our request"
+
+
+@pytest.mark.parametrize(("value", "message"), [([], NO_OBJECT), (5, REJECTED), (None, REJECTED)])
+async def test_a_json_patch_leaves_an_object(client, value, message):
+    patch = [{"op": "replace", "path": "", "value": value}]
+    answer = await client.patch(f"{MAPS}/x", patch, kind="json-patch+json")
+    assert told(answer) == (422, message)
+    assert (await client.get(f"{MAPS}/x")).status == 200

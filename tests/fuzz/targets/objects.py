@@ -97,6 +97,14 @@ def _mutate(case, chance):
     return case | {field: tree}
 
 
+_WITH_VERSION = "500: resourceVersion should not be set on objects to be created"
+"""A dry run does not look at it, as kube-apiserver's does not."""
+
+
+_CHECKED_AT_UPDATES = "is invalid: status.addresses["
+"""Of nodes: kube-apiserver too takes two equal addresses at a create and refuses them afterwards."""
+
+
 async def _check(server, case):
     if case.keys() < {"resource", "object", "update", "options"} or case["resource"] not in ROWS:
         return "no case"
@@ -106,7 +114,7 @@ async def _check(server, case):
         return (await server.send("POST", f"{path}?{options}&dryRun=All", body)).outcome
     tried = await server.send("POST", f"{path}?{options}&dryRun=All", body)
     created = await server.send("POST", f"{path}?{options}", body)
-    if tried.status != created.status:
+    if tried.status != created.status and created.outcome != _WITH_VERSION:
         raise Fault(f"a dry run of {row.name} answers {tried.outcome}, a create {created.outcome}")
     if created.status != 201:
         return created.outcome
@@ -142,6 +150,8 @@ async def _check_stored(server, row, path, one, created):
     if listed.status != 200 or not listed.tree["rows"]:
         raise Fault(f"a list of {row.name} as a table lacks what was created")
     again = await server.send("PUT", one, created.body)
+    if _CHECKED_AT_UPDATES in again.outcome:
+        return
     if again.status != 200:
         raise Fault(f"{row.name} are refused as they were stored: {again.outcome}")
     # A zero time is written as null, which is read as none.
