@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -24,8 +25,12 @@ from mockube.apiserver.audit.policy import read as read_policy
 from mockube.apiserver.authn.chain import Trust, authenticators
 from mockube.apiserver.authz import modes
 from mockube.apiserver.authz.chain import Attributes, Authorization
+from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
+from mockube.apiserver.authz.node.graph import GROUPS as OF_NODES
+from mockube.apiserver.authz.node.graph import NodeGraph
 from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.policy import GROUP, Policy
+from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.customresources.catalog import Catalog, Name
 from mockube.apiserver.customresources.establishing import Establishing
@@ -107,13 +112,38 @@ class Rights:
 
     def __init__(self, authorization_modes: Sequence[str]) -> None:
         self.rbac = RBAC(Policy())
-        self.authorization = modes.authorization(authorization_modes, self.rbac)
+        self.nodes = NodeGraph()
+        node = NodeAuthorizer(self.nodes, rules_of_nodes())
+        self.authorization = modes.authorization(authorization_modes, self.rbac, node)
+
+    def follow(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
+        """Decide by what the watch cache shows, by group and resource, from now on."""
+        of_roles, of_nodes = partial(caches, GROUP), lambda name: caches(OF_NODES[name], name)
+        self.rbac.follow(of_roles)
+        self.nodes.follow(of_nodes)
+        watch_cache.on_reset += [lambda: self.rbac.reset(of_roles), self.nodes.reset]
 
 
 def _permits(authorization: Authorization) -> Permits:
-    def permits(user: User, verb: str, resource: GroupResource, name: str) -> bool:
+    def permits(
+        user: User,
+        verb: str,
+        resource: GroupResource,
+        name: str,
+        /,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> bool:
         question = Attributes(
-            user=user, verb=verb, group=resource.group, version="*", resource=resource.resource, name=name
+            user=user,
+            verb=verb,
+            group=resource.group,
+            version="*",
+            resource=resource.resource,
+            subresource=subresource,
+            namespace=namespace,
+            name=name,
         )
         return authorization.is_allowed(question)
 
@@ -244,8 +274,8 @@ class ApiServer:
             ),
         }
 
-    def _cache_of_roles(self, resource: str) -> ResourceCache:
-        row = self.resources[GROUP, "v1", resource]
+    def _cache_of(self, group: str, resource: str) -> ResourceCache:
+        row = self.resources[group, "v1", resource]
         return self.backend.watch_cache.resource_cache(self.backend.layout.resource_cache(row))
 
     def _claim_resource_caches(self) -> None:
@@ -351,8 +381,7 @@ class ApiServer:
             start("store", backend.kv.supervise)
         start("watch-cache", backend.watch_cache.run)
         await backend.watch_cache.wait_listed()
-        self.rights.rbac.follow(self._cache_of_roles)
-        backend.watch_cache.on_reset.append(lambda: self.rights.rbac.reset(self._cache_of_roles))
+        self.rights.follow(self._cache_of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.watch_lag)
         core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
         start("api-service-availability", Availability(backend, aggregated, core).run)

@@ -54,7 +54,7 @@ def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
 
 def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 - remembered by position
     parts = path.strip("/").split("/")
-    verb = _VERBS.get(method, method.lower())
+    verb = _VERBS.get(method, "")
     plain = RequestInfo(path=path, verb=method.lower())
     if parts[0] == "api":
         group, parts = "", parts[1:]

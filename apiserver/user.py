@@ -21,6 +21,18 @@ class User:
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+NODE: Final = "system:node:"
+"""How the name of a user begins that is a node; the node's name follows."""
+NODES: Final = "system:nodes"
+
+
+def node_name(user: User) -> str | None:
+    """Return the node that a user is; None if it is none, and "" if it is one without a name."""
+    if not user.name.startswith(NODE) or NODES not in user.groups:
+        return None
+    return user.name.removeprefix(NODE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impersonated:
     """The user that a request is made as for another one. `constraint` is the verb that allowed it; "" for the legacy mode."""

@@ -47,7 +47,7 @@ class StaticTokens:
         user = self._users.get(_digest(token))
         if user is None or not self._audiences:
             return None if user is None else Known(user, audiences)
-        meant = [audience for audience in self._audiences if audience in audiences]
+        meant = [audience for audience in audiences if audience in self._audiences]
         return Known(user, meant) if meant else None
 
 

@@ -3,7 +3,7 @@
 Also the attributes of a request that authorizers see, and the Forbidden error.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -88,8 +88,18 @@ class Rules(Struct, kw_only=True):
     error: str = ""
 
 
+class Unprepared(Exception):
+    """An authorizer has too much to take in before it can decide: so it is done while others are served."""
+
+    def __init__(self, prepare: Callable[[], Awaitable[None]], prepare_at_once: Callable[[], None]) -> None:
+        super().__init__()
+        self.prepare = prepare
+        self.prepare_at_once = prepare_at_once
+
+
 class Authorizer(Protocol):
-    def decide(self, attributes: Attributes, /) -> Verdict: ...
+    def decide(self, attributes: Attributes, /) -> Verdict:
+        """Return the decision, or raise Unprepared."""
 
     def rules(self, user: User, namespace: str, /) -> Rules:
         """Return all that a user may do in a namespace, and by path."""
@@ -130,7 +140,23 @@ class Authorization:
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
 
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        """Return the decision about a request; others are served while an authorizer prepares."""
+        while True:
+            try:
+                return self._decide(attributes)
+            except Unprepared as error:
+                await error.prepare()
+
     def decide(self, attributes: Attributes) -> Verdict:
+        """The same, at once."""
+        while True:
+            try:
+                return self._decide(attributes)
+            except Unprepared as error:
+                error.prepare_at_once()
+
+    def _decide(self, attributes: Attributes) -> Verdict:
         if MASTERS in attributes.user.groups:
             return _ALLOWED
         reasons = []

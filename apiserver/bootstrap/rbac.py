@@ -5,6 +5,7 @@ taken away come back at the next start, unless the object's annotation says that
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ _DATA: Final = "data/rbac.json"
 
 def policy() -> Sequence[Wanted]:
     """Return the roles and bindings that upstream has."""
-    rows = orjson.loads(files(__package__).joinpath(_DATA).read_bytes())
+    rows = _rows()
     roles = [
         _wanted(resource, row, _role(row)) for resource in (CLUSTER_ROLES, ROLES) for row in rows[resource]
     ]
@@ -40,6 +41,19 @@ def policy() -> Sequence[Wanted]:
         for row in rows[resource]
     ]
     return [*roles, *bindings]
+
+
+@cache
+def rules_of_nodes() -> Sequence[Tree]:
+    """Return the rules that the Node authorizer has for all nodes: those of the role for them."""
+    (role,) = (row for row in _rows()[CLUSTER_ROLES] if row["name"] == "system:node")
+    rules: Sequence[Tree] = role["rules"]
+    return rules
+
+
+def _rows() -> Mapping[str, Any]:
+    rows: Mapping[str, Any] = orjson.loads(files(__package__).joinpath(_DATA).read_bytes())
+    return rows
 
 
 def resource_name(resource: str) -> Name:

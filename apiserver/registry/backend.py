@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from mockube.apimachinery import status
 from mockube.apimachinery.chance import Chance
@@ -97,11 +97,22 @@ class Claimant(Protocol):
         """Return what gives back all that a deleted object had been given that cannot be read."""
 
 
-Permits: TypeAlias = Callable[[User, str, GroupResource, str], bool]
-"""Whether a user may do what a verb says with a resource of a name, where the request's own check is not all."""
+class Permits(Protocol):
+    def __call__(
+        self,
+        user: User,
+        verb: str,
+        resource: GroupResource,
+        name: str,
+        /,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> bool:
+        """Return whether a user may do what a verb says with an object, where the request's own check is not all."""
 
 
-def _everything(_user: User, _verb: str, _resource: GroupResource, _name: str) -> bool:
+def _everything(*_about: object, **_more: object) -> bool:
     return True
 
 

@@ -72,7 +72,7 @@ def with_authorization(handle: Handle, config: Config) -> Handle:
 
     async def filter_(request: Request) -> Response:
         attributes = request.attributes()
-        decision, reason = request.decision = authorization.decide(attributes)
+        decision, reason = request.decision = await authorization.authorize(attributes)
         if decision is not Decision.ALLOW:
             raise forbidden(attributes, reason)
         return await handle(request)

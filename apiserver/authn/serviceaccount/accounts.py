@@ -71,7 +71,7 @@ class ServiceAccounts:
         if problem := type_problem(claims):
             raise BadToken(problem)
         meant = audiences(claims)
-        shared = [audience for audience in meant if audience in audiences_]
+        shared = [audience for audience in audiences_ if audience in meant]
         if not shared:
             raise BadToken(
                 f"token audiences {_list(meant)} is invalid for the target audiences {_list(audiences_)}"

@@ -71,7 +71,7 @@ class AccessReviews:
         return question.answer({**tree, "metadata": {}, "spec": {}}, found)
 
     async def _answer(self, tree: Tree, user: User) -> ObjectAnswer:
-        decision, reason = self._authorization.decide(_attributes(user, tree["spec"]))
+        decision, reason = await self._authorization.authorize(_attributes(user, tree["spec"]))
         found: Tree = {"allowed": decision is Decision.ALLOW}
         if decision is Decision.DENY:
             found["denied"] = True

@@ -66,9 +66,10 @@ class TokenRequests:
         if not wanted:
             return {}
         api_version, kind, name = (wanted.get(field, "") for field in ("apiVersion", "kind", "name"))
-        resource = _BINDABLE.get((api_version, kind))
+        group, _, version = api_version.rpartition("/")
+        # As upstream, whatever the version is.
+        resource = _BINDABLE.get((group, kind))
         if resource is None:
-            group, _, version = api_version.rpartition("/")
             raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
         found = await self._get(resource, "" if resource == "nodes" else call.namespace, name)
         uid = found["metadata"]["uid"]
@@ -93,7 +94,7 @@ class TokenRequests:
         return Reference(name, "") if node is None else Reference.of(node)
 
 
-_BINDABLE = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
+_BINDABLE = {("", "Pod"): "pods", ("", "Secret"): "secrets", ("", "Node"): "nodes"}
 _ANOTHER = (
     "the UID in the bound object reference ({given}) does not match the UID in record. "
     "The object might have been deleted and then recreated"

@@ -1,0 +1,188 @@
+"""Decide about the requests of node users: what each node may read is what its pods refer to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery.fields import parse as parse_field_selector
+from mockube.apimachinery.gotext import quote
+from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, Rules, Verdict
+from mockube.apiserver.authz.node.graph import NodeGraph
+from mockube.apiserver.authz.rbac.rules import RuleSet
+from mockube.apiserver.user import User, node_name
+
+_ALLOWED: Final[Verdict] = (Decision.ALLOW, "")
+_LEASES: Final = "kube-node-lease"
+_OWN_OBJECT: Final = ("get", "create", "update", "patch", "delete")
+_OF_SLICES: Final = "get, watch, list, create, update, patch, delete, deletecollection"
+_OF_PODS: Final = {
+    "": ("create", "delete"),
+    "status": ("update", "patch"),
+    "eviction": ("create",),
+}
+"""What admission limits to the pods of the node."""
+
+
+def _refused(reason: str) -> Verdict:
+    return Decision.NO_OPINION, reason
+
+
+class NodeAuthorizer:
+    """`rules` are those that all nodes have."""
+
+    def __init__(self, graph: NodeGraph, rules: Sequence[Mapping[str, Any]]) -> None:
+        self.graph = graph
+        self._rules = RuleSet(rules)
+        self._about: Mapping[tuple[str, str], Callable[[str, Attributes], Verdict]] = {
+            ("", "secrets"): self._read,
+            ("", "configmaps"): self._read,
+            ("", "persistentvolumeclaims"): self._claim,
+            ("", "persistentvolumes"): self._get,
+            ("resource.k8s.io", "resourceclaims"): self._get,
+            ("storage.k8s.io", "volumeattachments"): self._get,
+            ("", "serviceaccounts"): self._account,
+            ("coordination.k8s.io", "leases"): _lease,
+            ("storage.k8s.io", "csinodes"): _csi_node,
+            ("resource.k8s.io", "resourceslices"): self._slice,
+            ("", "nodes"): _node,
+            ("", "pods"): self._pod,
+            ("certificates.k8s.io", "podcertificaterequests"): lambda _node, _attributes: NO_OPINION,
+        }
+
+    def decide(self, attributes: Attributes) -> Verdict:
+        node = node_name(attributes.user)
+        if node is None:
+            return NO_OPINION
+        if not node:
+            return _refused(f"unknown node for user {quote(attributes.user.name)}")
+        about = self._about.get((attributes.group, attributes.resource))
+        if about is not None:
+            return about(node, attributes)
+        return _ALLOWED if self._has_rule(attributes) else NO_OPINION
+
+    def rules(self, user: User, _namespace: str) -> Rules:
+        if node_name(user) is None:
+            return Rules()
+        return Rules(is_incomplete=True, error="node authorizer does not support user rule resolution")
+
+    def _has_rule(self, attributes: Attributes) -> bool:
+        if not attributes.is_resource:
+            return self._rules.allows_path(attributes.verb, attributes.path)
+        names = self._rules.names(
+            attributes.verb, attributes.group, attributes.resource, attributes.subresource
+        )
+        return names is not None and (not names or attributes.name in names)
+
+    def _related(self, node: str, attributes: Attributes) -> Verdict:
+        if not attributes.name:
+            return _refused("No Object name found")
+        reference = attributes.resource, attributes.namespace, attributes.name
+        if self.graph.has_path(node, reference):
+            return _ALLOWED
+        return _refused(f"no relationship found between node '{node}' and this object")
+
+    def _get(self, node: str, attributes: Attributes) -> Verdict:
+        if attributes.verb != "get":
+            return _refused("can only get individual resources of this type")
+        if attributes.subresource:
+            return _refused("cannot get subresource")
+        return self._related(node, attributes)
+
+    def _read(self, node: str, attributes: Attributes) -> Verdict:
+        if attributes.verb not in ("get", "list", "watch"):
+            return _refused("can only read resources of this type")
+        if attributes.subresource:
+            return _refused("cannot read subresource")
+        if not attributes.namespace:
+            return _refused("can only read namespaced object of this type")
+        return self._related(node, attributes)
+
+    def _claim(self, node: str, attributes: Attributes) -> Verdict:
+        if attributes.subresource != "status":
+            return self._get(node, attributes)
+        if attributes.verb not in ("update", "patch"):
+            return _refused("can only get/update/patch this type")
+        return self._related(node, attributes)
+
+    def _account(self, node: str, attributes: Attributes) -> Verdict:
+        if attributes.verb == "get" and not attributes.subresource:
+            return self._read(node, attributes)
+        if attributes.verb != "create" or not attributes.name:
+            return _refused("can only create tokens for individual service accounts")
+        if attributes.subresource != "token":
+            return _refused("can only create token subresource of serviceaccount")
+        return self._related(node, attributes)
+
+    def _slice(self, node: str, attributes: Attributes) -> Verdict:
+        if attributes.subresource:
+            return _refused("cannot authorize ResourceSlice subresources")
+        verb = attributes.verb
+        if verb in ("get", "update", "patch", "delete"):
+            return self._related(node, attributes)
+        if verb in ("watch", "list", "deletecollection"):
+            if _selects(attributes, "spec.nodeName", node):
+                return _ALLOWED
+            return _refused(
+                "can only list/watch/deletecollection resourceslices with nodeName field selector"
+            )
+        if verb == "create":
+            return _ALLOWED
+        return _refused(f"only the following verbs are allowed for a ResourceSlice: {_OF_SLICES}")
+
+    def _pod(self, node: str, attributes: Attributes) -> Verdict:
+        verb = attributes.verb
+        if not attributes.subresource:
+            if verb == "get":
+                return self._get(node, attributes)
+            if verb in ("list", "watch"):
+                if _selects(attributes, "spec.nodeName", node):
+                    return _ALLOWED
+                if attributes.name:
+                    return self._related(node, attributes)
+                return _refused("can only list/watch pods with spec.nodeName field selector")
+        return _ALLOWED if verb in _OF_PODS.get(attributes.subresource, ()) else NO_OPINION
+
+
+def _lease(node: str, attributes: Attributes) -> Verdict:
+    if attributes.verb not in _OWN_OBJECT:
+        return _refused("can only get, create, update, patch, or delete a node lease")
+    if attributes.namespace != _LEASES:
+        return _refused(f"can only access leases in the {quote(_LEASES)} system namespace")
+    if attributes.verb != "create" and attributes.name != node:
+        return _refused("can only access node lease with the same name as the requesting node")
+    return _ALLOWED
+
+
+def _csi_node(node: str, attributes: Attributes) -> Verdict:
+    if attributes.verb not in _OWN_OBJECT:
+        return _refused("can only get, create, update, patch, or delete a CSINode")
+    if attributes.subresource:
+        return _refused("cannot authorize CSINode subresources")
+    if attributes.verb != "create" and attributes.name != node:
+        return _refused("can only access CSINode with the same name as the requesting node")
+    return _ALLOWED
+
+
+def _node(node: str, attributes: Attributes) -> Verdict:
+    verb, name = attributes.verb, attributes.name
+    if attributes.subresource == "status":
+        return _ALLOWED if verb in ("update", "patch") else NO_OPINION
+    if attributes.subresource:
+        return NO_OPINION
+    if verb in ("create", "update", "patch"):
+        return _ALLOWED
+    if verb not in ("get", "list", "watch"):
+        return NO_OPINION
+    if name == node:
+        return _ALLOWED
+    what = f"'{name}'" if name else "all nodes"
+    return _refused(f"node '{node}' cannot read {what}, only its own Node object")
+
+
+def _selects(attributes: Attributes, field: str, value: str) -> bool:
+    """Return whether a list is limited to objects whose field has a value."""
+    try:
+        selector = parse_field_selector(attributes.field_selector)
+    except FieldSelectorError:
+        return False
+    return any(term.equal and (term.field, term.value) == (field, value) for term in selector.terms)

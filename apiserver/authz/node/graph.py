@@ -1,0 +1,186 @@
+"""Which nodes need which objects, as the watch cache shows it.
+
+Nothing is kept until a node user asks. From then on changes are only noted, and taken in at the next question.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from mockube.apiserver.authz.chain import Unprepared
+from mockube.apiserver.authz.node.references import (
+    ATTACHMENT,
+    POD,
+    SLICE,
+    VOLUME,
+    Reference,
+    claim_of,
+    of_pod,
+    secrets_of_volume,
+)
+from mockube.apiserver.storage.resource_cache import Change, ResourceCache
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import turn
+
+GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
+"""Of the resources that are followed."""
+AT_ONCE: Final = 500
+"""Changes that are taken in while a question waits; more are taken in between other requests."""
+MAX_NOTED: Final = 20_000
+"""Changes that are noted while nobody asks, beyond the objects that there were: then nothing is kept until somebody does."""
+
+Caches = Callable[[str], ResourceCache]
+
+
+class NodeGraph:
+    def __init__(self) -> None:
+        self._caches: Caches | None = None
+        self._watchers: list[_Watcher] = []
+        """None until a node user asks."""
+        self._most_noted = 0
+        self._noted: dict[tuple[str, bytes], None] = {}
+        self._objects: dict[tuple[str, bytes], _Links] = {}
+        """What was taken in of each object."""
+        self._nodes: dict[Reference, dict[str, int]] = {}
+        """How many objects of each node refer to something."""
+        self._volumes_of: dict[Reference, set[Reference]] = {}
+        """By the Secret that volumes refer to."""
+        self._claims: dict[Reference, Reference] = {}
+        """By the volume that is bound to it."""
+
+    def follow(self, caches: Caches) -> None:
+        """Answer by these caches, from now on."""
+        self._caches = caches
+
+    def reset(self) -> None:
+        """Keep nothing until a node user asks."""
+        assert self._caches is not None
+        for watcher in self._watchers:
+            self._caches(watcher.resource).unfollow(watcher)
+        for kept in (self._watchers, self._noted, self._objects, self._nodes, self._volumes_of, self._claims):
+            kept.clear()
+
+    def has_path(self, node: str, reference: Reference) -> bool:
+        """Return whether a node needs an object. Raise Unprepared if too much has changed to look at it at once."""
+        self._begin()
+        if len(self._noted) > AT_ONCE:
+            raise Unprepared(self.catch_up, self._take_in_all)
+        self._take_in_all()
+        return any(node in self._nodes.get(one, ()) for one in self._reachable(reference))
+
+    def _reachable(self, reference: Reference) -> Iterable[Reference]:
+        yield reference
+        volumes = {reference} if reference in self._claims else self._volumes_of.get(reference, ())
+        yield from (self._claims[volume] for volume in volumes)
+
+    async def catch_up(self) -> None:
+        """Take in what has changed, while other requests are served."""
+        while self._noted:
+            self._take_in(AT_ONCE)
+            await turn()
+
+    # --- following
+
+    def _begin(self) -> None:
+        if self._watchers or self._caches is None:
+            return
+        for resource in GROUPS:
+            cache = self._caches(resource)
+            watcher = _Watcher(self, resource, cache.prefix)
+            cache.follow(watcher)
+            self._watchers.append(watcher)
+            self._noted |= dict.fromkeys((resource, stored.key) for stored in cache)
+        self._most_noted = len(self._noted) + MAX_NOTED
+
+    def note(self, resource: str, key: bytes) -> None:
+        self._noted[resource, key] = None
+        if len(self._noted) > self._most_noted:
+            self.reset()
+
+    def _take_in_all(self) -> None:
+        self._take_in(len(self._noted))
+
+    def _take_in(self, count: int) -> None:
+        assert self._caches is not None
+        for _ in range(min(count, len(self._noted))):
+            resource, key = next(iter(self._noted))
+            del self._noted[resource, key]
+            self._replace(resource, key, self._caches(resource).get(key))
+
+    def _replace(self, resource: str, key: bytes, stored: Stored | None) -> None:
+        before = self._objects.pop((resource, key), None)
+        if before is not None:
+            before.remove(self._nodes, self._volumes_of, self._claims)
+        if stored is None:
+            return
+        links = _Links(resource, orjson.loads(stored.value))
+        self._objects[resource, key] = links
+        links.add(self._nodes, self._volumes_of, self._claims)
+
+
+class _Links:
+    """What one object says of others: the node that it is on needs some, or it is a volume."""
+
+    __slots__ = ("claim", "node", "references", "secrets", "volume")
+
+    def __init__(self, resource: str, tree: Mapping[str, Any]) -> None:
+        spec, name = tree.get("spec") or {}, tree["metadata"]["name"]
+        self.claim: Reference | None = None
+        self.volume: Reference = (VOLUME, "", name)
+        self.secrets: frozenset[Reference] = frozenset()
+        self.node: str = spec.get("nodeName") or ""
+        self.references: frozenset[Reference] = frozenset()
+        if resource == VOLUME:
+            self.claim = claim_of(tree)
+            self.secrets = frozenset() if self.claim is None else frozenset(secrets_of_volume(tree))
+        elif self.node:
+            self.references = frozenset(of_pod(tree) if resource == POD else [(resource, "", name)])
+
+    def add(
+        self,
+        nodes: dict[Reference, dict[str, int]],
+        volumes: dict[Reference, set[Reference]],
+        claims: dict[Reference, Reference],
+    ) -> None:
+        for reference in self.references:
+            counts = nodes.setdefault(reference, {})
+            counts[self.node] = counts.get(self.node, 0) + 1
+        for secret in self.secrets:
+            volumes.setdefault(secret, set()).add(self.volume)
+        if self.claim is not None:
+            claims[self.volume] = self.claim
+
+    def remove(
+        self,
+        nodes: dict[Reference, dict[str, int]],
+        volumes: dict[Reference, set[Reference]],
+        claims: dict[Reference, Reference],
+    ) -> None:
+        for reference in self.references:
+            counts = nodes[reference]
+            counts[self.node] -= 1
+            if not counts[self.node]:
+                del counts[self.node]
+            if not counts:
+                del nodes[reference]
+        for secret in self.secrets:
+            volumes[secret].discard(self.volume)
+            if not volumes[secret]:
+                del volumes[secret]
+        claims.pop(self.volume, None)
+
+
+class _Watcher:
+    """Follows the cache of one resource."""
+
+    def __init__(self, graph: NodeGraph, resource: str, prefix: bytes) -> None:
+        self.prefix = prefix
+        self.resource = resource
+        self._graph = graph
+
+    def offer(self, change: Change) -> None:
+        self._graph.note(self.resource, change.after.key)
+
+    def miss(self) -> None:
+        """Nothing is read here that could not be."""

@@ -1,0 +1,116 @@
+"""What a pod, and what a volume refers to: the objects that the kubelet of its node needs."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+SECRET, CONFIG_MAP, ACCOUNT, CLAIM, RESOURCE_CLAIM, POD, VOLUME, ATTACHMENT, SLICE = (
+    "secrets",
+    "configmaps",
+    "serviceaccounts",
+    "persistentvolumeclaims",
+    "resourceclaims",
+    "pods",
+    "persistentvolumes",
+    "volumeattachments",
+    "resourceslices",
+)
+
+Reference = tuple[str, str, str]
+"""Resource, namespace and name."""
+_Object = Mapping[str, Any]
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_SECRET_NAMES: Final = {"azureFile": "secretName", "secret": "secretName"}
+_SECRET_REFERENCES: Final = {
+    "cephfs": ("secretRef",),
+    "cinder": ("secretRef",),
+    "flexVolume": ("secretRef",),
+    "rbd": ("secretRef",),
+    "scaleIO": ("secretRef",),
+    "iscsi": ("secretRef",),
+    "storageos": ("secretRef",),
+}
+_OF_PODS: Final = _SECRET_REFERENCES | {"csi": ("nodePublishSecretRef",)}
+_OF_VOLUMES: Final = _SECRET_REFERENCES | {
+    "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
+}
+"""What of a volume the kubelet reads; the rest is for controllers."""
+_WITH_OWN_NAMESPACE: Final = frozenset({"cinder", "storageos", "csi"})
+"""Whose references say their namespace; others may leave it out, and mean that of the claim."""
+
+
+def of_pod(pod: _Object) -> Iterator[Reference]:
+    """Yield what a pod refers to. A mirror pod refers to nothing: its node made it."""
+    metadata, spec = pod["metadata"], pod.get("spec") or {}
+    namespace, name = metadata["namespace"], metadata["name"]
+    yield POD, namespace, name
+    if _MIRROR in (metadata.get("annotations") or {}):
+        return
+    found = [
+        (ACCOUNT, spec.get("serviceAccountName")),
+        *((SECRET, one.get("name")) for one in spec.get("imagePullSecrets") or ()),
+        *(one for container in _containers(spec) for one in _of_environment(container)),
+        *(one for volume in spec.get("volumes") or () for one in _of_volume(volume, name)),
+        *((RESOURCE_CLAIM, claim) for claim in _resource_claims(pod)),
+    ]
+    yield from ((resource, namespace, other) for resource, other in found if other)
+
+
+def _containers(spec: _Object) -> Iterator[_Object]:
+    for field in _CONTAINERS:
+        yield from spec.get(field) or ()
+
+
+def _of_environment(container: _Object) -> Iterator[tuple[str, Any]]:
+    for source in container.get("envFrom") or ():
+        yield SECRET, (source.get("secretRef") or {}).get("name")
+        yield CONFIG_MAP, (source.get("configMapRef") or {}).get("name")
+    for variable in container.get("env") or ():
+        source = variable.get("valueFrom") or {}
+        yield SECRET, (source.get("secretKeyRef") or {}).get("name")
+        yield CONFIG_MAP, (source.get("configMapKeyRef") or {}).get("name")
+
+
+def _of_volume(volume: _Object, pod: str) -> Iterator[tuple[str, Any]]:
+    for source, field in _SECRET_NAMES.items():
+        yield SECRET, (volume.get(source) or {}).get(field)
+    for source, fields in _OF_PODS.items():
+        for field in fields:
+            yield SECRET, ((volume.get(source) or {}).get(field) or {}).get("name")
+    yield CONFIG_MAP, (volume.get("configMap") or {}).get("name")
+    for projected in (volume.get("projected") or {}).get("sources") or ():
+        yield SECRET, (projected.get("secret") or {}).get("name")
+        yield CONFIG_MAP, (projected.get("configMap") or {}).get("name")
+    yield CLAIM, (volume.get("persistentVolumeClaim") or {}).get("claimName")
+    if volume.get("ephemeral") is not None:
+        yield CLAIM, f"{pod}-{volume['name']}"
+
+
+def _resource_claims(pod: _Object) -> Iterator[Any]:
+    status = pod.get("status") or {}
+    made = {one["name"]: one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()}
+    for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
+        yield claim.get("resourceClaimName") or made.get(claim["name"])
+    yield (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
+
+
+def claim_of(volume: _Object) -> Reference | None:
+    """Return the claim that a persistent volume is bound to."""
+    claim = (volume.get("spec") or {}).get("claimRef")
+    return None if claim is None else (CLAIM, claim.get("namespace", ""), claim.get("name", ""))
+
+
+def secrets_of_volume(volume: _Object) -> Iterator[Reference]:
+    """Yield the Secrets that a kubelet needs for a persistent volume."""
+    spec = volume.get("spec") or {}
+    default = (spec.get("claimRef") or {}).get("namespace", "")
+    azure = spec.get("azureFile") or {}
+    if azure.get("secretName"):
+        yield SECRET, azure.get("secretNamespace") or default, azure["secretName"]
+    for source, fields in _OF_VOLUMES.items():
+        for field in fields:
+            reference = (spec.get(source) or {}).get(field) or {}
+            if reference.get("name"):
+                own = reference.get("namespace", "")
+                yield SECRET, own if source in _WITH_OWN_NAMESPACE else own or default, reference["name"]
