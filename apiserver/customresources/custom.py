@@ -17,6 +17,7 @@ from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.defaulting import Fill, filler
 from mockube.apiserver.customresources.list_types import lists_checker
+from mockube.apiserver.customresources.rules import RulesCheck, rules_checker
 from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.types import kind_type, load_all
 from mockube.apiserver.kinds.api_resource import Resource
@@ -101,6 +102,7 @@ class Custom:
             "prune_applied": root_pruner(self.schema, drop_null=False),
             "_fill": filler(self.schema),
             "_has_rules": has_rules(self.schema),
+            "_check_rules": rules_checker(self.schema),
             "_check_lists": _lists_check(self.schema),
             "coerce": coercer(self.schema),
             "_check_embedded": _embedded_check(self.schema),
@@ -145,9 +147,33 @@ class Custom:
         if of_lists and old is not None and any(self._check_lists(old, ROOT)):
             of_lists = []  # an object in which something came twice before may keep it
         bounded = _bounded([*found, *of_lists])
-        if self._has_rules and any(error.type in _BLOCKING for error in bounded):
-            bounded.append(errors.invalid(ROOT, None, _NOT_CHECKED))
-        return bounded
+        if not self._has_rules:
+            return bounded
+        if any(error.type in _BLOCKING for error in bounded):
+            return [*bounded, errors.invalid(ROOT, None, _NOT_CHECKED)]
+        return [*bounded, *self._rule_findings(tree, old)[0]]
+
+    def rule_warnings(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[str]:
+        """Say which rules an update breaks in what it does not change: that is no error."""
+        return self._rule_findings(tree, old)[1] if self._has_rules else ()
+
+    def _rule_findings(
+        self, tree: Mapping[str, Any], old: Mapping[str, Any] | None
+    ) -> tuple[Sequence[FieldError], Sequence[str]]:
+        """Evaluate the rules; what was found last is found again without that."""
+        if self._check_rules is None:
+            return (), ()
+        for new_tree, old_tree, found in self._last_findings:
+            if new_tree is tree and old_tree is old:
+                return found
+        found = self._check_rules(tree, old)
+        self._last_findings[:] = [(tree, old, found)] if found[1] else []
+        return found
+
+    @cached_property
+    def _last_findings(self) -> list[tuple[Any, Any, tuple[Sequence[FieldError], Sequence[str]]]]:
+        """What was found of one object: it is looked at for errors, and then for warnings."""
+        return []
 
     def _check_scale(self, tree: Mapping[str, Any], *, only_status: bool) -> Iterable[FieldError]:
         return () if self.scale is None else self.scale.check(tree, only_status=only_status)
@@ -159,6 +185,10 @@ class Custom:
     @cached_property
     def _has_rules(self) -> bool:
         return has_rules(self.schema)
+
+    @cached_property
+    def _check_rules(self) -> RulesCheck | None:
+        return rules_checker(self.schema)
 
     @cached_property
     def _check(self) -> Checker:

@@ -146,10 +146,13 @@ class AllRules:
     def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]:
         if not resource.custom:
             return self._built_in.warn_update(resource, subresource, new, old)
+        custom = self._custom(resource)
+        of_rules = custom.rule_warnings(new, old) if custom is not None else ()
         finalizers = meta.metadata(new).get("finalizers")
         if not finalizers:
-            return ()
-        return _finalizer_warnings({*finalizers} - {*(meta.metadata(old).get("finalizers") or ())})
+            return of_rules
+        added = {*finalizers} - {*(meta.metadata(old).get("finalizers") or ())}
+        return [*of_rules, *_finalizer_warnings(added)]
 
     def _custom(self, resource: Resource) -> Custom | None:
         return self._catalog.custom_kind(resource.api_version, resource.kind) if resource.custom else None

@@ -13,7 +13,6 @@ from mockube.apiserver.kinds.apiextensions.validation import VALIDATION
 from mockube.apiserver.kinds.apiextensions.versions import needs_webhook, to_internal
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.jsonschema.schema import has_rules
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
@@ -114,11 +113,6 @@ _DEFAULTS: Final = of(
 def _warn(definition: Mapping[str, Any]) -> Iterator[str]:
     spec = definition.get("spec") or {}
     versions = spec.get("versions") or ()
-    for index, version in enumerate(versions):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        if has_rules(schema):
-            path = f"spec.versions[{index}].schema.openAPIV3Schema"
-            yield f"{path}: x-kubernetes-validations are not evaluated by mockube: objects are taken that break them"
     if needs_webhook(spec) and len(versions) > 1:
         yield "spec.conversion.strategy: mockube calls no webhooks to convert: only the version that is stored is served"
 

@@ -1,4 +1,4 @@
-"""The schemas of a CustomResourceDefinition and the defaults in them. CEL rules are not compiled."""
+"""The schemas of a CustomResourceDefinition, and the defaults and rules in them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
@@ -11,10 +11,17 @@ from mockube.apimachinery.regexp import matcher as regexp
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.apiextensions.rules import (
+    RuleContext,
+    TotalCost,
+    check_rule_fields,
+    check_rules,
+)
 from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, PRESERVE, check_structural
 from mockube.apiserver.kinds.common.checks import every, one_of, optional
 from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
+from mockube.apiserver.kinds.jsonschema.schema import RULES
 from mockube.apiserver.kinds.jsonschema.validate import checker, is_known_format
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -28,15 +35,23 @@ _EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
 
 
 def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check the structure, then keywords, and then defaults and rules, which need both."""
     schema, path = validation.get("openAPIV3Schema"), path.child("openAPIV3Schema")
     if schema is None:
         return
     if schema.get("nullable"):
         yield errors.forbidden(path.child("nullable"), "nullable cannot be true at the root")
-    found = [*check_structural(schema, path), *_check(schema, path)] or [*_check_patterns(schema, path)]
+    found = [*check_structural(schema, path)]
+    total = TotalCost()
+    of_keywords, of_rules = _check(schema, path, None if found else RuleContext(schema, total, root=True))
+    found = [*found, *of_keywords] or [*_check_patterns(schema, path)]
     if not found and any(one.get("$schema") for one in _all(schema)):
         found.append(errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"))
-    yield from found or _check_defaults(schema, path, _Place.ROOT)
+    of_defaults = [] if found else [*_check_defaults(schema, path, _Place.ROOT)]
+    yield from found or of_defaults
+    if not of_defaults:
+        yield from of_rules
+        yield from total.check(path)
 
 
 def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:
@@ -53,12 +68,36 @@ def _all(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
         yield from _all(inner)
 
 
-def _check(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Check a schema and every schema inside it."""
-    yield from _CHECK(schema, path)
+def _check(
+    schema: ReadOnlyTree, path: Path, context: RuleContext | None
+) -> tuple[list[FieldError], list[FieldError]]:
+    """Check a schema and every schema inside it: its keywords, and its rules if there is a context for them."""
+    found, of_rules = [*_CHECK(schema, path)], list[FieldError]()
     for inner, at in _inner(schema, path):
-        yield from _check(inner, at)
-    yield from _CHECK_EXTENSIONS(schema, path)
+        below, rules_below = _check(inner, at, _below(schema, inner, at, path, context))
+        found += below
+        of_rules += rules_below
+    found += _CHECK_EXTENSIONS(schema, path)
+    if schema.get(RULES):
+        found += check_rule_fields(schema, path)
+        if not found and context is not None:
+            of_rules += check_rules(context, path)
+    return found, of_rules
+
+
+def _below(
+    schema: ReadOnlyTree, inner: ReadOnlyTree, at: Path, path: Path, context: RuleContext | None
+) -> RuleContext | None:
+    """Return the context of a schema that describes a part of the value; what only restricts it has none."""
+    if context is None:
+        return None
+    if schema.get(RULES):
+        context.type()
+    if inner is schema.get("items") or inner is schema.get("additionalProperties"):
+        return context.element(inner, path)
+    if at.parent is not None and at.parent == path.child("properties"):
+        return context.property(str(at.step)[1:-1], inner)
+    return None
 
 
 def _inner(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:

@@ -1,0 +1,290 @@
+"""What the rules in CEL of a schema say of an object: each at its value, within a budget for all of them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver.cel.schema_types import DeclaredType, declare, escape
+from mockube.apiserver.cel.schema_values import Convert, converter
+from mockube.apiserver.cel.values import NONE, CelError, CostExceeded, Optional
+from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, rules_of
+from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, MAP_KEYS, Schema, properties
+
+BUDGET: Final = 10_000_000
+"""What all rules together may cost for one object."""
+_MAX_MESSAGE_BYTES: Final = 5 * 1024
+_NO_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+
+
+class _Ended(Exception):
+    """The budget is used up: no further rules are evaluated."""
+
+
+@dataclass(slots=True)
+class _Run:
+    budget: int = BUDGET
+    found: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def end(self, error: FieldError) -> None:
+        self.found.append(error)
+        raise _Ended
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value, its old one if there is one that can be compared with it, and whether it is what it was."""
+
+    path: Path
+    value: Any
+    old: Any = None
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleNode:
+    """The rules of a schema and of those within it; a schema without any is None."""
+
+    kind: str
+    rules: Sequence[Rule]
+    convert: Convert | None
+    fields: Mapping[str, "RuleNode"]
+    element: "RuleNode | None"
+    keys: Sequence[str] | None
+    """By which elements are told apart, if the list is a map."""
+    all_of: Sequence["RuleNode"]
+
+    def check(self, run: _Run, place: _Place) -> None:
+        if place.value is None:
+            return
+        if self.rules:
+            self._check_rules(run, place)
+        for node in self.all_of:
+            node.check(run, place)
+        if isinstance(place.value, dict):
+            self._check_members(run, place)
+        elif isinstance(place.value, list) and self.element is not None:
+            self._check_elements(run, place, self.element)
+
+    def _check_members(self, run: _Run, place: _Place) -> None:
+        old = place.old if isinstance(place.old, dict) else {}
+        for key, value in place.value.items():
+            node = self.fields.get(key) or self.element
+            if node is None:
+                continue
+            path = place.path.child(key) if key in self.fields else place.path.key(key)
+            before = old.get(key)
+            node.check(run, _Place(path, value, before, place.unchanged or _same(value, before)))
+
+    def _check_elements(self, run: _Run, place: _Place, node: "RuleNode") -> None:
+        before = self._old_elements(place.old)
+        for i, value in enumerate(place.value):
+            old = before.get(self._key(value)) if self.keys is not None else None
+            node.check(run, _Place(place.path.index(i), value, old, place.unchanged or _same(value, old)))
+
+    def _old_elements(self, old: Any) -> dict[Any, Any]:
+        if self.keys is None or not isinstance(old, list):
+            return {}
+        return {self._key(item): item for item in old}
+
+    def _key(self, value: Any) -> tuple[Any, ...]:
+        item = value if isinstance(value, dict) else {}
+        return tuple(repr(item.get(key)) for key in self.keys or ())
+
+    def _check_rules(self, run: _Run, place: _Place) -> None:
+        if run.budget <= 0:
+            run.end(errors.invalid(place.path, self.kind, _NO_BUDGET))
+        variables = _Variables(self.convert, place)
+        for rule in self.rules:
+            if rule.error:
+                run.found.append(errors.invalid(place.path, self.kind, f"rule compile error: {rule.error}"))
+            elif rule.compiled is not None and (
+                place.old is not None or not rule.uses_old or rule.optional_old
+            ):
+                self._evaluate(run, place, rule, variables.of(optional=rule.optional_old))
+
+    def _evaluate(self, run: _Run, place: _Place, rule: Rule, variables: Mapping[str, Any]) -> None:
+        assert rule.compiled is not None
+        try:
+            holds, cost = rule.compiled.program.evaluate(variables)
+        except CostExceeded as error:
+            text = (
+                f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule"
+            )
+            run.end(errors.invalid(place.path, self.kind, f"{text}: {_name(rule)}"))
+        except CelError as error:
+            self._spend(run, place, error.cost)
+            run.found.append(errors.invalid(place.path, self.kind, _failure(error, rule)))
+        else:
+            self._spend(run, place, cost)
+            if holds is not True:
+                self._report(run, place, rule, variables)
+
+    def _spend(self, run: _Run, place: _Place, cost: int) -> None:
+        if cost > run.budget:
+            run.end(errors.invalid(place.path, self.kind, _NO_BUDGET))
+        run.budget -= cost
+
+    def _report(self, run: _Run, place: _Place, rule: Rule, variables: Mapping[str, Any]) -> None:
+        path = place.path if rule.path is None else _joined(place.path, rule.path)
+        given = (rule.given.get("message") or "").strip()
+        detail = given or f"failed rule: {_name(rule)}"
+        ends = False
+        if rule.message is not None:
+            message, ends = _message(rule, variables, run)
+            detail = message or detail
+        error = _error(path, self.kind if ends else self._value(place), detail, "" if ends else _reason(rule))
+        if place.unchanged and not rule.uses_old:
+            run.warnings.append(str(error))
+        else:
+            run.found.append(error)
+        if ends:
+            raise _Ended
+
+    def _value(self, place: _Place) -> Any:
+        return OMITTED if self.kind in ("object", "array") else place.value
+
+
+class _Variables:
+    """`self` and `oldSelf` of the rules of one value, made when the first one needs them."""
+
+    def __init__(self, convert: Convert | None, place: _Place) -> None:
+        self._self = convert(place.value) if convert else place.value
+        self._old = convert(place.old) if convert and place.old is not None else place.old
+
+    def of(self, *, optional: bool) -> Mapping[str, Any]:
+        if not optional:
+            return {"self": self._self, "oldSelf": self._old}
+        return {"self": self._self, "oldSelf": NONE if self._old is None else Optional(self._old)}
+
+
+def _same(value: Any, old: Any) -> bool:
+    return old is not None and bool(value == old)
+
+
+def _joined(path: Path, below: Path) -> Path:
+    return path.child(str(below))
+
+
+def _name(rule: Rule) -> str:
+    return str(rule.given.get("message") or rule.given.get("rule") or "").strip()
+
+
+def _reason(rule: Rule) -> str:
+    return rule.given.get("reason") or ""
+
+
+def _failure(error: CelError, rule: Rule) -> str:
+    if str(error).startswith("no such overload"):
+        problem = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{error}': {problem}: {_name(rule)}"
+    return f"{error} evaluating rule: {_name(rule)}"
+
+
+def _error(path: Path, value: Any, detail: str, reason: str) -> FieldError:
+    if reason == ErrorType.FORBIDDEN.reason:
+        return errors.forbidden(path, detail)
+    if reason == ErrorType.REQUIRED.reason:
+        return errors.required(path, detail)
+    if reason == ErrorType.DUPLICATE.reason:
+        return errors.duplicate(path, value)
+    return errors.invalid(path, value, detail)
+
+
+def _message(rule: Rule, variables: Mapping[str, Any], run: _Run) -> tuple[str, bool]:
+    """Return what a rule's message expression says, nothing if it fails, and whether no further rules are run."""
+    assert rule.message is not None
+    shown = gotext.quote(rule.given["messageExpression"])
+    try:
+        text, cost = rule.message.program.evaluate(variables)
+    except CostExceeded:
+        problem = (
+            "no further validation rules will be run due to call cost exceeds limit for messageExpression"
+        )
+        return f"{problem}: {shown}", True
+    except CelError as error:
+        text, cost = "", error.cost
+    if cost > run.budget:
+        problem = "messageExpression evaluation failed due to running out of cost budget"
+        return f"{problem}, no further validation rules will be run", True
+    run.budget -= cost
+    trimmed = text.strip() if isinstance(text, str) else ""
+    if len(trimmed.encode(errors="replace")) > _MAX_MESSAGE_BYTES or "\n" in trimmed:
+        return "", False
+    return trimmed, False
+
+
+RulesCheck = Callable[[Mapping[str, Any], Mapping[str, Any] | None], tuple[list[FieldError], list[str]]]
+"""What is wrong with an object, and what would be if it had not been so before."""
+
+
+def rules_checker(schema: Schema) -> RulesCheck | None:
+    """Return what evaluates the rules of a schema, or None if it has none."""
+    declared = declare(schema, root=True)
+    node = _node(schema, schema, declared, root=True)
+    if node is None:
+        return None
+
+    def check(tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[list[FieldError], list[str]]:
+        run = _Run()
+        with suppress(_Ended):
+            node.check(run, _Place(ROOT, tree, old, unchanged=old is not None and _same(tree, old)))
+        return run.found, run.warnings
+
+    return check
+
+
+def _node(rules: Schema, schema: Schema, declared: DeclaredType | None, *, root: bool) -> RuleNode | None:
+    """Make the node of a schema. Rules may stand in its `allOf`, about values that the schema itself declares."""
+    if declared is None:
+        return None
+    compiled = compile_rules(rules, declared)
+    fields = dict(_field_nodes(rules, schema, declared))
+    element = _element_node(rules, schema, declared)
+    all_of = [
+        node
+        for part in rules.get("allOf") or ()
+        if (node := _node(part, schema, declared, root=root)) is not None
+    ]
+    if not compiled and not fields and element is None and not all_of:
+        return None
+    is_map = schema.get(LIST_TYPE) == "map"
+    keys = tuple(schema.get(MAP_KEYS) or ()) if is_map else None
+    convert = converter(schema) if compiled else None
+    return RuleNode(schema.get("type", ""), compiled, convert, fields, element, keys, all_of)
+
+
+def _field_nodes(rules: Schema, schema: Schema, declared: DeclaredType) -> Iterator[tuple[str, RuleNode]]:
+    for name, part in properties(rules).items():
+        own = properties(schema).get(name)
+        if own is None:
+            continue
+        escaped = escape(name)
+        below = (
+            (declared.fields or {}).get(escaped) if escaped else declare(own, root=bool(own.get(_EMBEDDED)))
+        )
+        node = _node(part, own, below, root=False)
+        if node is not None:
+            yield name, node
+
+
+def _element_node(rules: Schema, schema: Schema, declared: DeclaredType) -> RuleNode | None:
+    for name in ("items", "additionalProperties"):
+        part, own = rules.get(name), schema.get(name)
+        if isinstance(part, Mapping) and isinstance(own, Mapping) and has_parts(part):
+            return _node(part, own, declared.element, root=False)
+    return None
+
+
+def has_parts(schema: Schema) -> bool:
+    """Whether there may be rules in it."""
+    return bool(schema) and (
+        bool(rules_of(schema)) or any(isinstance(v, (dict, list)) for v in schema.values())
+    )

@@ -1,0 +1,191 @@
+"""The rules in CEL of a definition's schemas: whether they compile, and whether they may cost too much."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.cel.cost.ranges import MOST
+from mockube.apiserver.cel.schema_types import DeclaredType, declare, escape
+from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, field_path, max_cardinality
+from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, RULES
+
+RULE_LIMIT: Final = 10_000_000
+"""What one rule may cost by its estimate, for all values that it can be about."""
+DEFINITION_LIMIT: Final = 100_000_000
+_REASONS: Final = (
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+)
+_NEWLINES = re.compile(r"[\n\r]+")
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+
+
+@dataclass(slots=True)
+class TotalCost:
+    """The estimated cost of all rules of a schema, and which of them cost most."""
+
+    total: int = 0
+    expensive: list[tuple[int, Path]] = field(default_factory=list)
+
+    def add(self, path: Path, cost: int) -> None:
+        self.total = min(self.total + cost, MOST)
+        if cost >= DEFINITION_LIMIT // 100:
+            self.expensive.append((cost, path))
+
+    def check(self, path: Path) -> Iterator[FieldError]:
+        if self.total <= DEFINITION_LIMIT:
+            return
+        reason = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        for _, at in sorted(self.expensive, key=lambda one: -one[0])[:4]:
+            yield errors.forbidden(at, reason)
+        name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        yield errors.forbidden(path, _too_expensive(name, self.total, DEFINITION_LIMIT))
+
+
+@dataclass(slots=True)
+class RuleContext:
+    """Where a schema is: what it declares, how often its values can occur, and whether they have old ones."""
+
+    schema: ReadOnlyTree
+    total: TotalCost
+    declared: DeclaredType | None = None
+    """None until a rule is met on the way down."""
+    cardinality: int | None = 1
+    """None if it has no bound."""
+    uncorrelatable: Path | None = None
+    """The list in which an element has no old value that it can be compared with."""
+    root: bool = False
+
+    def type(self) -> DeclaredType | None:
+        if self.declared is None:
+            self.declared = declare(self.schema, root=self.root or bool(self.schema.get(_EMBEDDED)))
+        return self.declared
+
+    def property(self, name: str, schema: ReadOnlyTree) -> "RuleContext":
+        escaped = escape(name)
+        fields = (self.declared.fields or {}) if self.declared else {}
+        return self._child(schema, fields.get(escaped) if escaped else None)
+
+    def element(self, schema: ReadOnlyTree, path: Path) -> "RuleContext":
+        """Return the context of a list's elements, or of a map's values."""
+        child = self._child(schema, self.declared.element if self.declared else None)
+        if self.schema.get("items") is schema and self.schema.get(LIST_TYPE) != "map":
+            child.uncorrelatable = child.uncorrelatable or path
+        return child
+
+    def _child(self, schema: ReadOnlyTree, declared: DeclaredType | None) -> "RuleContext":
+        most = _max_elements(self.schema)
+        bounded = self.cardinality is not None and most is not None
+        cardinality = min(self.cardinality * most, MOST) if bounded else None  # type: ignore[operator]
+        return RuleContext(schema, self.total, declared, cardinality, self.uncorrelatable)
+
+
+def _max_elements(schema: ReadOnlyTree) -> int | None:
+    limit: int | None = 1
+    if schema.get("type") == "array":
+        limit = schema.get("maxItems")
+    elif schema.get("type") == "object" and schema.get("additionalProperties") is not None:
+        limit = schema.get("maxProperties")
+    return max(limit, 0) if limit is not None else None
+
+
+def check_rule_fields(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Refuse rules of which a field is missing or cannot be."""
+    for index, rule in enumerate(schema.get(RULES) or ()):
+        at = path.child(RULES).index(index)
+        yield from _check_texts(rule, at)
+        if rule.get("messageExpression") and not rule["messageExpression"].strip():
+            detail = "messageExpression must be non-empty if specified"
+            yield errors.required(at.child("messageExpression"), detail)
+        if rule.get("reason") is not None and rule["reason"] not in _REASONS:
+            yield errors.not_supported(at.child("reason"), rule["reason"], _REASONS)
+        yield from _check_field_path(rule.get("fieldPath") or "", schema, at.child("fieldPath"))
+
+
+def _check_texts(rule: Mapping[str, Any], at: Path) -> Iterator[FieldError]:
+    text, message = (rule.get("rule") or "").strip(), rule.get("message") or ""
+    if not text:
+        yield errors.required(at.child("rule"), "rule is not specified")
+    elif message and not message.strip():
+        yield errors.invalid(at.child("message"), message, "must be non-empty if specified")
+    elif _NEWLINES.search(message.strip()):
+        yield errors.invalid(at.child("message"), message, "must not contain line breaks")
+    elif _NEWLINES.search(text) and not message.strip():
+        yield errors.required(at.child("message"), "message must be specified if rule contains line breaks")
+
+
+def _check_field_path(text: str, schema: ReadOnlyTree, at: Path) -> Iterator[FieldError]:
+    if not text:
+        return
+    if not text.strip():
+        yield errors.invalid(at, text, "must be non-empty if specified")
+    if _NEWLINES.search(text):
+        yield errors.invalid(at, text, "must not contain line breaks")
+    if field_path(text, schema) is None:
+        yield errors.invalid(at, text, "must be a valid path")
+
+
+def check_rules(context: RuleContext, path: Path) -> Iterator[FieldError]:
+    """Refuse rules that do not compile, or that may cost too much."""
+    declared = context.type()
+    at = path.child(RULES)
+    if declared is None:
+        problem = "unable to convert structural schema to CEL declarations"
+        reason = "failed to construct type information for x-kubernetes-validations rules"
+        yield errors.internal(at, f"internal error: {reason}: {problem}")
+        return
+    for index, rule in enumerate(compile_rules(context.schema, declared)):
+        yield from _check_rule(rule, context, declared, at.index(index))
+
+
+def _check_rule(rule: Rule, context: RuleContext, declared: DeclaredType, at: Path) -> Iterator[FieldError]:
+    times = context.cardinality if context.cardinality is not None else max_cardinality(declared)
+    yield from _check_cost("estimated rule cost", min(rule.cost * times, MOST), context, at.child("rule"))
+    if rule.error:
+        yield errors.invalid(at.child("rule"), _shown(rule.given), rule.error)
+    if rule.message_error:
+        yield errors.invalid(at.child("messageExpression"), _shown(rule.given), rule.message_error)
+    elif rule.message is not None:
+        name = "estimated messageExpression cost"
+        yield from _check_cost(name, rule.message_cost, context, at.child("messageExpression"))
+    if rule.uses_old and context.uncorrelatable is not None:
+        detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+        yield errors.invalid(at.child("rule"), rule.given.get("rule"), f"{detail} {context.uncorrelatable}")
+    if not rule.uses_old and rule.given.get("optionalOldSelf") is not None:
+        value = rule.given["optionalOldSelf"]
+        detail = "may not be set if oldSelf is not used in rule"
+        yield errors.invalid(at.child("optionalOldSelf"), value, detail)
+
+
+def _check_cost(name: str, cost: int, context: RuleContext, at: Path) -> Iterator[FieldError]:
+    context.total.add(at, cost)
+    if cost > RULE_LIMIT:
+        yield errors.forbidden(at, _too_expensive(name, cost, RULE_LIMIT))
+
+
+def _too_expensive(name: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    shown = "more than 100" if factor > 100 else f"{factor:.6f}" if factor < 1.5 else f"{factor:.1f}"
+    return (
+        f"{name} exceeds budget by factor of {shown}x (try simplifying the rule, or adding "
+        "maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+    )
+
+
+def _shown(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rule as messages show it: with the names of upstream's struct."""
+    return {
+        "Rule": rule.get("rule") or "",
+        "Message": rule.get("message") or "",
+        "MessageExpression": rule.get("messageExpression") or "",
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath") or "",
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }

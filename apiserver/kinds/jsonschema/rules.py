@@ -1,0 +1,140 @@
+"""The rules in CEL of a schema, compiled: what they say of a value, and what they may cost at worst."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver.cel import types
+from mockube.apiserver.cel.environment import Compiled, Environment
+from mockube.apiserver.cel.program import ProgramError
+from mockube.apiserver.cel.schema_types import (
+    MAX_REQUEST_BYTES,
+    DeclaredStructs,
+    DeclaredType,
+    name_structs,
+    sizes_of,
+)
+from mockube.apiserver.cel.source import Issues
+from mockube.apiserver.kinds.jsonschema.schema import RULES, Schema, properties
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED: Final = {**{char: char for char in "'\\"}, **dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))}
+_STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a schema. A rule that does not compile has an error in place of a program."""
+
+    given: Mapping[str, Any]
+    compiled: Compiled | None = None
+    error: str = ""
+    uses_old: bool = False
+    cost: int = 0
+    message: Compiled | None = None
+    message_error: str = ""
+    message_cost: int = 0
+    path: Path | None = None
+    """The field that errors are about, below the value."""
+
+    @property
+    def optional_old(self) -> bool:
+        return bool(self.given.get("optionalOldSelf"))
+
+
+def rules_of(schema: Schema) -> Sequence[Mapping[str, Any]]:
+    return schema.get(RULES) or ()
+
+
+def compile_rules(schema: Schema, declared: DeclaredType) -> list[Rule]:
+    """Compile the rules of a schema, not those of schemas within it."""
+    declared, structs = name_structs(declared, "selfType")
+    known = DeclaredStructs(structs)
+    environments: dict[bool, Environment] = {}
+    found: list[Rule] = []
+    for given in rules_of(schema):
+        optional_old = bool(given.get("optionalOldSelf"))
+        if optional_old not in environments:
+            old = types.optional_of(declared.type) if optional_old else declared.type
+            environments[optional_old] = Environment({"self": declared.type, "oldSelf": old}, known)
+        found.append(_compile(given, environments[optional_old], declared, schema))
+    return found
+
+
+def _compile(
+    given: Mapping[str, Any], environment: Environment, declared: DeclaredType, schema: Schema
+) -> Rule:
+    text = given.get("rule", "")
+    if not text.strip():
+        return Rule(given)
+    compiled, error = _compiled(environment, text, "bool", "")
+    if compiled is None:
+        return Rule(given, error=error)
+    cost = compiled.cost(lambda path: sizes_of(declared, path)).high
+    uses_old = compiled.uses("oldSelf")
+    rule = Rule(given, compiled, uses_old=uses_old, cost=cost, path=_field_path(given, schema))
+    if not given.get("messageExpression"):
+        return rule
+    message, error = _compiled(environment, given["messageExpression"], "string", "messageExpression ")
+    if message is None:
+        return Rule(given, compiled, uses_old=uses_old, cost=cost, message_error=error)
+    message_cost = message.cost(lambda path: sizes_of(declared, path)).high
+    return Rule(given, compiled, "", uses_old, cost, message, "", message_cost, rule.path)
+
+
+def _compiled(environment: Environment, text: str, wanted: str, prefix: str) -> tuple[Compiled | None, str]:
+    try:
+        compiled = environment.compile(text)
+    except Issues as issues:
+        return None, f"{prefix}compilation failed: {issues}"
+    except ProgramError as error:
+        kind = "program" if not prefix else "messageExpression"
+        return None, f"{kind} instantiation failed: {error}"
+    if compiled.type.kind != wanted:
+        subject = (
+            "cel expression must evaluate to a bool" if not prefix else f"{prefix}must evaluate to a string"
+        )
+        return None, subject
+    return compiled, ""
+
+
+def max_cardinality(declared: DeclaredType) -> int:
+    """Return how often a value of the type can occur in a request at most."""
+    return MAX_REQUEST_BYTES // (declared.min_size + 1)
+
+
+def _field_path(given: Mapping[str, Any], schema: Schema) -> Path | None:
+    text = given.get("fieldPath", "")
+    return field_path(text, schema) if text else None
+
+
+def field_path(text: str, schema: Schema) -> Path | None:
+    """Return a JSON path such as `.a['b']` as a path, or None if the schema has no such field."""
+    path, at = ROOT, 0
+    current: Schema | None = schema
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None or current is None:
+            return None
+        name = found[1] if found[1] is not None else _unescaped(found[2])
+        additional = current.get("additionalProperties")
+        if name is None:
+            return None
+        if properties(current):
+            path, current = path.child(name), properties(current).get(name)
+        elif isinstance(additional, Mapping):
+            path, current = path.key(name), additional
+        else:
+            return None
+        if current is None:
+            return None
+        at = found.end()
+    return path
+
+
+def _unescaped(text: str) -> str | None:
+    if any(char not in _ESCAPED for char in _ESCAPE.findall(text)):
+        return None
+    return _ESCAPE.sub(lambda match: _ESCAPED[match[1]], text)

@@ -1,0 +1,136 @@
+"""What rules in CEL say of objects: at their values, of changes, and within a budget."""
+
+import pytest
+
+from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.customresources.rules import BUDGET, rules_checker
+from mockube.apiserver.kinds.apiextensions.schemas import check_schema
+
+
+def spec(*rules, **properties):
+    return {
+        "type": "object",
+        "properties": {
+            "spec": {"type": "object", "x-kubernetes-validations": list(rules), "properties": properties}
+        },
+    }
+
+
+def found(schema, new, old=None):
+    errors, warnings = rules_checker(schema)({"spec": new}, None if old is None else {"spec": old})
+    return [*map(str, errors)], warnings
+
+
+NUMBER = {"type": "integer"}
+
+
+def test_a_schema_without_rules_costs_nothing():
+    assert rules_checker(spec(n=NUMBER)) is None
+
+
+def test_a_broken_rule_is_named_by_its_text_or_by_its_message():
+    schema = spec({"rule": "self.n < 3"}, {"rule": "self.n < 4", "message": "too large"}, n=NUMBER)
+    assert found(schema, {"n": 2}) == ([], [])
+    assert found(schema, {"n": 5})[0] == [
+        "spec: Invalid value: failed rule: self.n < 3",
+        "spec: Invalid value: too large",
+    ]
+
+
+def test_a_rule_that_cannot_be_evaluated_says_why():
+    schema = spec({"rule": "self.n / self.m > 1"}, n=NUMBER, m=NUMBER)
+    assert found(schema, {"n": 5, "m": 0})[0] == [
+        'spec: Invalid value: "object": division by zero evaluating rule: self.n / self.m > 1'
+    ]
+
+
+def test_a_rule_about_a_change_waits_for_one():
+    schema = spec({"rule": "self.n >= oldSelf.n"}, n=NUMBER)
+    assert found(schema, {"n": 1}) == ([], [])
+    assert found(schema, {"n": 1}, {"n": 2})[0] == ["spec: Invalid value: failed rule: self.n >= oldSelf.n"]
+
+
+def test_a_rule_may_ask_whether_there_was_an_old_value():
+    rule = {"rule": "oldSelf.hasValue() || self.n == 1", "optionalOldSelf": True}
+    assert found(spec(rule, n=NUMBER), {"n": 2})[0] == [
+        "spec: Invalid value: failed rule: oldSelf.hasValue() || self.n == 1"
+    ]
+    assert found(spec(rule, n=NUMBER), {"n": 2}, {"n": 1}) == ([], [])
+
+
+def test_what_did_not_change_may_break_a_rule_with_a_warning():
+    rule = {"x-kubernetes-validations": [{"rule": "self < 3"}]}
+    schema = spec(n=NUMBER | rule, m=NUMBER)
+    assert found(schema, {"n": 5, "m": 1}, {"n": 5, "m": 0}) == (
+        [],
+        ["spec.n: Invalid value: 5: failed rule: self < 3"],
+    )
+
+
+def test_elements_of_a_map_list_are_compared_with_their_old_ones():
+    items = {
+        "type": "object",
+        "properties": {"k": {"type": "string"}, "v": NUMBER},
+        "x-kubernetes-validations": [{"rule": "self.v >= oldSelf.v"}],
+    }
+    by_key = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    schema = spec(l={"type": "array", "items": items} | by_key)
+    new, old = [{"k": "b", "v": 1}, {"k": "a", "v": 1}], [{"k": "a", "v": 1}, {"k": "b", "v": 2}]
+    assert found(schema, {"l": new}, {"l": old})[0] == [
+        "spec.l[0]: Invalid value: failed rule: self.v >= oldSelf.v"
+    ]
+
+
+def test_rules_end_when_the_budget_of_the_object_is_used_up():
+    element = {"type": "string", "x-kubernetes-validations": [{"rule": "self.matches('[a-z]*a')"}]}
+    schema = spec(l={"type": "array", "items": element})
+    texts = ["a" * 10_000] * (BUDGET // 2000)
+    assert found(schema, {"l": texts})[0] == [
+        (
+            f'spec.l[{BUDGET // 2003}]: Invalid value: "string": validation failed due to running out of cost budget, '
+            "no further validation rules will be run"
+        )
+    ]
+
+
+def test_one_evaluation_has_a_limit_of_its_own():
+    schema = spec({"rule": "self.l.all(a, self.l.all(b, a + b > 0))"}, l={"type": "array", "items": NUMBER})
+    assert found(schema, {"l": [1] * 600})[0] == [
+        (
+            "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
+            "rules will be run due to call cost exceeds limit for rule: self.l.all(a, self.l.all(b, a + b > 0))"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"rule": "self.n"}, "cel expression must evaluate to a bool"),
+        ({"rule": "self.n > 1", "messageExpression": "1"}, "messageExpression must evaluate to a string"),
+        ({"rule": "self.zz > 1"}, "undefined field 'zz'"),
+        ({"rule": "self.n >"}, "Syntax error: mismatched input '<EOF>'"),
+        ({"rule": "self.n > 1", "fieldPath": ".zz"}, "must be a valid path"),
+        ({"rule": " "}, "rule is not specified"),
+        ({"rule": "self.n > 1", "optionalOldSelf": True}, "may not be set if oldSelf is not used in rule"),
+        (
+            {"rule": "self.l.all(a, self.l.all(b, self.l.all(c, a != b || b != c)))"},
+            "estimated rule cost exceeds budget by factor of more than 100x",
+        ),
+    ],
+)
+def test_a_definition_with_a_rule_that_cannot_be_is_refused(rule, message):
+    schema = spec(rule, n=NUMBER, l={"type": "array", "items": {"type": "string"}})
+    assert message in "\n".join(map(str, check_schema({"openAPIV3Schema": schema}, ROOT)))
+
+
+def test_a_rule_about_changes_is_refused_where_elements_have_no_old_ones():
+    element = {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]}
+    schema = spec(l={"type": "array", "maxItems": 3, "items": element})
+    assert [str(error) for error in check_schema({"openAPIV3Schema": schema}, ROOT)] == [
+        (
+            "openAPIV3Schema.properties[spec].properties[l].items.x-kubernetes-validations[0].rule: Invalid value: "
+            '"self >= oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within '
+            "openAPIV3Schema.properties[spec].properties[l]"
+        )
+    ]
