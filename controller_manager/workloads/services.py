@@ -78,6 +78,12 @@ def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
         yield from container.get("ports") or ()
 
 
+def ready_changes(pods: Iterable[PodView]) -> Mapping[str, datetime]:
+    """When each pod became ready or unready, by name."""
+    moments = ((pod.key.name, _ready_changed(pod)) for pod in pods)
+    return {name: moment for name, moment in moments if moment is not None}
+
+
 def last_change(service: ReadOnlyTree, pods: Iterable[PodView], told: str) -> datetime | None:
     """The oldest change of the service or its pods that was not told of yet."""
     before = parse_time(told) if told else None

@@ -20,7 +20,8 @@ from mockube.apimachinery.chance import SUFFIX_ALPHABET
 from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 
-_DATA: Final = Path(__file__).parent / "data" / "pod_template.json"
+_DATA: Final = Path(__file__).parent / "data"
+_FILES: Final = ("pod_template.json", "endpoints.json")
 
 POD_TEMPLATE: Final = "v1.PodTemplateSpec"
 
@@ -76,8 +77,10 @@ _SCALARS: Final = {
 
 @cache
 def _declared() -> Mapping[str, Any]:
-    declared: dict[str, Any] = orjson.loads(_DATA.read_bytes())
-    return declared
+    found: dict[str, Any] = {}
+    for name in _FILES:
+        found |= orjson.loads((_DATA / name).read_bytes())
+    return found
 
 
 @cache

@@ -1,6 +1,8 @@
 """Decide what the Endpoints of a service hold."""
 
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -13,44 +15,96 @@ from mockube.apimachinery.wellknown import (
     ANNOTATION_LEADER,
     LABEL_HEADLESS_SERVICE,
 )
-from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Create, Delete, Plan, Saying, Update, Victim
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Create,
+    Delete,
+    Plan,
+    Remember,
+    Saying,
+    Update,
+    Victim,
+)
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.endpoints.subsets import shortened, subsets_of
 from mockube.controller_manager.workloads import services
 
+LABEL_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
+MANAGER: Final = "endpoint-controller"
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
-def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """When a service and the pods behind it last changed, as far as a reconciliation has seen it."""
+
+    service: datetime
+    pods: Mapping[str, datetime]
+    """When each became ready or unready, by name."""
+
+    def since(self, before: "Changes | None") -> datetime | None:
+        """The oldest of what is new; that of the service where nothing was seen before."""
+        if before is None:
+            return self.service
+        new = [time for name, time in self.pods.items() if time > before.pods.get(name, _LONG_AGO)]
+        return min([*new, *([self.service] if self.service > before.service else [])], default=None)
+
+
+def reconcile(caches: Caches, key: Key, now: datetime, remembered: Changes | None) -> Plan:
     service = caches.of(SERVICES).get(*key)
     present = caches.of(ENDPOINTS).get(*key)
     if service is None:
-        return _without_service(present)
+        return _without_service(present, was_known=remembered is not None)
     if services.selector_of(service) is None:
         return NOTHING
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
-    wanted = _wanted(service, present, subsets_of(service, pods))
-    if wanted is None:
-        return NOTHING
-    told = meta.annotations(present or {}).get(ANNOTATION_LAST_CHANGE_TRIGGER_TIME, "")
-    changed = services.last_change(service, pods, told)
-    annotations = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: format_time(changed) if changed else None}
-    return _write(service, meta.with_annotations(wanted, annotations), is_new=present is None)
+    changes = Changes(meta.creation_timestamp(service) or now, services.ready_changes(pods))
+    remember = Remember(changes)
+    subsets = subsets_of(service, pods)
+    if present is not None and _is_right(present, service, subsets):
+        return Plan(actions=(remember,))
+    changed = changes.since(remembered)
+    trigger = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: format_time(changed) if changed else None}
+    wanted = meta.with_annotations(_wanted(service, present, subsets), trigger)
+    return Plan(actions=(remember, _write(service, wanted, is_new=present is None)))
 
 
-def _without_service(present: ReadOnlyTree | None) -> Plan:
-    if present is None or ANNOTATION_LEADER in meta.annotations(present):
-        return NOTHING
-    return Plan(actions=(Delete(resource=ENDPOINTS, victims=(Victim.of(present),)),))
+def _without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
+    """What belonged to a service goes with it, whoever made it; what never did stays."""
+    forget = Remember(None)
+    is_ours = was_known or _is_managed(present)
+    if present is None or not is_ours or ANNOTATION_LEADER in meta.annotations(present):
+        return Plan(actions=(forget,))
+    return Plan(actions=(Delete(resource=ENDPOINTS, victims=(Victim.of(present),)), forget))
+
+
+def _is_managed(endpoints: ReadOnlyTree | None) -> bool:
+    return endpoints is not None and meta.labels(endpoints).get(LABEL_MANAGED_BY) == MANAGER
+
+
+def _is_right(present: ReadOnlyTree, service: ReadOnlyTree, subsets: list[dict[str, Any]]) -> bool:
+    """It holds all subsets, and the labels of the service; one that had to be shortened never does."""
+    labels = {
+        name: value
+        for name, value in meta.labels(present).items()
+        if name not in (LABEL_MANAGED_BY, LABEL_HEADLESS_SERVICE)
+    }
+    return (
+        (present.get("subsets") or []) == subsets
+        and _is_managed(present)
+        and labels == meta.labels(service)
+        and ANNOTATION_ENDPOINTS_OVER_CAPACITY not in meta.annotations(present)
+    )
 
 
 def _wanted(
     service: ReadOnlyTree, present: ReadOnlyTree | None, subsets: list[dict[str, Any]]
-) -> dict[str, Any] | None:
-    """None where it is there already."""
+) -> dict[str, Any]:
     kept, is_over = shortened(subsets)
     base = present or {
         "apiVersion": "v1",
@@ -58,32 +112,26 @@ def _wanted(
         "metadata": {"name": meta.name(service), "namespace": meta.namespace(service)},
     }
     headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
-    labels = {**meta.labels(service), **headless}
+    given = {name: value for name, value in meta.labels(service).items() if name != LABEL_HEADLESS_SERVICE}
+    labels = {**given, **headless, LABEL_MANAGED_BY: MANAGER}
     capacity = {ANNOTATION_ENDPOINTS_OVER_CAPACITY: "truncated" if is_over else None}
-    filled = {**meta.with_metadata(base, labels=labels), "subsets": kept}
-    wanted = meta.with_annotations(filled if kept else {**filled, "subsets": None}, capacity)
-    return None if present is not None and _same(present, wanted) else wanted
+    filled = {**meta.with_metadata(base, labels=labels), "subsets": kept or None}
+    return meta.with_annotations(filled, capacity)
 
 
-def _same(present: ReadOnlyTree, wanted: ReadOnlyTree) -> bool:
-    return (
-        present.get("subsets") == wanted["subsets"]
-        and meta.labels(present) == meta.labels(wanted)
-        and meta.annotations(present) == meta.annotations(wanted)
-    )
-
-
-def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Plan:
+def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Create | Update:
     place = f"{meta.namespace(service)}/{meta.name(service)}"
-    if not is_new:
-        failed = ("FailedToUpdateEndpoint", f"Failed to update endpoint {place}: {{error}}")
-        return Plan(
-            actions=(Update(resource=ENDPOINTS, body=body, saying=Saying(about=body, failed=failed)),)
-        )
-    failed = ("FailedToCreateEndpoint", f"Failed to create endpoint for service {place}: {{error}}")
-    return Plan(
-        actions=(Create(resource=ENDPOINTS, bodies=(body,), saying=Saying(about=body, failed=failed)),)
-    )
+    if is_new:
+        failed = ("FailedToCreateEndpoint", f"Failed to create endpoint for service {place}: {{error}}")
+        return Create(resource=ENDPOINTS, bodies=(body,), saying=Saying(about=body, failed=failed))
+    failed = ("FailedToUpdateEndpoint", f"Failed to update endpoint {place}: {{error}}")
+    return Update(resource=ENDPOINTS, body=body, saying=Saying(about=body, failed=failed))
+
+
+def _of_endpoints(_: Caches, change: Change) -> Iterable[Key]:
+    """Endpoints that went, or that were left over when their service did. What somebody else makes of them stays."""
+    came = change.old is None and _is_managed(change.new)
+    return (Key.of(change.latest),) if change.new is None or came else ()
 
 
 SERVICE_ENDPOINTS: Final = Controller(
@@ -93,8 +141,9 @@ SERVICE_ENDPOINTS: Final = Controller(
     watches=(
         Watch(resource=SERVICES, keys=services.of_service),
         Watch(resource=PODS, keys=partial(services.of_pod, SERVICES)),
-        Watch(resource=ENDPOINTS, keys=services.of_service),
+        Watch(resource=ENDPOINTS, keys=_of_endpoints),
     ),
     reconcile=reconcile,
+    remembers=True,
     workers=5,
 )

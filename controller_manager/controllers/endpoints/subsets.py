@@ -11,10 +11,17 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
+from mockube.controller_manager.workloads.template_hash import spew
 
 _CAPACITY: Final = 1000
 _READY: Final = "addresses"
 _NOT_READY: Final = "notReadyAddresses"
+_PORT: Final = "v1.EndpointPort"
+_SUBSET: Final = "v1.EndpointSubset"
+
+_FNV_OFFSET: Final = 0x6C62272E07BB014262B821756295C58D
+_FNV_PRIME: Final = 0x13B + (1 << 88)
+_MASK: Final = (1 << 128) - 1
 
 
 class _Port(NamedTuple):
@@ -51,13 +58,30 @@ def _packed(
     ports_by_addresses: defaultdict[frozenset[tuple[tuple[str, str], bool]], list[_Port]] = defaultdict(list)
     for port, addresses in by_port.items():
         ports_by_addresses[frozenset(addresses.items())] += [port] if port else []
-    subsets = []
-    for group, ports in sorted(ports_by_addresses.items(), key=lambda item: sorted(item[1])):
+    subsets: list[dict[str, Any]] = []
+    for group, ports in ports_by_addresses.items():
         ready = [shown[one] for one, is_ready in sorted(group) if is_ready]
         not_ready = [shown[one] for one, is_ready in sorted(group) if not is_ready]
-        lists = {_READY: ready, _NOT_READY: not_ready, "ports": [port.tree() for port in sorted(ports)]}
+        lists = {
+            _READY: ready,
+            _NOT_READY: not_ready,
+            "ports": _by_hash((port.tree() for port in ports), _PORT),
+        }
         subsets.append({name: value for name, value in lists.items() if value})
-    return subsets
+    return _by_hash(subsets, _SUBSET)
+
+
+def _by_hash(trees: Iterable[dict[str, Any]], type_name: str) -> list[dict[str, Any]]:
+    """In upstream's order: by the 128-bit FNV-1a hash of what go-spew prints of each."""
+    found = [*trees]
+    return sorted(found, key=lambda tree: _fnv128a(spew(tree, type_name))) if len(found) > 1 else found
+
+
+def _fnv128a(text: str) -> int:
+    value = _FNV_OFFSET
+    for byte in text.encode():
+        value = ((value ^ byte) * _FNV_PRIME) & _MASK
+    return value
 
 
 def _address(service: ReadOnlyTree, pod: PodView) -> dict[str, Any] | None:

@@ -2,10 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Create, Delete, Update
-from mockube.controller_manager.controllers.endpoints.controller import reconcile
+from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
+from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS, reconcile
 from mockube.controller_manager.controllers.endpoints.subsets import shortened
 from tests.support.cached import Cached
 from tests.support.reachable import THEN, pod, service
@@ -14,8 +15,16 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
 
 
-def planned(objects):
-    return reconcile(Cached(objects), KEY, NOW).actions
+def planned(objects, remembered=None):
+    """What is written."""
+    actions = reconcile(Cached(objects), KEY, NOW, remembered).actions
+    return tuple(action for action in actions if not isinstance(action, Remember))
+
+
+def remembered(objects, before=None):
+    actions = reconcile(Cached(objects), KEY, NOW, before).actions
+    (memory,) = [action.memory for action in actions if isinstance(action, Remember)]
+    return memory
 
 
 def written(svc, *pods):
@@ -35,7 +44,7 @@ def test_a_service_and_its_pods():
         "metadata": {
             "name": "web",
             "namespace": "default",
-            "labels": {"team": "a"},
+            "labels": {"team": "a", "endpoints.kubernetes.io/managed-by": "endpoint-controller"},
             "annotations": {"endpoints.kubernetes.io/last-change-trigger-time": THEN},
         },
         "subsets": [
@@ -86,18 +95,33 @@ def test_ports_that_lead_to_other_addresses():
     also = {"name": "metrics", "port": 90, "targetPort": 9090, "protocol": "TCP"}
     pods = [pod(at, ports=[{"name": "http", "containerPort": 8080 + at % 2}]) for at in (1, 2)]
     subsets = written(service(web, also), *pods)["subsets"]
-    assert [(addresses(one), [port["port"] for port in one["ports"]]) for one in subsets] == [
-        (["10.244.0.1", "10.244.0.2"], [9090]),
-        (["10.244.0.2"], [8080]),
-        (["10.244.0.1"], [8081]),
+    found = {tuple(port["port"] for port in one["ports"]): addresses(one) for one in subsets}
+    assert found == {
+        (9090,): ["10.244.0.1", "10.244.0.2"],
+        (8080,): ["10.244.0.2"],
+        (8081,): ["10.244.0.1"],
+    }
+
+
+def test_ports_are_in_the_order_of_their_hashes():
+    """As a real controller wrote them."""
+    ports = [
+        {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
+        for name, port in (("b", 81), ("a", 8080))
     ]
+    (subset,) = written(service(*reversed(ports)), pod(1))["subsets"]
+    assert [port["name"] for port in subset["ports"]] == ["b", "a"]
 
 
 def test_a_headless_service_without_ports():
     headless = service(clusterIP="None")
     headless["spec"]["ports"] = []
     endpoints = written(headless, pod(1, hostname="a", subdomain="web"))
-    assert endpoints["metadata"]["labels"] == {"team": "a", "service.kubernetes.io/headless": ""}
+    assert endpoints["metadata"]["labels"] == {
+        "team": "a",
+        "service.kubernetes.io/headless": "",
+        "endpoints.kubernetes.io/managed-by": "endpoint-controller",
+    }
     (subset,) = endpoints["subsets"]
     assert subset["addresses"][0]["hostname"] == "a"
     assert "ports" not in subset
@@ -115,6 +139,26 @@ def test_what_changed_is_written():
     assert addresses(action.body["subsets"][0]) == ["10.244.0.1", "10.244.0.2"]
 
 
+def test_the_annotation_names_what_changed_since_and_goes_where_nothing_did():
+    endpoints = written(service(), pod(1))
+    known = remembered({SERVICES: [service()], PODS: [pod(1)]})
+    (update,) = planned({SERVICES: [service()], ENDPOINTS: [endpoints]}, known)
+    assert "annotations" not in update.body["metadata"] or not update.body["metadata"]["annotations"]
+    later = pod(1, ready=False)
+    later["status"]["conditions"][0]["lastTransitionTime"] = "2030-01-01T00:01:00Z"
+    (update,) = planned({SERVICES: [service()], PODS: [later], ENDPOINTS: [endpoints]}, known)
+    name = "endpoints.kubernetes.io/last-change-trigger-time"
+    assert update.body["metadata"]["annotations"] == {name: "2030-01-01T00:01:00Z"}
+
+
+def test_what_a_user_made_without_a_service_is_not_looked_at():
+    (watch,) = [one for one in SERVICE_ENDPOINTS.watches if one.resource is ENDPOINTS]
+    made = {"metadata": {"name": "mine", "namespace": "default"}}
+    assert [*watch.keys(Cached({}), Change(None, made))] == []
+    assert [*watch.keys(Cached({}), Change(made, None))] == [Key("default", "mine")]
+    assert [*watch.keys(Cached({}), Change(None, written(service(), pod(1))))] == [KEY]
+
+
 @pytest.mark.parametrize("svc", [service(selector=None), service(type="ExternalName")])
 def test_services_whose_endpoints_are_not_ours(svc):
     assert planned({SERVICES: [svc], PODS: [pod(1)]}) == ()
@@ -122,13 +166,17 @@ def test_services_whose_endpoints_are_not_ours(svc):
 
 def test_endpoints_of_a_service_that_is_gone():
     endpoints = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}}
-    (action,) = planned({ENDPOINTS: [endpoints]})
+    known = remembered({SERVICES: [service()]})
+    (action,) = planned({ENDPOINTS: [endpoints]}, known)
     assert isinstance(action, Delete)
+    assert planned({ENDPOINTS: [endpoints]}) == (), "a user made them for no service"
+    (left_over,) = planned({ENDPOINTS: [written(service(), pod(1))]})
+    assert isinstance(left_over, Delete)
     lock = {
         "metadata": endpoints["metadata"]
         | {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}
     }
-    assert planned({ENDPOINTS: [lock]}) == ()
+    assert planned({ENDPOINTS: [lock]}, known) == ()
     assert planned({}) == ()
 
 
