@@ -18,6 +18,7 @@ from mockube.apiserver.admission.chain import PLUGINS, Admission
 from mockube.apiserver.admission.plugin import Plugin, name_of
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.aggregation.availability import Availability
+from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
 from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.audit.policy import EVERYTHING
@@ -30,10 +31,13 @@ from mockube.apiserver.authz.node.graph import GROUPS as OF_NODES
 from mockube.apiserver.authz.node.graph import NodeGraph
 from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.policy import GROUP, Policy
+from mockube.apiserver.bootstrap.ensure import USER_AGENT
+from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
+from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.customresources.catalog import Catalog, Name
-from mockube.apiserver.customresources.establishing import Establishing
+from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.http.adapter import adapted
 from mockube.apiserver.http.probe import probe
@@ -385,6 +389,11 @@ class ApiServer:
         start("watch-cache-lag", backend.watch_cache.watch_lag)
         core, aggregated = self.resources["", "v1", "services"], self.resources[API_SERVICES]
         start("api-service-availability", Availability(backend, aggregated, core).run)
+        schemas, levels = self.resources[FLOW_SCHEMAS], self.resources[PRIORITY_LEVELS]
+        start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
+        definitions = backend.rows[DEFINITIONS]
+        registration = Registration(backend, definitions, aggregated, USER_AGENT)
+        start("api-service-registration", registration.run)
         establishing = Establishing(backend, self.catalog)
         await establishing.catch_up()
         self.on_restored.append(establishing.wait_idle)

@@ -18,8 +18,9 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import Facts, cluster
 from mockube.apiserver.bootstrap.definitions import packed_definitions
-from mockube.apiserver.bootstrap.ensure import ensure
+from mockube.apiserver.bootstrap.ensure import ensure, keep
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
+from mockube.apiserver.bootstrap.required_object import Wanted
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
 from mockube.apiserver.http.listen import Door, listening
@@ -85,7 +86,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         server.bootstrap_roles.expect()
         server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
         server.on_restored.append(server.bootstrap_roles.outdate)
-        _start_tasks(config, server, surroundings.port)
+        _start_tasks(config, server, surroundings.port, [each for each in wanted if each.kept])
         door = listening(
             server.http,
             surroundings.doors,
@@ -97,7 +98,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         yield server
 
 
-def _start_tasks(config: Config, server: ApiServer, port: int) -> None:
+def _start_tasks(config: Config, server: ApiServer, port: int, kept: Sequence[Wanted]) -> None:
     """What goes on as long as the server runs."""
     backend, host, start = server.backend, socket.gethostname(), server.supervisor.start
     name = server_name(host, port)
@@ -114,6 +115,7 @@ def _start_tasks(config: Config, server: ApiServer, port: int) -> None:
         clock=backend.clock,
     )
     start("identity-lease", renew)
+    start("system-objects", partial(keep, backend, server.resources.__getitem__, kept, backend.clock))
     if is_on("DetectCacheInconsistency", config.features.feature_gates):
         start("watch-cache-check", server.self_check.run)
 

@@ -37,23 +37,19 @@ VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("flowcontrol.apiserver.k8s.io", "v1"): 21,
 }
 USUAL_VERSION_PRIORITY = 15
-OF_CUSTOM = {"groupPriorityMinimum": 1000, "versionPriority": 100}
-"""Of groups that definitions brought."""
-
 NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})
 """The group that serves them all is not in the list itself."""
 
 
 def api_services(groups: Sequence[Group], now: str) -> Sequence[Wanted]:
-    served = [(group.name, version) for group in groups for version in group.versions]
-    return [_api_service(group, version, now) for group, version in served if group not in NOT_REGISTERED]
+    """For the built-in groups; what definitions bring is registered when it comes."""
+    built_in = [group for group in groups if group.name in GROUP_PRIORITY]
+    return [_api_service(group.name, version, now) for group in built_in for version in group.versions]
 
 
 def _api_service(group: str, version: str, now: str) -> Wanted:
-    priority = OF_CUSTOM
-    if group in GROUP_PRIORITY:
-        of_version = VERSION_PRIORITY.get((group, version), USUAL_VERSION_PRIORITY)
-        priority = {"groupPriorityMinimum": GROUP_PRIORITY[group], "versionPriority": of_version}
+    of_version = VERSION_PRIORITY.get((group, version), USUAL_VERSION_PRIORITY)
+    priority = {"groupPriorityMinimum": GROUP_PRIORITY[group], "versionPriority": of_version}
     spec = {"version": version} | priority
     available = {
         "type": "Available",

@@ -41,7 +41,7 @@ class Facts:
 def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[Wanted]:
     """In the order in which they can be made."""
     return (
-        *(Wanted(resource=NAMESPACES, name=name) for name in SYSTEM_NAMESPACES),
+        *(Wanted(resource=NAMESPACES, name=name, kept=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
         *_service(facts),
         *(_whereabouts(facts) if facts.address else ()),
@@ -58,7 +58,7 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[Wanted]:
             namespace=wellknown.NAMESPACE_SYSTEM,
             content={"data": {"since": facts.now[: len("2030-01-01")]}},
         ),
-        *flow_control(facts.now),
+        *flow_control(),
         *api_services(groups, facts.now),
     )
 
@@ -89,7 +89,6 @@ def _service(facts: Facts) -> Sequence[Wanted]:
         "type": "Ready",
         "status": "True",
         "lastTransitionTime": facts.now,
-        "reason": "",
         "message": "Kubernetes default Service CIDR is ready",
     }
     port = {"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": facts.port}
@@ -101,12 +100,15 @@ def _service(facts: Facts) -> Sequence[Wanted]:
             name=SERVICE,
             content={"spec": {"cidrs": [facts.service_range]}},
             status={"conditions": [ready]},
+            status_manager="kubernetes-service-cidr-controller",
+            kept=True,
         ),
         Wanted(
             resource=SERVICES,
             name=SERVICE,
             namespace=wellknown.NAMESPACE_DEFAULT,
             content={"metadata": {"labels": labels}, "spec": spec | {"type": "ClusterIP"}},
+            kept=True,
         ),
     )
 
@@ -123,6 +125,7 @@ def _whereabouts(facts: Facts) -> Sequence[Wanted]:
                 "metadata": {"labels": {wellknown.LABEL_ENDPOINT_SLICE_SKIP_MIRROR: "true"}},
                 "subsets": [{"addresses": [{"ip": facts.address}], "ports": [port]}],
             },
+            kept=True,
             follows=True,
         ),
         Wanted(
@@ -135,6 +138,7 @@ def _whereabouts(facts: Facts) -> Sequence[Wanted]:
                 "endpoints": [{"addresses": [facts.address], "conditions": {"ready": True}}],
                 "ports": [port],
             },
+            kept=True,
             follows=True,
         ),
     )

@@ -1,16 +1,19 @@
 """Makes what is missing, by the same verbs that clients use."""
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import orjson
 
+from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap.required_object import Name, Wanted
 from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Body, Call
@@ -20,12 +23,19 @@ from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.turns import turn
 from mockube.apiserver.user import User
+from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Target, Txn
+
+LOG = logging.getLogger(__name__)
 
 SERVER = User(name="system:apiserver", groups=("system:masters", "system:authenticated"))
 MAX_PUTS: Final = 100
 """In one transaction: an etcd takes 128."""
 USER_AGENT = f"kube-apiserver/{version.DOCUMENT['gitVersion']}"
+
+APPLY, JSON = "application/apply-patch+yaml", "application/json"
+KEPT_SECONDS = 10.0
+"""How soon what was deleted is there again; upstream's interval for the service."""
 
 
 async def ensure(backend: Backend, resources: Callable[[Name], Resource], wanted: Iterable[Wanted]) -> int:
@@ -85,27 +95,58 @@ async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
 
 async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
     """Answers whether it was made here."""
+    query = {"fieldManager": [wanted.manager]} if wanted.manager else {}
     try:
-        answer = await create(backend, call_of(resource, wanted, "create", wanted.tree()))
+        answer = await create(backend, call_of(resource, wanted, "create", wanted.tree(), query=query))
     except ApiError:
         # Another server may have made it meanwhile, and taken what it claims, such as an address.
         if await backend.find(resource, wanted.namespace, wanted.name) is None:
             raise
         return False
-    if wanted.status:
+    if wanted.status_manager:
+        await _apply_status(backend, resource, wanted)
+    elif wanted.status:
         tree = answer.object() | {"status": wanted.status}
         await update(backend, call_of(resource, wanted, "update", tree, subresource="status"))
     return True
 
 
-def call_of(resource: Resource, wanted: Wanted, verb: str, tree: Tree, *, subresource: str = "") -> Call:
+async def _apply_status(backend: Backend, resource: Resource, wanted: Wanted) -> None:
+    named = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": wanted.name}}
+    query = {"fieldManager": [wanted.status_manager], "force": ["true"]}
+    tree = named | {"status": wanted.status}
+    await apply(backend, call_of(resource, wanted, "patch", tree, subresource="status", query=query))
+
+
+async def keep(
+    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[Wanted], clock: Clock
+) -> None:
+    """Make again what somebody has deleted, until cancelled."""
+    while True:
+        await clock.sleep(KEPT_SECONDS)
+        try:
+            await ensure(backend, resources, wanted)
+        except (ApiError, KVError) as error:
+            LOG.warning("Objects of the system were not made: %s", error)
+
+
+def call_of(
+    resource: Resource,
+    wanted: Wanted,
+    verb: str,
+    tree: Tree,
+    *,
+    subresource: str = "",
+    query: Mapping[str, Sequence[str]] | None = None,
+) -> Call:
     return Call(
         verb=verb,
         resource=resource,
         subresource=resource.subresource(subresource) if subresource else None,
         namespace=wanted.namespace,
         name="" if verb == "create" else wanted.name,
-        body=Body(data=orjson.dumps(tree), media_type="application/json"),
+        body=Body(data=orjson.dumps(tree), media_type=APPLY if verb == "patch" else JSON),
+        query=query or {},
         user=SERVER,
         user_agent=USER_AGENT,
     )

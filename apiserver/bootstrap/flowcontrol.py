@@ -7,6 +7,7 @@ from mockube.apiserver.bootstrap.required_object import Wanted
 
 _GROUP = ("flowcontrol.apiserver.k8s.io", "v1")
 FLOW_SCHEMAS, PRIORITY_LEVELS = (*_GROUP, "flowschemas"), (*_GROUP, "prioritylevelconfigurations")
+MANAGER = "api-priority-and-fairness-config-producer-v1"
 AUTOUPDATE = {"apf.kubernetes.io/autoupdate-spec": "true"}
 
 REJECT: Mapping[str, Any] = {"type": "Reject"}
@@ -102,15 +103,15 @@ SCHEMAS: Sequence[Schema] = (
 )
 
 
-def flow_control(now: str) -> Sequence[Wanted]:
+def flow_control() -> Sequence[Wanted]:
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
     levels = [_level("exempt", exempt), *(_limited(name, *row) for name, row in LIMITED.items())]
-    return [*levels, *(_schema(schema, now) for schema in SCHEMAS)]
+    return [*levels, *(_schema(schema) for schema in SCHEMAS)]
 
 
 def _level(name: str, spec: Mapping[str, Any]) -> Wanted:
     content = {"metadata": {"annotations": AUTOUPDATE}, "spec": spec}
-    return Wanted(resource=PRIORITY_LEVELS, name=name, content=content)
+    return Wanted(resource=PRIORITY_LEVELS, name=name, content=content, manager=MANAGER)
 
 
 def _limited(name: str, shares: int, lendable: int, response: Mapping[str, Any]) -> Wanted:
@@ -118,24 +119,16 @@ def _limited(name: str, shares: int, lendable: int, response: Mapping[str, Any])
     return _level(name, {"type": "Limited", "limited": limited})
 
 
-def _schema(schema: Schema, now: str) -> Wanted:
-    found = f'references the PriorityLevelConfiguration object named "{schema.level}" and it exists'
+def _schema(schema: Schema) -> Wanted:
     spec = {
         "priorityLevelConfiguration": {"name": schema.level},
         "matchingPrecedence": schema.precedence,
         "rules": [{"subjects": schema.subjects, **schema.rules}],
     }
     distinguisher = {"distinguisherMethod": {"type": schema.distinguisher}} if schema.distinguisher else {}
-    dangling = {
-        "type": "Dangling",
-        "status": "False",
-        "lastTransitionTime": now,
-        "reason": "Found",
-        "message": f"This FlowSchema {found}",
-    }
     return Wanted(
         resource=FLOW_SCHEMAS,
         name=schema.name,
         content={"metadata": {"annotations": AUTOUPDATE}, "spec": {**spec, **distinguisher}},
-        status={"conditions": [dangling]},
+        manager=MANAGER,
     )

@@ -17,6 +17,12 @@ class Wanted:
     content: Tree = field(default_factory=dict)
     """All but kind, version and name."""
     status: Tree = field(default_factory=dict)
+    manager: str = ""
+    """Who manages the content, if that is not the server under its own name."""
+    status_manager: str = ""
+    """Who applies the status; "" if it is written with an update."""
+    kept: bool = False
+    """It is made again when somebody has deleted it."""
     follows: bool = False
     """It tells of the server: at each start its content is made true again."""
 

@@ -133,7 +133,12 @@ def _deprecated(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
     if not version.get("deprecated"):
         return ""
     usual = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
-    return version.get("deprecationWarning") or usual
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    ranked = by_maturity({one["name"] for one in spec["versions"]})
+    known = {one["name"]: one.get("served") and not one.get("deprecated") for one in spec["versions"]}
+    newer = next((name for name in ranked[: ranked.index(version["name"])] if known[name]), "")
+    return f"{usual}; use {spec['group']}/{newer} {spec['names']['kind']}" if newer else usual
 
 
 def _path_text(json_path: str) -> str:

@@ -6,6 +6,8 @@ What the schema does not know is dropped, and named in a warning or refused, as 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import orjson
+
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
@@ -32,7 +34,7 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     tree = parsed.tree
     given = (tree.get("apiVersion") or api_version, tree.get("kind") or kind)
     if call.resource.custom and not (call.subresource and call.subresource.kind):
-        _check_custom(call, tree)
+        _check_custom(call, parsed)
     else:
         _check_kind(backend, given, api_version, kind)
     strict = options.field_validation != "Ignore"
@@ -206,10 +208,18 @@ def type_of(tree: Any) -> tuple[str, str]:
     return api_version, tree.get("kind") or ""
 
 
-def _check_custom(call: Call, tree: Tree) -> None:
+def missing_kind(text: str) -> str:
+    """What upstream says of an object that is no struct to it and does not say its kind."""
+    return f"Object 'Kind' is missing in '{text}'"
+
+
+def _check_custom(call: Call, parsed: Parsed) -> None:
     """An object that is no struct to upstream is of any kind at first."""
-    expected_version, expected_kind = expected(call)
-    api_version, kind = tree.get("apiVersion") or expected_version, tree.get("kind") or expected_kind
+    tree, (expected_version, expected_kind) = parsed.tree, expected(call)
+    api_version, kind = tree.get("apiVersion") or "", tree.get("kind")
+    if not kind:
+        text = parsed.text or orjson.dumps(tree)
+        raise _not_recognized(call.body, expected_kind, missing_kind(text.decode("utf-8", "replace")))
     if api_version != expected_version:
         mismatch = f"does not match the expected API version ({expected_version})"
         raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
@@ -224,9 +234,13 @@ def _go_name(api_version: str, kind: str) -> str:
 
 
 def _unrecognized(body: Body, kind: str, problem: str) -> status.BadRequest:
-    what = _NO_TYPE + problem
+    return _not_recognized(body, kind, _NO_TYPE + problem)
+
+
+def _not_recognized(body: Body, kind: str, problem: str) -> status.BadRequest:
+    shown = _summary(body.data)
     return status.BadRequest(
-        f"the object provided is unrecognized (must be of type {kind}): {what} ({_summary(body.data)})"
+        f"the object provided is unrecognized (must be of type {kind}): {problem} ({shown})"
     )
 
 

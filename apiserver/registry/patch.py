@@ -27,6 +27,7 @@ from mockube.apiserver.registry.body import (
     decode_as,
     decode_unstructured,
     duplicate_fields,
+    missing_kind,
     not_converted,
     type_of,
 )
@@ -183,11 +184,22 @@ def _check_type(backend: Backend, call: Call, options: WriteOptions, patched: An
         api_version, kind = type_of(patched)
     except status.BadRequest as error:
         raise _invalid(patched, str(error)) from error
+    if call.resource.custom and not (call.subresource and call.subresource.kind):
+        _check_custom_type(patched, api_version, kind)
     if not api_version:
         _check_internal(call, options, patched, kind or old["kind"], old)
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
         given = api_version, kind or old["kind"]
         raise _invalid(patched, not_converted(backend, given, old["apiVersion"], old["kind"]))
+
+
+def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
+    """Refuse an object that upstream has no struct for, if it no longer says what it is."""
+    if not kind:
+        text = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS).decode()
+        raise _not_taken(text, missing_kind(text))
+    if not api_version:
+        raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
 def _check_internal(call: Call, options: WriteOptions, patched: Tree, kind: str, old: Tree) -> None:

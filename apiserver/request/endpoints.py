@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, NotAcceptable, NotFound
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
@@ -55,7 +56,10 @@ class Endpoints:
         resource = request.resource
         if resource is None:
             return await self._page(request)
-        _check_is_served(resource, request)
+        try:
+            _check_is_served(resource, request)
+        except ApiError as error:
+            return error_response(error, request, [resource.deprecated] if resource.deprecated else ())
         body = await self._body(request) if request.client.has_body else NO_BODY
         call = _call(request, resource, body)
         # A Scale is no custom object, whatever it is the Scale of.
@@ -155,6 +159,8 @@ def _check_is_served(resource: Resource, request: Request) -> None:
     if info.subresource:
         subresource = resource.subresource(info.subresource)
         if subresource is None:
+            if resource.custom:
+                raise status.not_found(resource.group_resource, info.name)
             raise _no_such_resource()
         verbs = here = subresource.verbs
     elif resource.namespaced and not info.namespace:

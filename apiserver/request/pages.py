@@ -74,7 +74,7 @@ def api_pages(groups: Iterable[Group], checks: Mapping[str, Check], *, address: 
 
 def with_index(pages: Pages) -> Pages:
     """The same, and one that names them."""
-    return {**pages, "/": document({"paths": sorted({_listed(path) for path in pages})})}
+    return {**pages, "/": document({"paths": sorted({_listed(path) for path in pages})}, pretty=True)}
 
 
 def _listed(path: str) -> str:

@@ -32,10 +32,11 @@ def main() -> int:
     for scenario in map(read, options.scenarios):
         first, second = (_play(scenario, options) for _ in range(2))
         same = [case for case, again in zip(first, second, strict=True) if case == again]
-        for case, again in zip(first, second, strict=True):
-            if case != again:
-                pass
+        for case in first:
+            if case not in same:
+                print(f"not the same twice, and left out: {case['id']}")
         _write(Path(options.output) / f"{scenario.records}.jsonl", same)
+        print(f"{scenario.records}: {len(same)} of {len(first)} cases recorded")
         failed += len(first) - len(same)
     return int(failed > 0)
 

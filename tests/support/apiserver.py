@@ -36,6 +36,22 @@ class Answer:
         return orjson.loads(self.data)
 
 
+CUSTOM_KINDS = {
+    "clonesets": "CloneSet",
+    "statefulsets": "StatefulSet",
+    "uniteddeployments": "UnitedDeployment",
+}
+
+
+def typed(path, body):
+    """The body with its kind, which custom objects have to say, if it is an object of a pack that does not."""
+    _, _, group, version, *rest = [*path.split("/"), "", "", ""]
+    kind = next((CUSTOM_KINDS[part] for part in rest if part in CUSTOM_KINDS), None)
+    if group != "apps.kruise.io" or kind is None or not isinstance(body, dict) or rest[-4] == "scale":
+        return body
+    return {"apiVersion": f"{group}/{version}", "kind": kind, **body}
+
+
 class Client:
     """`client.get(path)` and its like; a body that is neither bytes nor made bit by bit is sent as JSON."""
 
@@ -59,10 +75,10 @@ class Client:
         return await self.send("GET", path, **headers)
 
     async def post(self, path, body, **headers):
-        return await self.send("POST", path, body, **headers)
+        return await self.send("POST", path, typed(path, body), **headers)
 
     async def put(self, path, body, **headers):
-        return await self.send("PUT", path, body, **headers)
+        return await self.send("PUT", path, typed(path, body), **headers)
 
     async def delete(self, path, body=None, **headers):
         return await self.send("DELETE", path, body, **headers)

@@ -30,6 +30,7 @@ _MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 
 _NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions")
 _EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
 """Keywords that are refused whatever their value is."""
 
@@ -41,9 +42,11 @@ def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         return
     if schema.get("nullable"):
         yield errors.forbidden(path.child("nullable"), "nullable cannot be true at the root")
-    found = [*check_structural(schema, path)]
+    is_convertible = not any(map(_is_unsupported, _all(schema)))
+    found = check_structural(schema, path) if is_convertible else []
     total = TotalCost()
-    of_keywords, of_rules = _check(schema, path, None if found else RuleContext(schema, total, root=True))
+    context = None if found or not is_convertible else RuleContext(schema, total, root=True)
+    of_keywords, of_rules = _check(schema, path, context)
     found = [*found, *of_keywords] or [*_check_patterns(schema, path)]
     if not found and any(one.get("$schema") for one in _all(schema)):
         found.append(errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"))
@@ -52,6 +55,11 @@ def check_schema(validation: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if not of_defaults:
         yield from of_rules
         yield from total.check(path)
+
+
+def _is_unsupported(schema: ReadOnlyTree) -> bool:
+    """Whether a schema has what no structural schema can be made of: then nothing is said of its structure."""
+    return schema.get("additionalItems") is not None or any(map(schema.get, _UNSUPPORTED))
 
 
 def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:

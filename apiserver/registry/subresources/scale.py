@@ -57,11 +57,16 @@ def _managed(tree: Tree) -> Sequence[Tree]:
 
 def _seen(tree: Tree, resource: Resource) -> Tree:
     """The Scale of an object, with those who manage its replicas."""
-    return meta.with_metadata(_scale(tree, resource), managedFields=scale_managers.of_scale(_managed(tree)))
+    return meta.with_metadata(
+        _scale(tree, resource),
+        managedFields=scale_managers.of_scale(_managed(tree), resource.replicas.wanted),
+    )
 
 
 def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Resource) -> Tree:
-    managers = scale_managers.of_object(entries, _managed(scale), resource.api_version)
+    managers = scale_managers.of_object(
+        entries, _managed(scale), resource.api_version, resource.replicas.wanted
+    )
     return managed.without_none(meta.with_metadata(new, managedFields=managers))
 
 

@@ -1,0 +1,123 @@
+"""Registers an APIService for each version that CustomResourceDefinitions serve, and removes it with the last of them.
+
+As upstream's controllers do within the server: what has another label than theirs, or none, is left alone.
+"""
+
+import logging
+from collections.abc import Awaitable, Iterator, Mapping
+
+import orjson
+
+from mockube.apimachinery.groups import GroupVersion
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry import managed
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.followed import followed
+from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.update import change
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import turn
+from mockube.apiserver.user import User
+from mockube.etcd.errors import KVError
+
+LOG = logging.getLogger(__name__)
+
+SYSTEM = User(name="system:apiserver", groups=("system:masters",))
+AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
+ALWAYS = "true"
+"""The label's value where the APIService comes and goes with its definitions."""
+PRIORITY = {"groupPriorityMinimum": 1000, "versionPriority": 100}
+SLICE = 100
+"""Definitions that are looked at before others have their turn."""
+
+
+class Registration:
+    """Run it as a task of the server."""
+
+    def __init__(
+        self, backend: Backend, definitions: Resource, api_services: Resource, user_agent: str
+    ) -> None:
+        self._backend = backend
+        self._definitions = definitions
+        self._api_services = api_services
+        self._user_agent = user_agent
+        self._versions: dict[bytes, tuple[int, frozenset[GroupVersion]]] = {}
+        """By the key of a definition, its revision and what it serves."""
+
+    async def run(self) -> None:
+        """Settle everything whenever something has changed, until cancelled."""
+        with followed(self._backend, (self._definitions, self._api_services)) as changed:
+            while True:
+                await changed.wait()
+                changed.clear()
+                await self._settle()
+
+    async def _settle(self) -> None:
+        wanted = await self._wanted()
+        present = {stored.key.rpartition(b"/")[2].decode(): stored for stored in self._seen()}
+        for name, version in wanted.items():
+            await self._attempt(name, self._register(name, version, present.get(name)))
+        for name, stored in present.items():
+            if name not in wanted and stored.labels.get(AUTOMANAGED) == ALWAYS:
+                await self._attempt(name, delete(self._backend, self._call("delete", name, {})))
+
+    async def _wanted(self) -> Mapping[str, GroupVersion]:
+        known, self._versions = self._versions, {}
+        for at, stored in enumerate(self._backend.all_seen(self._definitions.group_resource)):
+            if at and at % SLICE == 0:
+                await turn()
+            entry = known.get(stored.key)
+            if entry is None or entry[0] != stored.revision:
+                entry = stored.revision, frozenset(self._served(stored))
+            self._versions[stored.key] = entry
+        versions = {version for _, served in self._versions.values() for version in served}
+        return {f"{version}.{group}": GroupVersion(group, version) for group, version in versions}
+
+    def _served(self, stored: Stored) -> Iterator[GroupVersion]:
+        try:
+            spec = stored.tree()["spec"]
+            for version in spec["versions"]:
+                if version["served"]:
+                    yield GroupVersion(spec["group"], version["name"])
+        except OF_WRONG_TYPES as error:
+            self._backend.watch_cache.report_malformed(stored, error)
+
+    def _seen(self) -> Iterator[Stored]:
+        return iter(self._backend.all_seen(self._api_services.group_resource))
+
+    async def _register(self, name: str, version: GroupVersion, present: Stored | None) -> None:
+        spec = {"group": version.group, "version": version.version} | PRIORITY
+        if present is None:
+            tree = {"metadata": {"name": name, "labels": {AUTOMANAGED: ALWAYS}}, "spec": spec}
+            await create(self._backend, self._call("create", "", tree))
+        elif present.labels.get(AUTOMANAGED) == ALWAYS and present.tree()["spec"] != spec:
+            backend, call, options = self._backend, self._call("update", name, {}), WriteOptions()
+
+            async def transform(old: Tree) -> Tree:
+                return managed.on_update(backend, call, old | {"spec": spec}, old, options)
+
+            await change(backend, call, options, transform)
+
+    async def _attempt(self, name: str, work: Awaitable[object]) -> None:
+        try:
+            await work
+        except (ApiError, KVError) as error:
+            LOG.debug("%s was not registered or removed: %s", name, error)
+        except OF_WRONG_TYPES:
+            LOG.warning("%s is not as an APIService should be", name)
+
+    def _call(self, verb: str, name: str, tree: Tree) -> Call:
+        body = Body(data=orjson.dumps(tree), media_type="application/json") if tree else Body(data=b"")
+        return Call(
+            verb=verb,
+            resource=self._api_services,
+            name=name,
+            body=body,
+            user=SYSTEM,
+            user_agent=self._user_agent,
+        )

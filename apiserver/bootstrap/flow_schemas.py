@@ -1,0 +1,107 @@
+"""Says of each FlowSchema whether the priority level that it names is there, as upstream's filter does."""
+
+import logging
+from collections.abc import Mapping
+
+import orjson
+
+from mockube.apimachinery import conditions, gotext
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.apply import apply
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.followed import followed
+from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.turns import turn
+from mockube.apiserver.user import User
+from mockube.etcd.errors import KVError
+
+LOG = logging.getLogger(__name__)
+
+SYSTEM = User(name="system:apiserver", groups=("system:masters",))
+MANAGER = "api-priority-and-fairness-config-consumer-v1"
+_QUERY: Mapping[str, list[str]] = {"fieldManager": [MANAGER], "force": ["true"]}
+
+
+class FlowSchemaStatus:
+    """Run it as a task of the server."""
+
+    def __init__(self, backend: Backend, schemas: Resource, levels: Resource) -> None:
+        self._backend = backend
+        self._schemas = schemas
+        self._levels = levels
+        self._judged: dict[bytes, int] = {}
+        """By the key of a schema that is as it should be, its revision."""
+        self._known: frozenset[str] = frozenset()
+        """The names of the levels when that was so."""
+
+    async def run(self) -> None:
+        """Judge all that may have changed whenever something has, until cancelled."""
+        with followed(self._backend, (self._schemas, self._levels)) as changed:
+            while True:
+                await changed.wait()
+                changed.clear()
+                await self._judge_all()
+
+    async def _judge_all(self) -> None:
+        levels = frozenset(
+            stored.key.rpartition(b"/")[2].decode()
+            for stored in self._backend.all_seen(self._levels.group_resource)
+        )
+        if levels != self._known:
+            self._judged, self._known = {}, levels
+        judged = {}
+        for stored in self._backend.all_seen(self._schemas.group_resource):
+            await turn()
+            if self._judged.get(stored.key) == stored.revision or await self._judge(stored):
+                judged[stored.key] = stored.revision
+        self._judged = judged
+
+    async def _judge(self, stored: Stored) -> bool:
+        """Return whether the status is as it should be; otherwise it is written."""
+        try:
+            tree = stored.tree()
+            level = tree["spec"]["priorityLevelConfiguration"]["name"]
+            dangling = _dangling(level, is_there=level in self._known)
+            if conditions.says(tree, dangling):
+                return True
+        except OF_WRONG_TYPES as error:
+            self._backend.watch_cache.report_malformed(stored, error)
+            return True
+        now = format_time(self._backend.clock.now())
+        try:
+            await apply(self._backend, self._call(tree, dangling | {"lastTransitionTime": now}))
+        except (ApiError, KVError) as error:
+            LOG.debug("the status of %s was not stored: %s", tree["metadata"]["name"], error)
+        return False
+
+    def _call(self, tree: Tree, condition: Tree) -> Call:
+        name = tree["metadata"]["name"]
+        config = {
+            "apiVersion": self._schemas.api_version,
+            "kind": self._schemas.kind,
+            "metadata": {"name": name},
+            "status": {"conditions": [condition]},
+        }
+        return Call(
+            verb="patch",
+            resource=self._schemas,
+            subresource=self._schemas.subresource("status"),
+            name=name,
+            query=_QUERY,
+            body=Body(data=orjson.dumps(config), media_type="application/apply-patch+yaml"),
+            user=SYSTEM,
+        )
+
+
+def _dangling(level: str, *, is_there: bool) -> Tree:
+    named = f"This FlowSchema references the PriorityLevelConfiguration object named {gotext.quote(level)}"
+    return {
+        "type": "Dangling",
+        "status": "False" if is_there else "True",
+        "reason": "Found" if is_there else "NotFound",
+        "message": f"{named} and it exists" if is_there else f"{named} but there is no such object",
+    }
