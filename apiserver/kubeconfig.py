@@ -1,4 +1,4 @@
-"""A kubeconfig for an administrator: where the server is, who has signed it, and what to show it."""
+"""A kubeconfig for an administrator or a component: where the server is, who has signed it, and what to show it."""
 
 import base64
 from collections.abc import Mapping
@@ -20,28 +20,32 @@ class NotOurs(Exception):
     """The file that is there leads to other clusters."""
 
 
-def write(path: Path, *, server: str, authority: bytes, client: Pair, token: str) -> None:
-    """Nobody but its owner may read it, for whoever can is the administrator. It replaces none but its own kind."""
+def write(
+    path: Path, *, server: str, authority: bytes, client: Pair, token: str = "", user: str = USER
+) -> None:
+    """Nobody but its owner may read it, for whoever can is that user. It replaces none but its own kind."""
     if path.exists() and not _is_ours(path.read_bytes()):
         raise NotOurs(f"{path} leads to other clusters, and is not overwritten: name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
-    tree = document(server=server, authority=authority, client=client, token=token)
+    tree = document(server=server, authority=authority, client=client, token=token, user=user)
     write_private(path, yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False).encode())
 
 
-def document(*, server: str, authority: bytes, client: Pair, token: str) -> Mapping[str, Any]:
+def document(
+    *, server: str, authority: bytes, client: Pair, token: str, user: str = USER
+) -> Mapping[str, Any]:
     credentials = {
         "client-certificate-data": _encoded(client.certificate),
         "client-key-data": _encoded(client.key),
-        "token": token,
+        **({"token": token} if token else {}),
     }
     cluster = {"server": server, "certificate-authority-data": _encoded(authority)}
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": NAME, "cluster": cluster}],
-        "users": [{"name": USER, "user": credentials}],
-        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": USER}}],
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": user}}],
         "current-context": NAME,
     }
 

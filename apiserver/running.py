@@ -20,6 +20,7 @@ from mockube.apiserver.bootstrap.cluster import Facts, cluster
 from mockube.apiserver.bootstrap.definitions import packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure, keep
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
+from mockube.apiserver.bootstrap.manager_roles import roles_of_manager
 from mockube.apiserver.bootstrap.required_object import Wanted
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
@@ -71,6 +72,8 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
             clock=clock,
             chance=surroundings.chance,
         )
+        if config.serving.write_manager_kubeconfig is not None:
+            server.bootstrap_roles.add(roles_of_manager())
         await stack.enter_async_context(server)
         wanted = (
             *cluster(_facts(config, surroundings), server.catalog.groups),

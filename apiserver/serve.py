@@ -116,6 +116,8 @@ def _announce(serving: Serving, doors: list[Door], credentials: Credentials) -> 
     if path is not None:
         credentials.write_kubeconfig(path, url)
         LOG.info("Kubeconfig: %s", path)
+    if serving.write_manager_kubeconfig is not None:
+        credentials.write_manager_kubeconfig(serving.write_manager_kubeconfig, url)
     for door in doors[1:]:
         LOG.warning(
             "Serving without encryption on http://%s:%d: anybody on this machine can listen",

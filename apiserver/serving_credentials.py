@@ -36,11 +36,19 @@ class Credentials:
     trust: Trust
     admin: Pair
     admin_token: str
+    manager: Pair
+    """Of the controller manager."""
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """For the administrator of the server that is reached there."""
         kubeconfig.write(
             path, server=url, authority=self.server_ca, client=self.admin, token=self.admin_token
+        )
+
+    def write_manager_kubeconfig(self, path: Path, url: str) -> None:
+        """For the controller manager of that server."""
+        kubeconfig.write(
+            path, server=url, authority=self.server_ca, client=self.manager, user=folder.MANAGER.name
         )
 
 
@@ -63,6 +71,7 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
             trust=_trust(authentication, token, made.key(folder.ACCOUNTS)),
             admin=made.pair(folder.CLIENT),
             admin_token=token,
+            manager=made.pair(folder.CONTROLLERS),
         )
 
 

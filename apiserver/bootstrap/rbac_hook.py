@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -25,13 +25,10 @@ RETRY_SECONDS: Final = 1.0
 
 
 class BootstrapRoles:
-    def __init__(
-        self, backend: Backend, resources: Callable[[Name], Resource], more: Sequence[Wanted] = ()
-    ) -> None:
-        """`more` are roles and bindings of packs."""
+    def __init__(self, backend: Backend, resources: Callable[[Name], Resource]) -> None:
         self._backend = backend
         self._resources = resources
-        self._more = more
+        self._more: list[Wanted] = []
         self._is_pending = False
         self._is_outdated = asyncio.Event()
         self._is_outdated.set()
@@ -40,6 +37,10 @@ class BootstrapRoles:
     async def problem(self) -> str:
         """Return why the hook has not finished; "" if it has."""
         return "not finished" if self._is_pending else ""
+
+    def add(self, wanted: Iterable[Wanted]) -> None:
+        """Make these as well, besides upstream's."""
+        self._more += wanted
 
     def expect(self) -> None:
         """Report that it is not finished, from before `run` begins."""

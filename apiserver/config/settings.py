@@ -72,6 +72,13 @@ class Serving:
     write_kubeconfig: Annotated[Path | None, Flag("write a kubeconfig for an administrator there", Path)] = (
         None
     )
+    write_manager_kubeconfig: Annotated[
+        Path | None,
+        Flag(
+            "write a kubeconfig for mockube's controller manager there, and make the roles that it needs besides upstream's",
+            Path,
+        ),
+    ] = None
     max_requests_inflight: Annotated[
         int, Flag("how many reads are served at a time; 0: no limit (400)", natural, metavar="N")
     ] = 400

@@ -23,6 +23,9 @@ from mockube.apiserver.pki.private import write_private
 LOG = logging.getLogger(__name__)
 
 ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
+MANAGER_GROUP = "mockube:manager"
+"""Whose members may do what mockube's manager does besides upstream's: it is scheduler and kubelets as well."""
+MANAGER = Subject(name="system:kube-controller-manager", groups=(MANAGER_GROUP,))
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 SERVICE_HOSTS = (
     "kubernetes",
@@ -53,6 +56,7 @@ class Folder:
 
 
 AUTHORITY, SERVER, CLIENT, ACCOUNTS = "ca", "apiserver", "admin", "sa"
+CONTROLLERS = "controller-manager"
 """Names of files: NAME.crt and NAME.key; service accounts have a key only."""
 
 
@@ -63,7 +67,8 @@ def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
     return Subject(name="kube-apiserver", hosts=tuple(dict.fromkeys(hosts)))
 
 
-_KEYS = (AUTHORITY, SERVER, CLIENT, ACCOUNTS)
+_CERTIFICATES = (AUTHORITY, SERVER, CLIENT, CONTROLLERS)
+_KEYS = (*_CERTIFICATES, ACCOUNTS)
 
 
 @contextmanager
@@ -75,7 +80,7 @@ def prepared(path: Path, server: Subject, *, now: datetime, chance: Chance) -> I
         _check_files(folder)
         authority = _authority(folder, now, chance)
         issuer = Issuer(authority, now=now, chance=chance)
-        for name, subject in ((SERVER, server), (CLIENT, ADMIN)):
+        for name, subject in ((SERVER, server), (CLIENT, ADMIN), (CONTROLLERS, MANAGER)):
             if not _is_good(folder, name, subject, issuer):
                 _keep(folder, name, issuer.issue(subject))
         if not folder.key(ACCOUNTS).exists():
@@ -85,7 +90,7 @@ def prepared(path: Path, server: Subject, *, now: datetime, chance: Chance) -> I
 
 def _check_files(folder: Folder) -> None:
     """Raise BadFolder, if somebody else may have written a file that is there."""
-    for path in (*map(folder.certificate, (AUTHORITY, SERVER, CLIENT)), *map(folder.key, _KEYS)):
+    for path in (*map(folder.certificate, _CERTIFICATES), *map(folder.key, _KEYS)):
         if not path.exists():
             continue
         found = path.stat()

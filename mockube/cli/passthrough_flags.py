@@ -20,7 +20,17 @@ SERVER: Final = "API server"
 MANAGER: Final = "Controller manager"
 BOTH: Final = "Both"
 
-OURS: Final = frozenset({"kubeconfig", "master", "packs", "simulate_nodes", "write_kubeconfig", "data_dir"})
+OURS: Final = frozenset(
+    {
+        "kubeconfig",
+        "master",
+        "packs",
+        "simulate_nodes",
+        "write_kubeconfig",
+        "write_manager_kubeconfig",
+        "data_dir",
+    }
+)
 """Flags of theirs that `mockube up` has itself, or whose answer it knows."""
 
 

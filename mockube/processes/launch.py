@@ -26,7 +26,7 @@ PYTHON: Final = (sys.executable, "-P")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     kubeconfig: Path
-    """Written when the server is ready; the manager's way to it."""
+    """The administrator's: written when the server listens."""
     logs: Path
     """A folder, in which each of them writes a file."""
     nodes: int = NODES
@@ -36,18 +36,24 @@ class Launch:
     """More flags of the API server. Of two that say different things the last is heard."""
     manager_flags: Sequence[str] = ()
 
+    @property
+    def manager_kubeconfig(self) -> Path:
+        """Beside the administrator's: the manager has the rights of roles alone."""
+        return self.kubeconfig.with_name("controller-manager.kubeconfig")
+
     def log(self, component: str) -> Path:
         return self.logs / f"{component}.log"
 
 
 def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
-    kubeconfig = str(launch.kubeconfig)
+    kubeconfig = str(launch.manager_kubeconfig)
     server = [
-        *(*PYTHON, "-m", "mockube.apiserver"),
-        *("--write-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
+        *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
+        *("--write-manager-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
     ]
     manager = [
         *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
+        *("--use-service-account-credentials", "true"),
         *("--secure-port", "0", "--metrics-port", "0", *launch.manager_flags),
     ]
     return ControlPlane(

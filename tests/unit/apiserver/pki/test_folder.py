@@ -63,7 +63,11 @@ def test_what_is_good_is_used_again(tmp_path):
         pytest.param(
             NOW + timedelta(days=340),
             HOST,
-            {"apiserver.crt", "apiserver.key", "admin.crt", "admin.key"},
+            {
+                f"{name}.{end}"
+                for name in ("apiserver", "admin", "controller-manager")
+                for end in ("crt", "key")
+            },
             id="old",
         ),
         pytest.param(

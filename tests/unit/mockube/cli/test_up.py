@@ -9,7 +9,7 @@ from mockube.cli.up import _exposure, add_flags
 @pytest.fixture
 def options(monkeypatch):
     """Reads arguments, in an environment with no word of the API server's."""
-    for name in ("BIND_ADDRESS", "AUTHORIZATION_MODE", "ALLOWED_HOSTS"):
+    for name in ("AUTHORIZATION_MODE", "ALLOWED_HOSTS"):
         monkeypatch.delenv(f"MOCKUBE_APISERVER_{name}", raising=False)
     parser = Parser(prog="mockube up")
     add_flags(parser)
@@ -20,9 +20,8 @@ def options(monkeypatch):
     ("arguments", "words"),
     [
         pytest.param([], [], id="nothing said"),
-        pytest.param(["--bind-address=127.0.0.2"], [], id="this machine"),
-        pytest.param(["--bind-address=0.0.0.0"], ["Listening on 0.0.0.0"], id="all machines"),
-        pytest.param(["--bind-address=::1", "--bind-address=::"], ["Listening on ::"], id="the last counts"),
+        pytest.param(["--authorization-mode=Node,RBAC"], [], id="RBAC"),
+        pytest.param(["--authorization-mode=AlwaysAllow"], ["--authorization-mode=Always"], id="everybody"),
         pytest.param(["--allowed-hosts=a.b,*"], ["--allowed-hosts=*"], id="any name"),
     ],
 )
@@ -32,6 +31,6 @@ def test_flags(options, arguments, words):
 
 
 def test_the_environment_of_the_server(options, monkeypatch):
-    monkeypatch.setenv("MOCKUBE_APISERVER_BIND_ADDRESS", "0.0.0.0")
+    monkeypatch.setenv("MOCKUBE_APISERVER_AUTHORIZATION_MODE", "AlwaysAllow")
     assert len(_exposure(options())) == 1
-    assert _exposure(options("--bind-address=127.0.0.1")) == []
+    assert _exposure(options("--authorization-mode=RBAC")) == []

@@ -1,0 +1,76 @@
+"""What mockube's controller manager may do besides upstream's, for it is scheduler, provisioner and kubelets as well.
+
+Its controllers of upstream's act as service accounts, which have upstream's roles. The rest acts as the manager itself,
+whose group has upstream's roles for schedulers and nodes, and a role of its own for what is simulated.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apiserver.authz.rbac.policy import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    GROUP,
+    ROLE_BINDINGS,
+    ROLES,
+)
+from mockube.apiserver.bootstrap.rbac import resource_name
+from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.pki.folder import MANAGER_GROUP
+
+_NAME: Final = MANAGER_GROUP
+_UPSTREAM: Final = ("system:kube-scheduler", "system:volume-scheduler", "system:node")
+_ALL: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
+_WRITE: Final = ["create", "delete", "patch", "update"]
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Mapping[str, Any]:
+    return {"verbs": list(verbs), "apiGroups": [group], "resources": list(resources)}
+
+
+_RULES: Final = (
+    _rule("", ["nodes", "pods"], _ALL),
+    _rule("", ["nodes/status", "pods/status"], ["patch", "update"]),
+    _rule("", ["persistentvolumes", "persistentvolumeclaims"], _ALL),
+    _rule("", ["persistentvolumes/status", "persistentvolumeclaims/status"], ["patch", "update"]),
+    _rule("storage.k8s.io", ["storageclasses"], _ALL),
+    _rule("coordination.k8s.io", ["leases"], _ALL),
+    # OpenKruise's controllers, which have no roles upstream.
+    _rule("apps.kruise.io", ["*"], ["*"]),
+    _rule("apps", ["controllerrevisions", "deployments", "replicasets", "statefulsets"], _ALL),
+)
+_SYSTEM_RULES: Final = (_rule("", ["configmaps"], _WRITE),)
+"""In kube-system, where the number of nodes is kept."""
+_SYSTEM: Final = "kube-system"
+
+
+def roles_of_manager() -> Sequence[Wanted]:
+    return (
+        _wanted(CLUSTER_ROLES, _NAME, {"rules": list(_RULES)}),
+        _wanted(ROLES, _NAME, {"rules": list(_SYSTEM_RULES)}, namespace=_SYSTEM),
+        _wanted(CLUSTER_ROLE_BINDINGS, _NAME, _binding("ClusterRole", _NAME)),
+        *(
+            _wanted(
+                CLUSTER_ROLE_BINDINGS,
+                f"{_NAME}:{role.removeprefix('system:')}",
+                _binding("ClusterRole", role),
+            )
+            for role in _UPSTREAM
+        ),
+        _wanted(ROLE_BINDINGS, _NAME, _binding("Role", _NAME), namespace=_SYSTEM),
+    )
+
+
+def _wanted(resource: str, name: str, content: dict[str, Any], *, namespace: str = "") -> Wanted:
+    metadata: dict[str, Any] = {"labels": {}, "annotations": {}}
+    return Wanted(
+        resource=resource_name(resource),
+        name=name,
+        namespace=namespace,
+        content={"metadata": metadata, **content},
+    )
+
+
+def _binding(kind: str, name: str) -> dict[str, Any]:
+    subject = {"kind": "Group", "apiGroup": GROUP, "name": MANAGER_GROUP}
+    return {"subjects": [subject], "roleRef": {"apiGroup": GROUP, "kind": kind, "name": name}}
