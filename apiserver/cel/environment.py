@@ -13,6 +13,7 @@ from mockube.apiserver.cel.cost.ranges import Range
 from mockube.apiserver.cel.declarations import Functions, merge
 from mockube.apiserver.cel.lexer import tokenize
 from mockube.apiserver.cel.libraries import LIBRARIES
+from mockube.apiserver.cel.macros import MACROS, Macros
 from mockube.apiserver.cel.parser import MAX_DEPTH, Misfit, Parser, TooDeep
 from mockube.apiserver.cel.program import Program, plan
 from mockube.apiserver.cel.recovery import syntax_errors
@@ -91,15 +92,17 @@ class Environment:
         variables: Mapping[str, Type],
         structs: StructTypes | None = None,
         libraries: tuple[Library, ...] = (),
+        macros: Macros = MACROS,
     ) -> None:
         self.variables = {**TYPE_NAMES, **(_DECLARED_NAMES if structs else {}), **variables}
         self.structs = structs or DeclaredStructs()
+        self._macros = macros
         self._implementation = _Implementation(*LIBRARIES, *libraries) if libraries else _BASE
 
     def check(self, text: str) -> Expr:
         """Return the checked expression, or raise Issues."""
         source = Source(text)
-        expr = parse(source)
+        expr = parse(source, self._macros)
         checker = Checker(self.variables, self._implementation.declared, self.structs)
         try:
             checker.check(expr)
@@ -121,13 +124,13 @@ def _too_deep() -> Issue:
     return Issue(NOWHERE, f"expression recursion limit exceeded: {MAX_DEPTH}")
 
 
-def parse(source: Source) -> Expr:
+def parse(source: Source, macros: Macros = MACROS) -> Expr:
     """Return the expression with its macros expanded, or raise Issues."""
     if len(source.text) > MAX_CODE_POINTS:
         size = f"size: {len(source.text)}, limit {MAX_CODE_POINTS}"
         raise Issues(source, [Issue(NOWHERE, f"expression code point size exceeds limit: {size}")])
     tokens, issues = tokenize(source.text)
-    parser = Parser(tokens)
+    parser = Parser(tokens, macros)
     try:
         expr = parser.parse()
     except Misfit:

@@ -1,6 +1,6 @@
 """Macros: calls that the parser rewrites, most of them into comprehensions over a hidden accumulator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from mockube.apiserver.cel import types
 from mockube.apiserver.cel.ast import (
@@ -20,7 +20,10 @@ UNUSED = "#unused"
 """The variable of a comprehension that runs over nothing, to bind its accumulator."""
 _SORT_INPUT = "@__sortBy_input__"
 
-Macro = Callable[[int, Expr | None, list[Expr]], Expr]
+Macro = Callable[[int, Expr | None, list[Expr]], Expr | None]
+"""Takes what it is called on and with; nothing comes of a call that is no macro after all."""
+Macros = Mapping[tuple[str, int, bool], Macro]
+"""By name, number of arguments, and whether they are called on a value."""
 
 
 class MacroError(Exception):
@@ -180,19 +183,21 @@ def _sort_by(at: int, target: Expr | None, args: list[Expr]) -> Expr:
         assert target is not None
         kinds = "a list, identifier, comprehension, call or select expression"
         raise MacroError(f"sortBy can only be applied to {kinds}", target)
-    keys = MACROS["map", 2, True](at, Ident(at, _SORT_INPUT), args)
+    keys = _MAP(at, Ident(at, _SORT_INPUT), args)
+    assert keys is not None
     return _bind(at, _SORT_INPUT, target, Call(at, "@sortByAssociatedKeys", Ident(at, _SORT_INPUT), [keys]))
 
 
 _SIMPLE_NAME = "argument must be a simple name"
 _IDENTIFIER = "argument is not an identifier"
-MACROS: dict[tuple[str, int, bool], Macro] = {
+_MAP = _one_variable(_to_list, _IDENTIFIER)
+MACROS: Macros = {
     ("has", 1, False): _has,
     ("all", 2, True): _one_variable(_all, _SIMPLE_NAME),
     ("exists", 2, True): _one_variable(_exists, _SIMPLE_NAME),
     ("exists_one", 2, True): _one_variable(_exists_one, _SIMPLE_NAME),
-    ("map", 2, True): _one_variable(_to_list, _IDENTIFIER),
-    ("map", 3, True): _one_variable(_to_list, _IDENTIFIER),
+    ("map", 2, True): _MAP,
+    ("map", 3, True): _MAP,
     ("filter", 2, True): _filter,
     ("optMap", 2, True): _optional_map("optMap"),
     ("optFlatMap", 2, True): _optional_map("optFlatMap"),
@@ -208,4 +213,15 @@ MACROS: dict[tuple[str, int, bool], Macro] = {
     ("transformMapEntry", 4, True): _transform_map_entry,
     ("sortBy", 2, True): _sort_by,
 }
-"""By name, number of arguments, and whether they are called on a value."""
+
+
+def _bind_name(at: int, target: Expr | None, args: list[Expr]) -> Expr | None:
+    if not (isinstance(target, Ident) and target.name == "cel"):
+        return None
+    if not isinstance(args[0], Ident):
+        raise MacroError("cel.bind() variable names must be simple identifiers", args[0])
+    return _bind(at, args[0].name, args[1], args[2])
+
+
+BINDINGS: Macros = {**MACROS, ("bind", 3, True): _bind_name}
+"""With `cel.bind`, which few have."""

@@ -24,7 +24,7 @@ from mockube.apiserver.cel.literals import (
     unquote,
     unquote_bytes,
 )
-from mockube.apiserver.cel.macros import MACROS, Macro, MacroError
+from mockube.apiserver.cel.macros import MACROS, MacroError, Macros
 from mockube.apiserver.cel.source import Issue
 
 MAX_DEPTH = 250
@@ -74,11 +74,11 @@ class TooDeep(Exception):
 class Parser:
     """Reads one expression by recursive descent. Errors that do not end the reading are collected in `issues`."""
 
-    def __init__(self, tokens: list[Token], macros: dict[tuple[str, int, bool], Macro] | None = None) -> None:
+    def __init__(self, tokens: list[Token], macros: Macros = MACROS) -> None:
         self.tokens = tokens
         self.at = 0
         self.issues: list[Issue] = []
-        self.macros = MACROS if macros is None else macros
+        self.macros = macros
         self.depth = 0
 
     def parse(self) -> Expr:
@@ -202,12 +202,13 @@ class Parser:
                 args.append(self.expr())
         self.take(")")
         macro = self.macros.get((function, len(args), target is not None))
-        if macro is None:
-            return Call(at, function, target, args)
-        try:
-            return macro(at, target, args)
-        except MacroError as error:
-            return self.report(error.offset, str(error))
+        expanded = None
+        if macro is not None:
+            try:
+                expanded = macro(at, target, args)
+            except MacroError as error:
+                return self.report(error.offset, str(error))
+        return expanded or Call(at, function, target, args)
 
     def primary(self) -> Expr:
         token = self.tokens[self.at]

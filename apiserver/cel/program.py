@@ -12,6 +12,7 @@ from mockube.apiserver.cel.ast import (
     Comprehension,
     CreateList,
     CreateMap,
+    CreateStruct,
     Expr,
     Ident,
     Literal,
@@ -29,6 +30,7 @@ from mockube.apiserver.cel.attributes import (
     load_guarded,
 )
 from mockube.apiserver.cel.declarations import Functions, Overload
+from mockube.apiserver.cel.libraries import patches
 from mockube.apiserver.cel.macros import ACCUMULATOR, UNUSED
 from mockube.apiserver.cel.schema_types import unescape
 from mockube.apiserver.cel.standard import UNGUARDED
@@ -249,6 +251,10 @@ class Planner:
             return Constant({map_key(key): value for key, value in constants})
         return operators.create_map(tuple((run_of(k), run_of(v), o) for k, v, o in entries))
 
+    def create_struct(self, expr: CreateStruct) -> Plan:
+        entries = tuple((entry.key, self.run(entry.value), entry.optional) for entry in expr.entries)
+        return operators.create_struct(patches.maker(expr.name), entries)
+
     def comprehension(self, expr: Comprehension) -> Plan:
         source = self.run(expr.range)
         init = self.run(expr.init)
@@ -379,5 +385,6 @@ _PLANS: dict[type, Callable[[Planner, Any], Plan]] = {
     Call: Planner.call,
     CreateList: Planner.create_list,
     CreateMap: Planner.create_map,
+    CreateStruct: Planner.create_struct,
     Comprehension: Planner.comprehension,
 }

@@ -21,6 +21,12 @@ class Type:
             return f"wrapper({self.name})" if self.nullable else self.name
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
+    def declared_name(self) -> str:
+        """Return it by its full name, as messages about results name it."""
+        if not self.parameters:
+            return f"wrapper({self.name})" if self.nullable else self.name
+        return f"{self.name}({', '.join(part.declared_name() for part in self.parameters)})"
+
     @property
     def is_dynamic(self) -> bool:
         return self.kind in ("dyn", "any")

@@ -8,6 +8,13 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.cel.types import Type
+from mockube.apiserver.kinds.admissionregistration.expressions import (
+    BOOL,
+    BadExpression,
+    Compiler,
+    Has,
+)
 from mockube.apiserver.kinds.common.checks import (
     Check,
     each,
@@ -16,7 +23,6 @@ from mockube.apiserver.kinds.common.checks import (
     one_of,
     pointer,
     required,
-    unique,
     valid,
 )
 from mockube.apiserver.kinds.common.defaults import of
@@ -155,25 +161,57 @@ check_match_resources: Final = every(
 )
 
 
+_MUTATING_OPERATIONS: Final = (_ALL, "CONNECT", "CREATE", "UPDATE")
+
+
+def check_mutating_operations(resources: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Refuse what cannot be mutated. Upstream does not say which rule asks for it."""
+    for rule in resources.get("resourceRules") or ():
+        for operation in rule.get("operations") or ():
+            at = path.child("resourceRules", "operations")
+            yield from one_of(*_MUTATING_OPERATIONS)(operation, at)
+
+
 # --- conditions
 
 
-def expression(detail: str = "") -> Check:
-    """Require the field of an expression. Its text is not compiled."""
+def check_compiled(
+    compiler: Compiler, text: str, path: Path, returns: Sequence[Type], has: Has
+) -> Iterable[FieldError]:
+    """Say why an expression does not compile."""
+    try:
+        compiler.compile(text, returns, has)
+    except BadExpression as error:
+        return (expression_error(path, text, error),)
+    return ()
 
-    def check(tree: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        blank = not tree.get("expression", "").strip()
-        return (errors.required(path.child("expression"), detail),) if blank else ()
 
-    return check
+def expression_error(path: Path, text: str, error: BadExpression) -> FieldError:
+    return errors.internal(path, str(error)) if error.internal else errors.invalid(path, text, str(error))
 
 
-_CONDITION: Final = every(expression(), required("name", check_label_name))
+def _check_condition(condition: ReadOnlyTree, path: Path, has: Has) -> Iterator[FieldError]:
+    text, at = condition.get("expression", "").strip(), path.child("expression")
+    if not text:
+        yield errors.required(at)
+    else:
+        yield from check_compiled(Compiler(), text, at, BOOL, has)
+    yield from _CONDITION_NAME(condition, path)
+
+
+_CONDITION_NAME: Final = required("name", check_label_name)
 _MAX_CONDITIONS: Final = 64
 
 
-def check_match_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+def check_match_conditions(
+    conditions: Sequence[ReadOnlyTree] | None, path: Path, *, has_params: bool = False
+) -> Iterator[FieldError]:
     if len(conditions or ()) > _MAX_CONDITIONS:
         yield errors.too_many(path, len(conditions or ()), _MAX_CONDITIONS)
-    yield from each(_CONDITION)(conditions, path)
-    yield from unique("name")([condition for condition in conditions or () if condition.get("name")], path)
+    seen = set()
+    for index, condition in enumerate(conditions or ()):
+        yield from _check_condition(condition, path.index(index), Has(params=has_params))
+        name = condition.get("name")
+        if name and name in seen:
+            yield errors.duplicate(path.index(index).child("name"), name)
+        seen.add(name)

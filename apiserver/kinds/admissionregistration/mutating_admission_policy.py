@@ -1,22 +1,29 @@
-"""MutatingAdmissionPolicy. Its expressions are not compiled."""
+"""MutatingAdmissionPolicy."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.admissionregistration.matching import NAME_WARNINGS, expression
+from mockube.apiserver.cel.types import Type
+from mockube.apiserver.kinds.admissionregistration.expressions import JSON_PATCHES, OBJECT, Compiler, Has
+from mockube.apiserver.kinds.admissionregistration.matching import (
+    NAME_WARNINGS,
+    check_compiled,
+    check_mutating_operations,
+)
 from mockube.apiserver.kinds.admissionregistration.policy_specs import (
     NO_EXPRESSION,
     check_policy_spec,
     policy_cells,
+    policy_compiler,
     policy_validation,
 )
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.checks import Check, each, field, one_of, required
+from mockube.apiserver.kinds.common.checks import field, one_of, required
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import created
 from mockube.apiserver.kinds.kind import Kind
@@ -24,38 +31,45 @@ from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 
-def _patch(name: str) -> Check:
-    def check(mutation: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        patch = mutation.get(name)
-        if patch is None:
-            return (errors.required(path.child(name)),)
-        return expression(NO_EXPRESSION)(patch, path.child(name))
+class _Patch(NamedTuple):
+    """A type of patch: the field that has its expression, and what that returns."""
 
-    return check
+    name: str
+    returns: Sequence[Type]
 
 
-_PATCHES: Final[Mapping[str, Check]] = {
-    "ApplyConfiguration": _patch("applyConfiguration"),
-    "JSONPatch": _patch("jsonPatch"),
+_PATCHES: Final[Mapping[str, _Patch]] = {
+    "ApplyConfiguration": _Patch("applyConfiguration", OBJECT),
+    "JSONPatch": _Patch("jsonPatch", JSON_PATCHES),
 }
 
 
-def _check_mutation(mutation: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    kind = mutation.get("patchType", "")
-    if kind in _PATCHES:
-        return _PATCHES[kind](mutation, path)
-    return required("patchType", one_of(*_PATCHES))(mutation, path)
+def _check_mutation(mutation: ReadOnlyTree, path: Path, compiler: Compiler, has: Has) -> Iterable[FieldError]:
+    patch = _PATCHES.get(mutation.get("patchType", ""))
+    if patch is None:
+        return required("patchType", one_of(*_PATCHES))(mutation, path)
+    given = mutation.get(patch.name)
+    if given is None:
+        return (errors.required(path.child(patch.name)),)
+    text, at = given.get("expression", "").strip(), path.child(patch.name, "expression")
+    if not text:
+        return (errors.required(at, NO_EXPRESSION),)
+    return check_compiled(compiler, text, at, patch.returns, has)
 
 
-_CREATE: Final = created(
-    field(
-        "spec",
-        check_policy_spec,
-        required("mutations", each(_check_mutation), detail="mutations must contain at least one item"),
-        required("reinvocationPolicy", one_of("IfNeeded", "Never")),
-        absent={},
-    )
-)
+def _check_spec(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    compiler = policy_compiler(spec)
+    yield from check_policy_spec(spec, path, compiler, check_mutating_operations)
+    has = Has(params=spec.get("paramKind") is not None, patches=True)
+    mutations = spec.get("mutations") or ()
+    if not mutations:
+        yield errors.required(path.child("mutations"), "mutations must contain at least one item")
+    for index, mutation in enumerate(mutations):
+        yield from _check_mutation(mutation, path.child("mutations").index(index), compiler, has)
+    yield from required("reinvocationPolicy", one_of("IfNeeded", "Never"))(spec, path)
+
+
+_CREATE: Final = created(field("spec", _check_spec, absent={}))
 
 KIND: Final = Kind(
     resource=Resource(

@@ -8,7 +8,12 @@ from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.admissionregistration.matching import NAME_WARNINGS, NAMES, check_match_resources
+from mockube.apiserver.kinds.admissionregistration.matching import (
+    NAME_WARNINGS,
+    NAMES,
+    check_match_resources,
+    check_mutating_operations,
+)
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, part, text
@@ -34,7 +39,7 @@ def _check_param_ref(reference: ReadOnlyTree, path: Path) -> Iterator[FieldError
         yield errors.forbidden(path.child("selector"), _EXCLUSIVE)
     if not name and selector is None:
         yield errors.required(path, "one of name or selector must be specified")
-    yield from required("parameterNotFoundAction", one_of("Allow", "Deny"))(reference, path)
+    yield from required("parameterNotFoundAction", one_of("Deny", "Allow"))(reference, path)
 
 
 def _check_actions(actions: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
@@ -65,7 +70,9 @@ _SPEC: Final = every(
 _CREATE_VALIDATING: Final = created(
     field("spec", _SPEC, field("validationActions", _check_actions), absent={})
 )
-_CREATE_MUTATING: Final = created(field("spec", _SPEC, absent={}))
+_CREATE_MUTATING: Final = created(
+    field("spec", _SPEC, pointer("matchResources", check_mutating_operations), absent={})
+)
 
 
 def _validation(create: Create) -> Validation:

@@ -1,5 +1,6 @@
 """What ValidatingAdmissionPolicy and MutatingAdmissionPolicy share: parameters, constraints, variables, and columns."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -8,16 +9,18 @@ from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.cel.parser import RESERVED
+from mockube.apiserver.kinds.admissionregistration.expressions import BadExpression, Compiler, Has
 from mockube.apiserver.kinds.admissionregistration.matching import (
     NAMES,
     check_failure_policy,
     check_match_conditions,
     check_match_resources,
-    expression,
+    expression_error,
 )
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
-from mockube.apiserver.kinds.common.checks import each, every, field, pointer, required
+from mockube.apiserver.kinds.common.checks import Check, every, pointer, required
 from mockube.apiserver.kinds.common.objects import as_created
 from mockube.apiserver.kinds.common.validation import NOTHING, Create, Update, Validation
 
@@ -65,22 +68,55 @@ def _check_constraints(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.required(path),) if constraints is None else _check_some_rules(constraints, path)
 
 
-def _check_variable_name(variable: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    if variable.get("name", "").strip():
-        return ()
-    return (errors.required(path.child("name"), "name is not specified"),)
-
-
 NO_EXPRESSION: Final = "expression is not specified"
-_VARIABLE: Final = every(_check_variable_name, expression(NO_EXPRESSION))
+_IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
 
-check_policy_spec: Final = every(
+
+def _check_variable_name(variable: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    name = variable.get("name", "")
+    if not name.strip():
+        return (errors.required(path.child("name"), "name is not specified"),)
+    if not _IDENTIFIER.fullmatch(name) or name in RESERVED:
+        return (errors.invalid(path.child("name"), name, "must be a valid CEL identifier"),)
+    return ()
+
+
+def _check_variable(variable: ReadOnlyTree, path: Path, compiler: Compiler, has: Has) -> Iterator[FieldError]:
+    yield from _check_variable_name(variable, path)
+    text, at = variable.get("expression", ""), path.child("expression")
+    if not text.strip():
+        yield errors.required(at, NO_EXPRESSION)
+        return
+    try:
+        compiler.add_variable(variable.get("name", ""), text, has)
+    except BadExpression as error:
+        yield expression_error(at, text, error)
+
+
+_HEAD: Final = every(
     required("failurePolicy", check_failure_policy),
     pointer("paramKind", _PARAM_KIND),
     _check_constraints,
-    field("matchConditions", check_match_conditions),
-    field("variables", each(_VARIABLE)),
 )
+
+
+def policy_compiler(spec: ReadOnlyTree) -> Compiler:
+    return Compiler(has_variables=bool(spec.get("variables")))
+
+
+def check_policy_spec(
+    spec: ReadOnlyTree, path: Path, compiler: Compiler, check_constraints: Check | None = None
+) -> Iterator[FieldError]:
+    """Check what both kinds of policies have; the compiler learns the variables."""
+    yield from _HEAD(spec, path)
+    if check_constraints:
+        yield from pointer("matchConstraints", check_constraints)(spec, path)
+    has_params = spec.get("paramKind") is not None
+    conditions = spec.get("matchConditions")
+    yield from check_match_conditions(conditions, path.child("matchConditions"), has_params=has_params)
+    for index, variable in enumerate(spec.get("variables") or ()):
+        at = path.child("variables").index(index)
+        yield from _check_variable(variable, at, compiler, Has(params=has_params))
 
 
 def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy. Its expressions are not compiled."""
+"""ValidatingAdmissionPolicy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -8,15 +8,23 @@ from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.admissionregistration.matching import NAME_WARNINGS, expression
+from mockube.apiserver.kinds.admissionregistration.expressions import (
+    BOOL,
+    TEXT,
+    TEXT_OR_NULL,
+    Compiler,
+    Has,
+)
+from mockube.apiserver.kinds.admissionregistration.matching import NAME_WARNINGS, check_compiled
 from mockube.apiserver.kinds.admissionregistration.policy_specs import (
     NO_EXPRESSION,
     check_policy_spec,
     policy_cells,
+    policy_compiler,
     policy_validation,
 )
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common.checks import Check, each, every, one_of, optional, pointer
+from mockube.apiserver.kinds.common.checks import Check, every, one_of, optional, pointer
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import part, within
@@ -45,25 +53,41 @@ def _check_one_line(validation: ReadOnlyTree, path: Path) -> Iterable[FieldError
     return (errors.invalid(path.child("message"), message, "message must not contain line breaks"),)
 
 
-_VALIDATION: Final = every(
-    expression(NO_EXPRESSION),
-    _not_blank("messageExpression", "must be non-empty if specified"),
+_REST: Final = every(
     _not_blank("message", "message must be non-empty if specified"),
     _check_one_line,
     pointer("reason", one_of("Forbidden", "Invalid", "RequestEntityTooLarge")),
 )
+_MESSAGE_NOT_BLANK: Final = _not_blank("messageExpression", "must be non-empty if specified")
 
 
-def _check_value(annotation: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+def _check_validation(
+    validation: ReadOnlyTree, path: Path, compiler: Compiler, *, has_params: bool
+) -> Iterator[FieldError]:
+    text, message = validation.get("expression", ""), validation.get("messageExpression", "")
+    if not text.strip():
+        yield errors.required(path.child("expression"), NO_EXPRESSION)
+    else:
+        yield from check_compiled(compiler, text, path.child("expression"), BOOL, Has(params=has_params))
+    yield from _MESSAGE_NOT_BLANK(validation, path)
+    if message.strip():
+        has = Has(params=has_params, authorizer=False)
+        yield from check_compiled(compiler, message, path.child("messageExpression"), TEXT, has)
+    yield from _REST(validation, path)
+
+
+def _check_value(annotation: ReadOnlyTree, path: Path, compiler: Compiler, has: Has) -> Iterable[FieldError]:
     value, path = annotation.get("valueExpression", "").strip(), path.child("valueExpression")
     if not value:
         return (errors.required(path, "valueExpression is not specified"),)
     if len(value.encode()) > _MAX_VALUE_LENGTH:
         return (errors.required(path, f"must not exceed {_MAX_VALUE_LENGTH} bytes in length"),)
-    return ()
+    return check_compiled(compiler, value, path, TEXT_OR_NULL, has)
 
 
-def _check_annotations(annotations: Sequence[ReadOnlyTree], policy: str, path: Path) -> Iterator[FieldError]:
+def _check_annotations(
+    annotations: Sequence[ReadOnlyTree], policy: str, path: Path, compiler: Compiler, has: Has
+) -> Iterator[FieldError]:
     """The policy's name prefixes each key in audit events."""
     if len(annotations) > _MAX_ANNOTATIONS:
         problem = f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"
@@ -75,7 +99,7 @@ def _check_annotations(annotations: Sequence[ReadOnlyTree], policy: str, path: P
             yield from check_label_name(f"{policy}/{key}", at.child("key"))
         else:
             yield errors.invalid(at.child("key"), key, "requires metadata.name be non-empty")
-        yield from _check_value(annotation, at)
+        yield from _check_value(annotation, at, compiler, has)
         if key in seen:
             yield errors.duplicate(at.child("key"), key)
         seen.add(key)
@@ -83,13 +107,18 @@ def _check_annotations(annotations: Sequence[ReadOnlyTree], policy: str, path: P
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
     spec, path = within(tree, "spec"), ROOT.child("spec")
-    yield from check_policy_spec(spec, path)
+    compiler = policy_compiler(spec)
+    yield from check_policy_spec(spec, path, compiler)
+    has_params = spec.get("paramKind") is not None
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
     if not validations and not annotations:
         yield errors.required(path.child("validations"), _NOTHING)
         yield errors.required(path.child("auditAnnotations"), _NOTHING)
-    yield from each(_VALIDATION)(validations, path.child("validations"))
-    yield from _check_annotations(annotations, meta.name(tree), path.child("auditAnnotations"))
+    for index, validation in enumerate(validations):
+        at = path.child("validations").index(index)
+        yield from _check_validation(validation, at, compiler, has_params=has_params)
+    at, has = path.child("auditAnnotations"), Has(params=has_params)
+    yield from _check_annotations(annotations, meta.name(tree), at, compiler, has)
 
 
 _update_status: Final = part(optional("conditions", check_conditions), "status")

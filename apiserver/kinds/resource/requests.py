@@ -12,12 +12,12 @@ from mockube.apiserver.kinds.common.checks import (
     each,
     every,
     field,
-    no_longer_than,
     pointer,
     positive,
     required,
     unique,
 )
+from mockube.apiserver.kinds.resource.selectors import check_expression
 from mockube.apiserver.kinds.resource.values import (
     check_driver,
     check_fully_qualified_name,
@@ -30,7 +30,6 @@ from mockube.apiserver.kinds.resource.values import (
 
 MAX_ITEMS: Final = 32
 _MAX_ALTERNATIVES: Final = 8
-_MAX_EXPRESSION_LENGTH: Final = 10 * 1024
 
 
 def _check_allocation(request: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -43,7 +42,7 @@ def _check_allocation(request: ReadOnlyTree, path: Path) -> Iterable[FieldError]
     return (errors.invalid(path.child("count"), count, problem),) if count else ()
 
 
-_SELECTOR: Final = required("cel", field("expression", no_longer_than(_MAX_EXPRESSION_LENGTH), absent=""))
+_SELECTOR: Final = required("cel", field("expression", check_expression, absent=""))
 check_selectors: Final = field("selectors", items(MAX_ITEMS, _SELECTOR))
 
 _EXACT: Final = every(

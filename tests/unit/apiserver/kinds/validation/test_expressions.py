@@ -1,0 +1,93 @@
+"""Expressions in CEL of built-in kinds are compiled when they are written."""
+
+import pytest
+
+from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.kinds.admissionregistration.expressions import (
+    BOOL,
+    JSON_PATCHES,
+    OBJECT,
+    TEXT_OR_NULL,
+    BadExpression,
+    Compiler,
+    Has,
+)
+from mockube.apiserver.kinds.resource.selectors import check_expression
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("object.metadata.name == request.name && oldObject == null", Has()),
+        ("namespaceObject.metadata.labels['a'] == 'b'", Has()),
+        ("params.data.limit == '1'", Has(params=True)),
+        ("authorizer.group('apps').resource('deployments').check('get').allowed()", Has()),
+        ("authorizer.requestResource.check('delete').allowed()", Has()),
+    ],
+)
+def test_a_condition_is_true_or_false(text: str, has: Has) -> None:
+    assert Compiler().compile(text, BOOL, has).type in BOOL
+
+
+@pytest.mark.parametrize(
+    ("text", "returns", "has", "problem"),
+    [
+        ("1", BOOL, Has(), "must evaluate to bool but got int"),
+        ("1", TEXT_OR_NULL, Has(), "must evaluate to one of [string null_type] but got int"),
+        ("Object{}", JSON_PATCHES, Has(patches=True), "must evaluate to list(JSONPatch) but got Object"),
+        ("[]", OBJECT, Has(patches=True), "must evaluate to Object but got list(dyn)"),
+    ],
+)
+def test_other_types_are_refused(text: str, returns: tuple, has: Has, problem: str) -> None:
+    with pytest.raises(BadExpression, match="must evaluate to") as caught:
+        Compiler().compile(text, returns, has)
+    assert str(caught.value) == problem
+
+
+def test_only_what_is_there_can_be_used() -> None:
+    with pytest.raises(BadExpression, match="undeclared reference to 'params'"):
+        Compiler().compile("params.x == 1", BOOL, Has())
+    with pytest.raises(BadExpression, match="undefined field 'foo'"):
+        Compiler().compile("request.foo == 1", BOOL, Has())
+
+
+def test_variables_have_the_types_of_their_expressions() -> None:
+    compiler = Compiler(has_variables=True)
+    compiler.add_variable("count", "1 + 1", Has())
+    assert compiler.compile("variables.count == 2", BOOL, Has()).type in BOOL
+    with pytest.raises(BadExpression, match="no matching overload"):
+        compiler.compile("variables.count == 'two'", BOOL, Has())
+    with pytest.raises(BadExpression, match="undefined field 'later'"):
+        compiler.compile("variables.later", BOOL, Has())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device.driver == 'a' && device.allowMultipleAllocations",
+        "device.attributes['a'].b",
+        "device.attributes['a'].model.matches('^x')",
+        "device.capacity['a'].memory.compareTo(quantity('1Gi')) >= 0",
+        "cel.bind(a, device.attributes['x'], a.ready && a.fast)",
+    ],
+)
+def test_a_selector_of_devices(text: str) -> None:
+    assert not [*check_expression(text, ROOT)]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("1", "must evaluate to bool or the unknown type, not int"),
+        (
+            "device.foo",
+            "compilation failed: ERROR: <input>:1:7: undefined field 'foo'\n | device.foo\n | ......^",
+        ),
+        (
+            "device.attributes.all(a, device.attributes.all(b, device.attributes[a].all(c, device.attributes[b].all(d, true))))",
+            "too complex, exceeds cost limit",
+        ),
+    ],
+)
+def test_a_selector_of_devices_is_refused(text: str, problem: str) -> None:
+    assert [error.detail for error in check_expression(text, ROOT)] == [problem]
