@@ -1,8 +1,7 @@
 """The one place that wires the API server together."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -24,13 +23,7 @@ from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.audit.policy import EVERYTHING
 from mockube.apiserver.audit.policy import read as read_policy
 from mockube.apiserver.authn.chain import Trust, authenticators
-from mockube.apiserver.authz import modes
-from mockube.apiserver.authz.chain import Attributes, Authorization
-from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
-from mockube.apiserver.authz.node.graph import GROUPS as OF_NODES
-from mockube.apiserver.authz.node.graph import NodeGraph
-from mockube.apiserver.authz.rbac.authorizer import RBAC
-from mockube.apiserver.authz.rbac.policy import GROUP, Policy
+from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.ensure import USER_AGENT
 from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
@@ -51,7 +44,7 @@ from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
-from mockube.apiserver.registry.backend import Backend, Permits
+from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.reviews.lookup import with_reviews
 from mockube.apiserver.request import snapshots
@@ -72,7 +65,6 @@ from mockube.apiserver.storage.shapes import Shapes
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.supervision import TASKS, Supervisor, check_name
 from mockube.apiserver.turns import Worker
-from mockube.apiserver.user import User
 from mockube.apiserver.wire.table import Printer
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import KVError
@@ -111,49 +103,6 @@ def _admission(settings: Settings, catalog: Catalog, escalation: Plugin) -> Admi
     return Admission([*plugins, *pack_webhooks(settings.packs, catalog), escalation])
 
 
-class Rights:
-    """The authorizers of a server, which decide by what its watch cache shows once they follow it."""
-
-    def __init__(self, authorization_modes: Sequence[str]) -> None:
-        self.rbac = RBAC(Policy())
-        self.nodes = NodeGraph()
-        node = NodeAuthorizer(self.nodes, rules_of_nodes())
-        self.authorization = modes.authorization(authorization_modes, self.rbac, node)
-
-    def follow(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
-        """Decide by what the watch cache shows, by group and resource, from now on."""
-        of_roles, of_nodes = partial(caches, GROUP), lambda name: caches(OF_NODES[name], name)
-        self.rbac.follow(of_roles)
-        self.nodes.follow(of_nodes)
-        watch_cache.on_reset += [lambda: self.rbac.reset(of_roles), self.nodes.reset]
-
-
-def _permits(authorization: Authorization) -> Permits:
-    def permits(
-        user: User,
-        verb: str,
-        resource: GroupResource,
-        name: str,
-        /,
-        *,
-        namespace: str = "",
-        subresource: str = "",
-    ) -> bool:
-        question = Attributes(
-            user=user,
-            verb=verb,
-            group=resource.group,
-            version="*",
-            resource=resource.resource,
-            subresource=subresource,
-            namespace=namespace,
-            name=name,
-        )
-        return authorization.is_allowed(question)
-
-    return permits
-
-
 def _backend(
     kv: KV,
     catalog: Catalog,
@@ -179,7 +128,7 @@ def _backend(
         clock=clock,
         chance=chance,
         admission=_admission(settings, catalog, RoleEscalation(rights.authorization, rights.rbac.policy)),
-        permits=_permits(rights.authorization),
+        permits=rights.permits,
         rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
         prepare=catalog.prepare,
         rows=catalog.stored_rows,
@@ -207,7 +156,7 @@ class ApiServer:
         schemas = builtin.load()
         self.catalog = _catalog(settings, schemas)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
-        self.rights = rights = Rights(settings.authorization_modes)
+        self.rights = rights = Rights(settings.authorization_modes, rules_of_nodes())
         self.backend = _backend(kv, self.catalog, settings, rights, clock=clock, chance=chance)
         self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []

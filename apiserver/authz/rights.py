@@ -1,0 +1,57 @@
+"""The authorizers of one server, wired together: they decide by what its watch cache shows, once they follow it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.authz import modes
+from mockube.apiserver.authz.chain import Attributes
+from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
+from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
+from mockube.apiserver.authz.rbac.authorizer import RBAC
+from mockube.apiserver.authz.rbac.policy import GROUP, Policy
+from mockube.apiserver.storage.resource_cache import ResourceCache
+from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.apiserver.user import User
+
+
+class Rights:
+    """`rules` are those that all nodes have."""
+
+    def __init__(self, authorization_modes: Sequence[str], rules: Sequence[Mapping[str, Any]]) -> None:
+        self.rbac = RBAC(Policy())
+        self.nodes = NodeGraph()
+        node = NodeAuthorizer(self.nodes, rules)
+        self.authorization = modes.authorization(authorization_modes, self.rbac, node)
+
+    def follow(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
+        """Decide by what the watch cache shows, by group and resource, from now on."""
+        of_roles, of_nodes = partial(caches, GROUP), lambda name: caches(GROUPS[name], name)
+        self.rbac.follow(of_roles)
+        self.nodes.follow(of_nodes)
+        watch_cache.on_reset += [lambda: self.rbac.reset(of_roles), self.nodes.reset]
+
+    def permits(
+        self,
+        user: User,
+        verb: str,
+        resource: GroupResource,
+        name: str,
+        /,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> bool:
+        """Return whether a user may do what a verb says with an object."""
+        question = Attributes(
+            user=user,
+            verb=verb,
+            group=resource.group,
+            version="*",
+            resource=resource.resource,
+            subresource=subresource,
+            namespace=namespace,
+            name=name,
+        )
+        return self.authorization.is_allowed(question)
