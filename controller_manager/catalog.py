@@ -8,6 +8,7 @@ from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
+from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
@@ -45,6 +46,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    CRON_JOB,
     DAEMON_SET,
     JOB,
     JOB_ORPHAN_PODS,
@@ -94,6 +96,7 @@ WORKERS: Final[Mapping[str, str]] = {
     "replicationcontroller-controller": "concurrent_rc_syncs",
     "statefulset-controller": "concurrent_statefulset_syncs",
     "daemonset-controller": "concurrent_daemonset_syncs",
+    "cronjob-controller": "concurrent_cron_job_syncs",
     "job-controller": "concurrent_job_syncs",
     "ttl-after-finished-controller": "concurrent_ttl_after_finished_syncs",
     "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",

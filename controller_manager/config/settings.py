@@ -60,6 +60,7 @@ class Controllers:
     concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", number_of)] = 5
     concurrent_statefulset_syncs: Annotated[int, Flag("stateful sets at a time (5)", number_of)] = 5
     concurrent_daemonset_syncs: Annotated[int, Flag("daemon sets at a time (2)", number_of)] = 2
+    concurrent_cron_job_syncs: Annotated[int, Flag("cron jobs at a time (5)", number_of)] = 5
     concurrent_job_syncs: Annotated[int, Flag("jobs at a time (5)", number_of)] = 5
     concurrent_ttl_after_finished_syncs: Annotated[
         int, Flag("finished jobs to delete at a time (5)", number_of)

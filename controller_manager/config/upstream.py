@@ -11,7 +11,7 @@ _NAMES = """
     cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file
     cluster-signing-kubelet-client-key-file cluster-signing-kubelet-serving-cert-file
     cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file
-    cluster-signing-legacy-unknown-key-file concurrent-cron-job-syncs
+    cluster-signing-legacy-unknown-key-file
     concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
     concurrent-horizontal-pod-autoscaler-syncs concurrent-resource-claim-syncs
     concurrent-service-syncs concurrent-serviceaccount-token-syncs

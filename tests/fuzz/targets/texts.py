@@ -5,12 +5,21 @@ from functools import partial
 
 import orjson
 
-from mockube.apimachinery import durations, fields, intstr, jsonpath, labels, names, quantity, timestamps
+from mockube.apimachinery import (
+    cron,
+    durations,
+    fields,
+    intstr,
+    jsonpath,
+    labels,
+    names,
+    quantity,
+    timestamps,
+)
 from mockube.apimachinery.durations import DurationError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.schema import base64text
-from mockube.apiserver.kinds.batch import schedule_validation
 from mockube.apiserver.kinds.common import addresses, pem, resource_names
 from mockube.apiserver.request_info import parse as parse_url
 from mockube.apiserver.storage import continuation
@@ -169,8 +178,8 @@ def _address(text):
 
 def _schedule(text):
     try:
-        schedule_validation.read(text)
-    except schedule_validation.ScheduleError as error:
+        cron.parse(text)
+    except cron.ScheduleError as error:
         return f"refused: {error}"
     return "read"
 

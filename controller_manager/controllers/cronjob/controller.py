@@ -1,0 +1,215 @@
+"""The controller of CronJobs: what it watches, and how a reconciliation is put together.
+
+First the history is shortened, then a Job is started if one is due, then the status is written: each step is a plan that
+follows from what came of the one before.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from mockube.apimachinery import cron, gotext, meta
+from mockube.apimachinery.cron import Schedule, ScheduleError
+from mockube.apimachinery.timestamps import after, format_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import (
+    Action,
+    Create,
+    Delete,
+    Outcome,
+    Plan,
+    Remember,
+    Update,
+    Victim,
+)
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.cronjob import times
+from mockube.controller_manager.controllers.cronjob.jobs import (
+    Record,
+    beyond_history,
+    creation,
+    deletion,
+    name_at,
+    observed,
+)
+from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of
+
+Timing = tuple[str, str | None]
+"""The schedule and the time zone of a CronJob."""
+_LONGEST_WAIT: Final = timedelta(days=30)
+
+
+def reconcile(caches: Caches, key: Key, now: datetime, remembered: Timing | None) -> Plan:
+    cron_job = caches.of(CRON_JOBS).get(*key)
+    if cron_job is None:
+        return Plan(actions=(Remember(None),))
+    timing: Timing = (cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone"))
+    remember = Remember(timing)
+    jobs = caches.of(JOBS).by_index(BY_OWNER, meta.uid(cron_job))
+    if remembered is not None and remembered != timing:
+        return _rescheduled(cron_job, remember, now)
+    surplus = beyond_history(cron_job, jobs)
+    actions: tuple[Action, ...] = (deletion(cron_job, map(Victim.of, surplus)),) if surplus else ()
+    left = [job for job in jobs if job not in surplus]
+    return Plan(
+        actions=(remember, *actions),
+        then=lambda outcome: _start(caches, observed(_without(Record.of(cron_job), outcome), left), now),
+        again_after=_wait(cron_job, now),
+    )
+
+
+def _rescheduled(cron_job: ReadOnlyTree, remember: Remember, now: datetime) -> Plan:
+    """A new schedule begins with its next time: what it would have missed is not made up for."""
+    return Plan(actions=(remember,), again_after=_wait(cron_job, now))
+
+
+def _wait(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
+    """Until the next start; None where there is none."""
+    zone = cron_job["spec"].get("timeZone")
+    if cron_job["spec"].get("suspend") or meta.is_deleting(cron_job) or (zone and cron.zone_problem(zone)):
+        return None
+    try:
+        schedule = times.schedule_of(cron_job)
+    except ScheduleError:
+        return None
+    return min(times.wait(cron_job, schedule, now), _LONGEST_WAIT)
+
+
+def _without(record: Record, outcome: Outcome) -> Record:
+    """Without the Jobs that were deleted."""
+    gone = {write.key for write in outcome.of(Delete)}
+    uids = [
+        reference.get("uid", "")
+        for reference in record.active
+        if Key(reference.get("namespace", ""), reference.get("name", "")) in gone
+    ]
+    return record.without(uids)
+
+
+# --- a start
+
+
+def _start(caches: Caches, record: Record, now: datetime) -> Plan:
+    """Start the Job that is due, if there is one and nothing speaks against it."""
+    record, due = _due(record, now)
+    cron_job = record.cron_job
+    if due is None:
+        return _written(record)
+    made = caches.of(JOBS).get(meta.namespace(cron_job), name_at(cron_job, due))
+    if made is not None:
+        is_forgotten = meta.is_controlled_by(made, cron_job) and not record.has(meta.uid(made))
+        return _written(record.with_start(made, due) if is_forgotten else record)
+    replaced: tuple[Action, ...] = ()
+    if cron_job["spec"].get("concurrencyPolicy") == "Replace" and record.active:
+        replaced = (deletion(cron_job, map(_victim, record.active)),)
+    return Plan(
+        actions=(*record.events, *replaced, creation(cron_job, due)),
+        then=lambda outcome: _started(_without(record, outcome), due, outcome),
+    )
+
+
+def _victim(reference: ReadOnlyTree) -> Victim:
+    return Victim(Key(reference["namespace"], reference["name"]), reference["uid"])
+
+
+def _started(record: Record, due: datetime, outcome: Outcome) -> Plan:
+    made = [write.answer for write in outcome.of(Create) if write.answer is not None]
+    for job in made:
+        record = record.with_start(job, due)
+    return _written(record, said=True)
+
+
+def _due(record: Record, now: datetime) -> tuple[Record, datetime | None]:
+    """The time whose Job is to be started now; and why not, where that is worth an event."""
+    cron_job = record.cron_job
+    spec, zone = cron_job["spec"], cron_job["spec"].get("timeZone")
+    if meta.is_deleting(cron_job):
+        return record, None
+    if zone is not None and (problem := cron.zone_problem(zone)):
+        return record.saying("Warning", "UnknownTimeZone", _bad_zone(zone, problem)), None
+    if spec.get("suspend"):
+        return record, None
+    if times.names_zone(cron_job):
+        record = record.saying("Warning", "UnsupportedSchedule", times.unsupported(cron_job))
+    try:
+        schedule = times.schedule_of(cron_job)
+    except ScheduleError as wrong:
+        message = f"unparseable schedule: {gotext.quote(spec['schedule'])} : {wrong}"
+        return record.saying("Warning", "UnparseableSchedule", message), None
+    try:
+        return _unmet(record, schedule, now)
+    except ScheduleError as wrong:
+        message = f"invalid schedule: {spec['schedule']} : {wrong}"
+        return record.saying("Warning", "InvalidSchedule", message), None
+
+
+def _bad_zone(zone: str, problem: str) -> str:
+    return f"invalid timeZone: {gotext.quote(zone)}: {problem}"
+
+
+def _unmet(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, datetime | None]:
+    spec = record.cron_job["spec"]
+    found = times.missed(record.cron_job, schedule, now, within_deadline=True)
+    if found.latest is None:
+        return record, None
+    if found.is_many:
+        message = (
+            "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+        )
+        record = record.saying("Warning", "TooManyMissedTimes", message)
+    deadline = spec.get("startingDeadlineSeconds")
+    if deadline is not None and after(found.latest, span_of(deadline)) < now:
+        shown = f"{found.latest:%a, %d %b %Y %H:%M:%S} +0000"
+        return record.saying(
+            "Warning", "MissSchedule", f"Missed scheduled time to start a job: {shown}"
+        ), None
+    names = {reference.get("name") for reference in record.active}
+    if name_at(record.cron_job, found.latest) in names or record.last_schedule == format_time(found.latest):
+        return record, None
+    if spec.get("concurrencyPolicy") == "Forbid" and record.active:
+        message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+        return record.saying("Normal", "JobAlreadyActive", message), None
+    return record, found.latest
+
+
+def _written(record: Record, *, said: bool = False) -> Plan:
+    """The events, unless they were said, and the status if it says anything new."""
+    events = () if said else record.events
+    old, new = record.cron_job.get("status") or {}, record.status()
+    if {field: value for field, value in old.items() if value} == new:
+        return Plan(actions=events)
+    body = {**record.cron_job, "status": new}
+    return Plan(actions=(*events, Update(resource=CRON_JOBS, body=body, subresource="status")))
+
+
+# --- what concerns a CronJob
+
+
+def _of_cron_job(_: Caches, change: Change) -> Iterable[Key]:
+    return (Key.of(change.latest),)
+
+
+def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
+    """The CronJob that has it, and the one that had it."""
+    for job in change:
+        reference = None if job is None else meta.controller_of(job)
+        if job is None or reference is None or reference["kind"] != CRON_JOBS.kind:
+            continue
+        owner = caches.of(CRON_JOBS).get(meta.namespace(job), reference["name"])
+        if owner is not None and meta.uid(owner) == reference["uid"]:
+            yield Key.of(owner)
+
+
+CRON_JOB: Final = Controller(
+    name="cronjob-controller",
+    queue="cronjob",
+    service_account="cronjob-controller",
+    watches=(Watch(resource=CRON_JOBS, keys=_of_cron_job), Watch(resource=JOBS, keys=_of_job)),
+    reconcile=reconcile,
+    remembers=True,
+    workers=5,
+    indexes={JOBS: {BY_OWNER: owner_of}},
+)

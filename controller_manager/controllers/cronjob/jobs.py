@@ -1,0 +1,159 @@
+"""The Jobs of a CronJob: what its status says of them, which are to go, and what one is made of. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from mockube.apimachinery import conditions, cron, meta
+from mockube.apimachinery.timestamps import format_time, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP
+from mockube.controller_manager.client.kinds import JOBS
+from mockube.controller_manager.control.actions import Create, Delete, Say, Saying, Victim
+
+
+def end_of(job: ReadOnlyTree) -> str:
+    """Complete or Failed; empty for a Job that is not finished."""
+    ends = (kind for kind in ("Complete", "Failed") if conditions.is_true(job, kind))
+    return next(ends, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The status of a CronJob as it is to be, and what is said of how it came about."""
+
+    cron_job: ReadOnlyTree
+    active: tuple[ReadOnlyTree, ...]
+    last_schedule: str
+    last_success: str
+    events: tuple[Say, ...] = ()
+
+    @classmethod
+    def of(cls, cron_job: ReadOnlyTree) -> "Record":
+        status = cron_job.get("status") or {}
+        return cls(
+            cron_job,
+            tuple(status.get("active") or ()),
+            status.get("lastScheduleTime") or "",
+            status.get("lastSuccessfulTime") or "",
+        )
+
+    def has(self, uid: str) -> bool:
+        return any(reference.get("uid") == uid for reference in self.active)
+
+    def without(self, uids: Iterable[str]) -> "Record":
+        gone = set(uids)
+        return replace(self, active=tuple(one for one in self.active if one.get("uid") not in gone))
+
+    def saying(self, type_: str, reason: str, message: str) -> "Record":
+        event = Say(
+            about=self.cron_job,
+            type="Warning" if type_ == "Warning" else "Normal",
+            reason=reason,
+            message=message,
+        )
+        return replace(self, events=(*self.events, event))
+
+    def with_start(self, job: ReadOnlyTree, time: datetime) -> "Record":
+        reference = {
+            "kind": JOBS.kind,
+            "namespace": meta.namespace(job),
+            "name": meta.name(job),
+            "uid": meta.uid(job),
+            "apiVersion": JOBS.api_version,
+            "resourceVersion": meta.resource_version(job),
+        }
+        return replace(self, active=(*self.active, reference), last_schedule=format_time(time))
+
+    def status(self) -> dict[str, Any]:
+        found = {
+            "active": [*self.active],
+            "lastScheduleTime": self.last_schedule,
+            "lastSuccessfulTime": self.last_success,
+        }
+        return {field: value for field, value in found.items() if value}
+
+
+def observed(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
+    """With what has become of the Jobs."""
+    for job in jobs:
+        name, end, is_active = meta.name(job), end_of(job), record.has(meta.uid(job))
+        if not end and not is_active:
+            message = f"Saw a job that the controller did not create or forgot: {name}"
+            record = record.saying("Warning", "UnexpectedJob", message)
+        if end and is_active:
+            message = f"Saw completed job: {name}, condition: {end}"
+            record = record.without([meta.uid(job)]).saying("Normal", "SawCompletedJob", message)
+        done = (job.get("status") or {}).get("completionTime") or ""
+        if end == "Complete" and done and _is_later(done, record.last_success):
+            record = replace(record, last_success=done)
+    known = {meta.uid(job) for job in jobs}
+    for reference in record.active:
+        if reference.get("uid") not in known:
+            message = f"Active job went missing: {reference.get('name')}"
+            record = record.without([reference.get("uid", "")]).saying("Normal", "MissingJob", message)
+    return record
+
+
+def _is_later(time: str, other: str) -> bool:
+    return not other or parse_time(time) > parse_time(other)
+
+
+def beyond_history(cron_job: ReadOnlyTree, jobs: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
+    """The oldest finished Jobs beyond what is to be kept."""
+    spec = cron_job["spec"]
+    limits = (
+        ("Complete", spec.get("successfulJobsHistoryLimit")),
+        ("Failed", spec.get("failedJobsHistoryLimit")),
+    )
+    surplus: list[ReadOnlyTree] = []
+    for end, limit in limits:
+        ended = sorted((job for job in jobs if end_of(job) == end), key=_start)
+        surplus += ended[: max(0, len(ended) - limit)] if limit is not None else []
+    return surplus
+
+
+def _start(job: ReadOnlyTree) -> tuple[bool, str, str]:
+    time = (job.get("status") or {}).get("startTime") or ""
+    return not time, time, meta.name(job)
+
+
+def deletion(cron_job: ReadOnlyTree, victims: Iterable[Victim]) -> Delete:
+    saying = Saying(
+        about=cron_job,
+        done=("SuccessfulDelete", "Deleted job {name}"),
+        failed=("FailedDelete", "Deleted job: {error}"),
+    )
+    return Delete(resource=JOBS, victims=tuple(victims), propagation="Background", saying=saying)
+
+
+def name_at(cron_job: ReadOnlyTree, time: datetime) -> str:
+    """The same for the same minute, so that no Job is made twice."""
+    return f"{meta.name(cron_job)}-{int(time.timestamp()) // 60}"
+
+
+def creation(cron_job: ReadOnlyTree, time: datetime) -> Create:
+    template = cron_job["spec"]["jobTemplate"]
+    zone = cron.zone_of(cron_job["spec"].get("timeZone") or "")
+    local = time.astimezone(zone).isoformat()
+    stamp = f"{local[:-6]}Z" if local.endswith("+00:00") else local
+    metadata = {
+        "name": name_at(cron_job, time),
+        "namespace": meta.namespace(cron_job),
+        "labels": dict(meta.labels(template)),
+        "annotations": {**meta.annotations(template), ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP: stamp},
+        "ownerReferences": [meta.controller_reference(cron_job)],
+    }
+    body = {
+        "kind": JOBS.kind,
+        "apiVersion": JOBS.api_version,
+        "metadata": metadata,
+        "spec": template.get("spec") or {},
+    }
+    saying = Saying(
+        about=cron_job,
+        done=("SuccessfulCreate", "Created job {name}"),
+        failed=("FailedCreate", "Error creating job: {error}"),
+    )
+    return Create(resource=JOBS, bodies=(body,), saying=saying)

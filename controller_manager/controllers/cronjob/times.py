@@ -1,0 +1,86 @@
+"""When a CronJob is to start next, and which start it has missed. Pure."""
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import cron, gotext, meta
+from mockube.apimachinery.cron import Schedule, ScheduleError
+from mockube.apimachinery.timestamps import after, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_PADDING: Final = timedelta(milliseconds=100)
+"""Added to each wait, for clocks that are not quite the same."""
+_MANY: Final = 100
+
+
+class Missed(NamedTuple):
+    """The starts that were due since the last one."""
+
+    since: datetime
+    latest: datetime | None = None
+    number: int = 0
+    """About how many; 0 also where there is just one."""
+
+    @property
+    def is_many(self) -> bool:
+        return self.number > _MANY
+
+
+def schedule_of(cron_job: ReadOnlyTree) -> Schedule:
+    """Or `ScheduleError`."""
+    text, zone = cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone")
+    if names_zone(cron_job) or zone is None or cron.zone_problem(zone):
+        return cron.parse(text)
+    return cron.parse(f"TZ={zone} {text}")
+
+
+def names_zone(cron_job: ReadOnlyTree) -> bool:
+    return "TZ" in cron_job["spec"]["schedule"]
+
+
+def unsupported(cron_job: ReadOnlyTree) -> str:
+    """What is said of a schedule that names its time zone itself."""
+    quoted = gotext.quote(cron_job["spec"]["schedule"])
+    page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
+    return f"CRON_TZ or TZ used in schedule {quoted} is not officially supported, see {page} for more details"
+
+
+def missed(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime, *, within_deadline: bool) -> Missed:
+    """The latest start that was due and has not happened; or `ScheduleError` for a schedule that never comes."""
+    since = _last_start(cron_job) or now
+    seconds = cron_job["spec"].get("startingDeadlineSeconds")
+    if within_deadline and seconds is not None:
+        since = max(since, after(now, -span_of(seconds)))
+    first = schedule.next(since)
+    second = schedule.next(first)
+    if now < first:
+        return Missed(since)
+    if now < second:
+        return Missed(since, first)
+    interval = round((second - first).total_seconds())
+    if interval < 1:
+        raise ScheduleError("time difference between two schedules is less than 1 second")
+    count = int((now - first).total_seconds()) // interval + 1
+    latest, time = None, schedule.next(first + timedelta(seconds=(count - 2) * interval))
+    while cron.NEVER < time <= now:
+        latest, time = time, schedule.next(time)
+    return Missed(since, latest, count)
+
+
+def wait(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime) -> timedelta:
+    """Until the next start."""
+    try:
+        found = missed(cron_job, schedule, now, within_deadline=False)
+    except ScheduleError:
+        base = now
+    else:
+        base = found.latest or (now if found.number else found.since)
+    following = schedule.next(base)
+    if following == cron.NEVER:
+        return timedelta.max
+    return max(_PADDING, following + _PADDING - now)
+
+
+def _last_start(cron_job: ReadOnlyTree) -> datetime | None:
+    last = (cron_job.get("status") or {}).get("lastScheduleTime")
+    return parse_time(last) if last else meta.creation_timestamp(cron_job)

@@ -1,0 +1,204 @@
+"""CronJobs: when a Job is started, what becomes of those that run, and which are kept."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
+from tests.support.planned import World
+
+KEY = Key("default", "c")
+
+
+class Crons(World):
+    def __init__(self, **spec):
+        super().__init__(CRON_JOB, SteppedClock())
+        defaults = {
+            "schedule": "*/5 * * * *",
+            "concurrencyPolicy": "Allow",
+            "suspend": False,
+            "successfulJobsHistoryLimit": 3,
+            "failedJobsHistoryLimit": 1,
+            "jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {}}},
+        }
+        created = format_time(self.clock.now())
+        metadata = {"name": "c", "namespace": "default", "creationTimestamp": created}
+        self.add(CRON_JOBS, {"metadata": metadata, "spec": {**defaults, **spec}, "status": {}})
+
+    def sync(self):
+        """One reconciliation; its writes, as (verb, plural)."""
+        writes, self.error = self.reconcile(KEY)
+        return [(verb, resource.plural) for verb, resource, _ in writes]
+
+    def pass_time(self, **span):
+        self.clock.advance(timedelta(**span).total_seconds())
+
+    def end(self, job, kind="Complete"):
+        time = format_time(self.clock.now())
+        condition = {"type": kind, "status": "True"}
+        self.put(
+            JOBS, {**job, "status": {"conditions": [condition], "completionTime": time, "startTime": time}}
+        )
+
+    @property
+    def cron_job(self):
+        return self.get(CRON_JOBS, "c")
+
+    @property
+    def status(self):
+        return self.cron_job.get("status") or {}
+
+    @property
+    def reasons(self):
+        return [reason for _, reason, _ in self.events]
+
+
+def test_a_job_is_started_at_its_time():
+    crons = Crons()
+    assert crons.sync() == []
+    assert crons.plan(KEY).again_after == timedelta(minutes=5, milliseconds=100)
+    crons.pass_time(minutes=5)
+    assert crons.sync() == [("create", "jobs"), ("update", "cronjobs")]
+    (job,) = crons.all(JOBS)
+    due = datetime(2030, 1, 1, 0, 5, tzinfo=UTC)
+    assert meta.name(job) == f"c-{int(due.timestamp()) // 60}"
+    assert meta.labels(job) == {"a": "b"}
+    stamp = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2030-01-01T00:05:00Z"}
+    assert meta.annotations(job) == stamp
+    assert meta.is_controlled_by(job, crons.cron_job)
+    assert crons.status["lastScheduleTime"] == "2030-01-01T00:05:00Z"
+    assert [reference["name"] for reference in crons.status["active"]] == [meta.name(job)]
+    assert crons.sync() == []
+
+
+def test_the_scheduled_time_is_told_in_the_zone():
+    crons = Crons(schedule="30 9 * * *", timeZone="Asia/Kathmandu")
+    crons.pass_time(hours=4)
+    crons.sync()
+    (job,) = crons.all(JOBS)
+    assert [*meta.annotations(job).values()] == ["2030-01-01T09:30:00+05:45"]
+
+
+def test_a_job_that_has_ended_is_told_of():
+    crons = Crons()
+    crons.pass_time(minutes=5)
+    crons.sync()
+    crons.end(crons.all(JOBS)[0])
+    assert crons.sync() == [("update", "cronjobs")]
+    assert "active" not in crons.status
+    assert crons.status["lastSuccessfulTime"] == "2030-01-01T00:05:00Z"
+    assert crons.reasons == ["SuccessfulCreate", "SawCompletedJob"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "jobs", "active", "reason"),
+    [
+        ("Allow", 2, 2, "SuccessfulCreate"),
+        ("Forbid", 1, 1, "JobAlreadyActive"),
+        ("Replace", 1, 1, "SuccessfulCreate"),
+    ],
+)
+def test_what_happens_while_one_runs(policy, jobs, active, reason):
+    crons = Crons(concurrencyPolicy=policy)
+    crons.pass_time(minutes=5)
+    crons.sync()
+    crons.pass_time(minutes=5)
+    crons.sync()
+    assert (len(crons.all(JOBS)), len(crons.status["active"])) == (jobs, active)
+    assert crons.reasons[-1] == reason
+    assert ("SuccessfulDelete" in crons.reasons) == (policy == "Replace")
+
+
+def test_only_the_latest_of_missed_starts_is_made_up_for():
+    crons = Crons()
+    crons.pass_time(hours=3, minutes=2)
+    crons.sync()
+    assert crons.status["lastScheduleTime"] == "2030-01-01T03:00:00Z"
+    assert "TooManyMissedTimes" not in crons.reasons
+
+
+def test_too_many_missed_starts_are_told_of():
+    crons = Crons(schedule="* * * * *")
+    crons.pass_time(hours=3)
+    crons.sync()
+    assert crons.reasons == ["TooManyMissedTimes", "SuccessfulCreate"]
+
+
+@pytest.mark.parametrize(("deadline", "late", "jobs"), [(30, 20, 1), (30, 40, 0), (None, 200, 1)])
+def test_a_start_may_be_late_only_by_so_much(deadline, late, jobs):
+    crons = Crons(startingDeadlineSeconds=deadline)
+    crons.pass_time(minutes=5, seconds=late)
+    crons.sync()
+    assert len(crons.all(JOBS)) == jobs
+
+
+def test_a_suspended_cron_job_starts_nothing():
+    crons = Crons(suspend=True)
+    crons.pass_time(hours=1)
+    assert crons.sync() == []
+    assert crons.plan(KEY).again_after is None
+
+
+def test_a_new_schedule_begins_with_its_next_time():
+    crons = Crons(schedule="0 0 1 1 *")
+    crons.sync()
+    crons.pass_time(minutes=10, seconds=30)
+    crons.respecify(CRON_JOBS, "c", ("schedule",), "* * * * *")
+    assert crons.plan(KEY).again_after == timedelta(seconds=30, milliseconds=100)
+    assert crons.sync() == []
+    crons.pass_time(seconds=31)
+    assert crons.sync() == [("create", "jobs"), ("update", "cronjobs")]
+
+
+def test_history_beyond_its_limits_is_deleted():
+    crons = Crons(successfulJobsHistoryLimit=2, failedJobsHistoryLimit=0)
+    for kind in ("Complete", "Failed", "Complete", "Complete"):
+        crons.pass_time(minutes=5)
+        crons.sync()
+        crons.end(next(job for job in crons.all(JOBS) if not job.get("status")), kind)
+        crons.sync()
+    crons.sync()
+    found = sorted(meta.annotations(job).popitem()[1][14:16] for job in crons.all(JOBS))
+    assert found == ["15", "20"]
+
+
+def test_a_job_that_was_made_before_a_death_is_remembered():
+    crons = Crons()
+    crons.pass_time(minutes=5)
+    plan = crons.carry_out_one(crons.plan(KEY), KEY)
+    crons.carry_out_one(plan, KEY)
+    assert crons.status == {}
+    assert crons.sync() == [("update", "cronjobs")]
+    assert len(crons.status["active"]) == 1
+    assert len(crons.all(JOBS)) == 1
+
+
+def test_a_job_that_went_missing_is_forgotten():
+    crons = Crons()
+    crons.pass_time(minutes=5)
+    crons.sync()
+    crons.remove(JOBS, meta.name(crons.all(JOBS)[0]))
+    crons.sync()
+    assert "active" not in crons.status
+    assert crons.reasons[-1] == "MissingJob"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"schedule": "0 0 31 2 *"}, "InvalidSchedule"),
+        ({"schedule": "nonsense"}, "UnparseableSchedule"),
+        ({"timeZone": "No/Where"}, "UnknownTimeZone"),
+        ({"schedule": "TZ=UTC * * * * *"}, "UnsupportedSchedule"),
+    ],
+)
+def test_what_cannot_be_followed_is_told_of(spec, reason):
+    crons = Crons(**spec)
+    crons.sync()
+    assert crons.reasons == [reason]
+    assert crons.all(JOBS) == []
