@@ -86,6 +86,7 @@ def _trust(settings: Authentication, admin_token: str, generated: Path) -> Trust
         issuers=settings.service_account_issuer,
         audiences=settings.api_audiences,
         anonymous=settings.anonymous_auth,
+        bootstrap_tokens=settings.enable_bootstrap_token_auth,
     )
 
 

@@ -8,6 +8,8 @@ from mockube.apiserver.authn.credentials import DistinguishedName, Presented
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.user import User
 
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+
 
 class ClientCertificates:
     """Certificates that do not come from the clients' authority never get this far.
@@ -23,15 +25,16 @@ class ClientCertificates:
             return None
         if self._clock.now().timestamp() > presented.certificate_end:
             raise status.Unauthorized("Unauthorized")
-        return user_of(presented.certificate)
+        return user_of(presented.certificate, presented.certificate_id)
 
 
 @lru_cache(maxsize=1024)
-def user_of(subject: DistinguishedName) -> User | None:
+def user_of(subject: DistinguishedName, digest: str = "") -> User | None:
     """Whom a subject stands for; nobody, if it has no common name."""
     attributes = [attribute for group in subject for attribute in group]
     names = [value for name, value in attributes if name == "commonName"]
     groups = tuple(value for name, value in attributes if name == "organizationName")
     if not names or not names[-1]:
         return None
-    return User(name=names[-1], groups=(*groups, AUTHENTICATED))
+    extra = {CREDENTIAL_ID: (f"X509SHA256={digest}",)} if digest else {}
+    return User(name=names[-1], groups=(*groups, AUTHENTICATED), extra=extra)

@@ -8,7 +8,8 @@ from typing import Protocol
 from mockube.apimachinery import status
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens
+from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens, TokenReader
+from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.certificates import ClientCertificates
 from mockube.apiserver.authn.credentials import Presented
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
@@ -81,6 +82,8 @@ class Trust:
     audiences: Sequence[str] = ()
     anonymous: bool = True
     """Whether requests may have no credentials."""
+    bootstrap_tokens: bool = False
+    """Whether Secrets of kube-system may hold tokens by which nodes join the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +100,10 @@ def authenticators(
     accounts = ServiceAccounts(
         trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
     )
-    bearer = BearerTokens((StaticTokens(trust.tokens, audiences), accounts), audiences=audiences, clock=clock)
+    readers: list[TokenReader] = [StaticTokens(trust.tokens, audiences), accounts]
+    if trust.bootstrap_tokens:
+        readers.append(BootstrapTokens(find, audiences=audiences, clock=clock))
+    bearer = BearerTokens(readers, audiences=audiences, clock=clock)
     chain = Authentication(
         (ClientCertificates(clock), bearer), anonymous=_anonymous(trust, is_anonymous_limited)
     )

@@ -24,6 +24,8 @@ class Presented(Struct, frozen=True):
     """Whom the client's certificate names; its signature was checked when the connection was made."""
     certificate_end: float = math.inf
     """When the certificate expires, in seconds since 1970."""
+    certificate_id: str = ""
+    """The SHA-256 digest of the certificate, in hexadecimal digits."""
     socket_token: str = ""
     """The bearer token among the subprotocols of a WebSocket."""
 

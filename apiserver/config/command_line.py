@@ -1,6 +1,6 @@
 """A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
@@ -20,7 +20,7 @@ from mockube.apiserver.config.settings import (
     Serving,
     Store,
 )
-from mockube.apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED
+from mockube.apiserver.config.upstream import AUTHORIZATION_MODES, IGNORED, REFUSED
 
 ENVIRONMENT = "MOCKUBE_APISERVER"
 BUILT_MODES = frozenset({"AlwaysAllow", "AlwaysDeny", "Node", "RBAC"})
@@ -62,10 +62,15 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
     )
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     config = Config(**records, ignored=tuple(ignored))
-    problem = _problem(config)
+    problem = _refusal(config.ignored) or _problem(config)
     if problem:
         sections.parser.error(problem)
     return config
+
+
+def _refusal(ignored: Iterable[str]) -> str:
+    refused = sorted(REFUSED.intersection(ignored))
+    return f"--{refused[0]} is not built: authorizers are named by --authorization-mode" if refused else ""
 
 
 def _problem(config: Config) -> str:

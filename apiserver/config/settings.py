@@ -150,6 +150,9 @@ class Authentication:
     anonymous_auth: Annotated[
         bool, Flag("let everybody ask for health and version without credentials (true)", boolean)
     ] = True
+    enable_bootstrap_token_auth: Annotated[
+        bool, Flag("let Secrets in kube-system hold tokens by which nodes join the cluster (false)", boolean)
+    ] = False
     client_ca_file: Annotated[
         Path | None,
         Flag("who signs certificates of clients: CN is the user, O the groups (the generated CA)", Path),

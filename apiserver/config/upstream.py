@@ -20,7 +20,7 @@ _NAMES = """
     coordinated-leadership-retry-period cors-allowed-origins debug-socket-path default-not-ready-toleration-seconds
     default-unreachable-toleration-seconds delete-collection-workers
     disable-http2-serving disabled-metrics egress-selector-config-file emulated-version
-    emulation-forward-compatible enable-aggregator-routing enable-bootstrap-token-auth
+    emulation-forward-compatible enable-aggregator-routing
     enable-garbage-collector enable-logs-handler enable-priority-and-fairness encryption-provider-config
     encryption-provider-config-automatic-reload endpoint-reconciler-type etcd-count-metric-poll-period
     etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-readycheck-timeout etcd-servers-overrides
@@ -42,6 +42,11 @@ _NAMES = """
     tls-cipher-suites tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule
 """
 IGNORED = tuple(_NAMES.split())
+
+REFUSED = frozenset(
+    {"authorization-config", "authorization-policy-file", "authorization-webhook-config-file"}
+)
+"""Of those, what would let fewer users in: a server that ignored one would not be as safe as it looks."""
 
 AUTHORIZATION_MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 """The modes that kube-apiserver knows."""

@@ -49,7 +49,7 @@ class SocketClient:
         return self._http.remote or ""
 
     @property
-    def certificate(self) -> tuple[DistinguishedName, float]:
+    def certificate(self) -> tuple[DistinguishedName, float, str]:
         return self._connection.certificate
 
     @property

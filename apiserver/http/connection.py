@@ -9,6 +9,7 @@ does this. The parser stays aiohttp's: bytes are only counted, and given to it i
 """
 
 import asyncio
+import hashlib
 import math
 import ssl
 from collections.abc import Callable
@@ -46,7 +47,7 @@ UNWANTED_BODY_SECONDS: Final = 2.0
 LINGER_SECONDS: Final = 0.5
 """How long a refused client may go on to send, so that it reads the refusal and not a reset connection."""
 
-_NO_CERTIFICATE: Final[tuple[DistinguishedName, float]] = ((), math.inf)
+_NO_CERTIFICATE: Final[tuple[DistinguishedName, float, str]] = ((), math.inf, "")
 _parse: Final = web.RequestHandler.data_received
 _NOT_READ: Final = PayloadAccessError()
 _END: Final = b"\r\n\r\n"
@@ -78,7 +79,7 @@ class Connection(web.RequestHandler):
         super().__init__(server, **settings)
         self.server = server
         self.certificate = _NO_CERTIFICATE
-        """The subject of the client's certificate, and when that expires."""
+        """The subject of the client's certificate, when that expires, and its digest."""
         self.is_authenticated = False
         """Whether a request of it has been authenticated as a user."""
         self.head_since: float | None = None
@@ -107,7 +108,9 @@ class Connection(web.RequestHandler):
         super().connection_made(transport)
         shown = transport.get_extra_info("peercert")
         if shown:
-            self.certificate = shown["subject"], ssl.cert_time_to_seconds(shown["notAfter"])
+            der = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            end = ssl.cert_time_to_seconds(shown["notAfter"])
+            self.certificate = shown["subject"], end, hashlib.sha256(der).hexdigest()
 
     def resume_writing(self) -> None:
         self.drains += 1

@@ -37,11 +37,11 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
 
 
 def _presented(request: Request) -> Presented:
-    subject, end = request.client.certificate
+    subject, end, digest = request.client.certificate
     token = ""
     if SUBPROTOCOL in request.headers and request.is_websocket:
         token, _ = token_of_subprotocols(request.subprotocols)
-    return Presented(request.header(AUTHORIZATION), subject, end, token)
+    return Presented(request.header(AUTHORIZATION), subject, end, digest, token)
 
 
 def with_impersonation(handle: Handle, config: Config) -> Handle:

@@ -57,8 +57,8 @@ class Client(Protocol):
         """Of its machine; "" if there is none."""
 
     @property
-    def certificate(self) -> tuple[DistinguishedName, float]:
-        """The subject of its certificate, and when that expires in seconds since 1970."""
+    def certificate(self) -> tuple[DistinguishedName, float, str]:
+        """The subject of its certificate, when that expires in seconds since 1970, and its SHA-256 digest."""
 
     @property
     def has_body(self) -> bool: ...

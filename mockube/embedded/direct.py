@@ -95,7 +95,7 @@ class DirectClient:
     """The client of a request that is made in the server's event loop. Its body is streamed into a pipe."""
 
     address = ""
-    certificate: tuple[DistinguishedName, float] = ((), math.inf)
+    certificate: tuple[DistinguishedName, float, str] = ((), math.inf, "")
     is_cut = False
 
     def __init__(self, request: Request) -> None:

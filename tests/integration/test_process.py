@@ -1,14 +1,18 @@
 """The API server as its users start it: a process, TLS, a kubeconfig, signals, and a store that outlives it."""
 
 import asyncio
+import base64
+import hashlib
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 from urllib.parse import urlsplit
 
 import orjson
 import pytest
+import yaml
 
 from tests.support.process import ApiServerProcess, client, tls
 
@@ -130,10 +134,17 @@ async def test_readiness_is_withdrawn_before_anything_else_ends(tmp_path):
 async def test_a_certificate_is_enough(server):
     async with client(server, certificate=True, token_="") as admin:
         answer = await admin.post(WHO_AM_I, {})
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate_of(server.kubeconfig))).hexdigest()
     assert answer.body["status"]["userInfo"] == {
         "username": "kubernetes-admin",
         "groups": ["system:masters", "system:authenticated"],
+        "extra": {"authentication.kubernetes.io/credential-id": [f"X509SHA256={digest}"]},
     }
+
+
+def certificate_of(kubeconfig):
+    user = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]
+    return base64.b64decode(user["client-certificate-data"]).decode()
 
 
 async def test_who_shows_nothing_is_turned_away(server):

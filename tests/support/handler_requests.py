@@ -12,7 +12,7 @@ class FakeClient:
     """Notes what a handler does with it. `slow` is awaited before anything is written."""
 
     address = "192.0.2.7"
-    certificate = ((), math.inf)
+    certificate = ((), math.inf, "")
 
     def __init__(self, uri="/", body=b"", *, slow=None):
         self.uri = uri

@@ -36,7 +36,7 @@ async def test_a_request_is_what_was_sent():
     (request,) = requests
     assert (request.method, request.path, request.query_string) == ("POST", "/a b", "c=d")
     assert (request.uri, request.source, request.user_agent) == ("/a%20b?c=d", "192.0.2.7", "\ufffd")
-    assert (request.version, request.client.certificate) == ((1, 1), ((), math.inf))
+    assert (request.version, request.client.certificate) == ((1, 1), ((), math.inf, ""))
     assert wire.sent.endswith(b"\r\n\r\n{}")
 
 

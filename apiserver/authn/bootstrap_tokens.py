@@ -1,0 +1,76 @@
+"""Bootstrap tokens, `abcdef.0123456789abcdef`: each is a Secret in kube-system, by which a new node joins the cluster."""
+
+import base64
+import binascii
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.bearer import Known
+from mockube.apiserver.authn.serviceaccount.accounts import Find
+from mockube.apiserver.authn.token_file import AUTHENTICATED
+from mockube.apiserver.user import User
+
+_TOKEN: Final = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")
+_GROUP: Final = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")
+_TYPE: Final = "bootstrap.kubernetes.io/token"
+_DEFAULT_GROUP: Final = "system:bootstrappers"
+
+
+class BootstrapTokens:
+    """`audiences` are the server's own, which these tokens are for."""
+
+    def __init__(self, find: Find, *, audiences: Sequence[str], clock: Clock) -> None:
+        self._find = find
+        self._audiences = audiences
+        self._clock = clock
+
+    async def read(self, token: str, audiences: Sequence[str]) -> Known | None:
+        found = _TOKEN.fullmatch(token)
+        shared = [audience for audience in audiences if audience in self._audiences]
+        if found is None or not shared:
+            return None
+        identity, secret = found.groups()
+        stored = await self._find("secrets", "kube-system", f"bootstrap-token-{identity}")
+        user = None if stored is None else user_of(stored, identity, secret, self._clock.now())
+        return None if user is None else Known(user, shared)
+
+
+def user_of(stored: Tree, identity: str, secret: str, now: datetime) -> User | None:
+    """Return the user of a token by its Secret; None if the Secret says otherwise."""
+    if stored["metadata"].get("deletionTimestamp") or stored.get("type") != _TYPE:
+        return None
+    data = stored.get("data") or {}
+    is_right = hmac.compare_digest(_text(data, "token-secret").encode(), secret.encode())
+    if not is_right or _text(data, "token-id") != identity or _is_expired(data, now):
+        return None
+    if _text(data, "usage-bootstrap-authentication") != "true":
+        return None
+    extra = _text(data, "auth-extra-groups")
+    groups = extra.split(",") if extra else []
+    if not all(map(_GROUP.fullmatch, groups)):
+        return None
+    return User(
+        name=f"system:bootstrap:{identity}", groups=(*sorted({_DEFAULT_GROUP, *groups}), AUTHENTICATED)
+    )
+
+
+def _is_expired(data: Mapping[str, str], now: datetime) -> bool:
+    """As upstream, an end that cannot be read has come."""
+    end = _text(data, "expiration")
+    try:
+        return bool(end) and parse_time(end) <= now
+    except ValueError:
+        return True
+
+
+def _text(data: Mapping[str, str], name: str) -> str:
+    try:
+        return base64.b64decode(data.get(name, "")).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

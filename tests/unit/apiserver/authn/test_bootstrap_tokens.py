@@ -1,0 +1,80 @@
+"""Bootstrap tokens: which Secret makes which user, as upstream reads it."""
+
+import base64
+from datetime import UTC, datetime
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens, user_of
+from mockube.apiserver.user import User
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DATA = {
+    "token-id": "abcdef",
+    "token-secret": "0123456789abcdef",
+    "usage-bootstrap-authentication": "true",
+}
+USER = User(name="system:bootstrap:abcdef", groups=("system:bootstrappers", "system:authenticated"))
+
+
+def secret(type_="bootstrap.kubernetes.io/token", metadata=None, **data):
+    encoded = {
+        name.replace("_", "-"): base64.b64encode(value.encode()).decode()
+        for name, value in (DATA | data).items()
+    }
+    return {"metadata": metadata or {}, "type": type_, "data": encoded}
+
+
+def test_a_token_is_a_user():
+    assert user_of(secret(), "abcdef", "0123456789abcdef", NOW) == USER
+
+
+def test_more_groups_are_sorted_and_begin_alike():
+    extra = {"auth-extra-groups": "system:bootstrappers:b,system:bootstrappers:a"}
+    user = user_of(secret(**extra), "abcdef", "0123456789abcdef", NOW)
+    assert user.groups == (
+        "system:bootstrappers",
+        "system:bootstrappers:a",
+        "system:bootstrappers:b",
+        "system:authenticated",
+    )
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param(secret(**{"token-secret": "0123456789abcdeg"}), id="another secret"),
+        pytest.param(secret(**{"token-id": "abcdeg"}), id="another token"),
+        pytest.param(secret(**{"usage-bootstrap-authentication": "yes"}), id="for something else"),
+        pytest.param(secret(**{"auth-extra-groups": "system:masters"}), id="a group of others"),
+        pytest.param(secret(expiration="2030-01-01T00:00:00Z"), id="expired"),
+        pytest.param(secret(expiration="tomorrow"), id="no time"),
+        pytest.param(secret("Opaque"), id="another type"),
+        pytest.param(secret(metadata={"deletionTimestamp": "2029-12-31T00:00:00Z"}), id="deleted"),
+        pytest.param(secret() | {"data": {"token-secret": "!"}}, id="no base 64"),
+        pytest.param(secret() | {"data": None}, id="empty"),
+    ],
+)
+def test_other_secrets_are_none(stored):
+    assert user_of(stored, "abcdef", "0123456789abcdef", NOW) is None
+
+
+@pytest.mark.parametrize(
+    "token", ["abcdef.0123456789abcdef", "abcdef.0123456789abcde", "ABCDEF.0123456789abcdef", "x"]
+)
+async def test_only_what_has_the_form_is_looked_up(token):
+    asked = []
+
+    async def find(*what):
+        asked.append(what)
+        return secret(expiration="2031-01-01T00:00:00Z")
+
+    tokens = BootstrapTokens(find, audiences=("api",), clock=SteppedClock())
+    found = await tokens.read(token, ("other", "api"))
+    if token == "abcdef.0123456789abcdef":
+        assert (found.user, found.audiences) == (USER, ["api"])
+        assert asked == [("secrets", "kube-system", "bootstrap-token-abcdef")]
+        assert await tokens.read(token, ("other",)) is None
+    else:
+        assert (found, asked) == (None, [])
