@@ -19,9 +19,7 @@ from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.aggregation.availability import Availability
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
-from mockube.apiserver.audit.audit import Audit
-from mockube.apiserver.audit.policy import EVERYTHING
-from mockube.apiserver.audit.policy import read as read_policy
+from mockube.apiserver.audit.audit import open_log
 from mockube.apiserver.authn.chain import Trust, authenticators
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.ensure import USER_AGENT
@@ -48,9 +46,10 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.reviews.lookup import with_reviews
 from mockube.apiserver.request import snapshots
-from mockube.apiserver.request.audit import Observer
+from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import Routes
 from mockube.apiserver.request.filter import Config
+from mockube.apiserver.request.flows import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import HOOKS, ROLES_HOOK, Check, Pages, ping
 from mockube.apiserver.request.limits import Deadlines, InFlight
@@ -89,13 +88,6 @@ def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
     for customs in pack_kinds(settings.packs, schemas):
         made.add(customs)
     return made
-
-
-def _audit(settings: Settings, clock: Clock, chance: Chance) -> Audit | None:
-    if settings.audit_log is None:
-        return None
-    policy = EVERYTHING if settings.audit_policy is None else read_policy(settings.audit_policy)
-    return Audit(settings.audit_log, policy, clock=clock, chance=chance)
 
 
 def _admission(settings: Settings, catalog: Catalog, escalation: Plugin) -> Admission:
@@ -165,7 +157,7 @@ class ApiServer:
         """Requests are still answered, but no new client should come."""
         self._document_worker = Worker()
         """Makes documents of all that is served, which no request for an object waits for."""
-        self.audit = _audit(settings, clock, chance)
+        self.audit = open_log(settings.audit_log, settings.audit_policy, clock)
         self.supervisor = Supervisor(clock)
         watch_cache = self.backend.watch_cache
         self._resource_caches: dict[bytes, GroupResource] = {}
@@ -207,6 +199,8 @@ class ApiServer:
             resources=self._find_row,
             hosts=settings.hosts,
             observer=Observer(requests, self.audit, clock=backend.clock),
+            audit_ids=AuditIds(backend.chance),
+            flows=Flows(backend),
             in_flight=InFlight(settings.budget),
             deadlines=Deadlines(backend.clock),
             seconds=settings.budget.seconds,

@@ -12,6 +12,9 @@ class Arrival(Protocol):
     """What the metrics do not need is looked up only if there is an audit log."""
 
     @property
+    def audit_id(self) -> str: ...
+
+    @property
     def info(self) -> RequestInfo: ...
 
     @property

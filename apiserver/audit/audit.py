@@ -20,13 +20,11 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import chance as chances
-from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.audit.arrival import Arrival
-from mockube.apiserver.audit.policy import Level, Policy, Verdict
+from mockube.apiserver.audit.policy import EVERYTHING, Level, Policy, Verdict, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
@@ -62,11 +60,10 @@ class Request(Struct, frozen=True, kw_only=True):
 class Audit:
     """The log of one server."""
 
-    def __init__(self, path: Path, policy: Policy, *, clock: Clock, chance: Chance) -> None:
+    def __init__(self, path: Path, policy: Policy, *, clock: Clock) -> None:
         self._file = _opened(path)
         self._policy = policy
         self._clock = clock
-        self._chance = chance
 
     def receive(self, arrival: Arrival) -> Request | None:
         """Begin with a request, if anything of it is written down."""
@@ -103,7 +100,7 @@ class Audit:
             return None
         agent = arrival.user_agent
         return Request(
-            id=chances.uid(self._chance),
+            id=arrival.audit_id,
             uri=arrival.uri,
             source=arrival.source,
             user_agent=agent if len(agent) <= MAX_USER_AGENT else f"{agent[:MAX_USER_AGENT]}...TRUNCATED",
@@ -120,6 +117,13 @@ class Audit:
             self._file.write(orjson.dumps(_event(request, stage, at) | extra) + b"\n")
         except OSError:
             LOG.exception("a line of the audit log is lost")
+
+
+def open_log(path: Path | None, policy: Path | None, clock: Clock) -> Audit | None:
+    """Return the log at a path, with everything in it unless there is a policy; None without a path."""
+    if path is None:
+        return None
+    return Audit(path, EVERYTHING if policy is None else read(policy), clock=clock)
 
 
 def _opened(path: Path) -> FileIO:

@@ -32,13 +32,14 @@ def adapted(handle: Handle) -> Callable[[web.BaseRequest], Awaitable[web.StreamR
 class SocketClient:
     """The client of a request that came over a socket."""
 
-    __slots__ = ("_answer", "_connection", "_http", "_sink")
+    __slots__ = ("_answer", "_connection", "_http", "_sink", "headers")
 
     def __init__(self, http: web.BaseRequest) -> None:
         self._http = http
         self._connection: Connection = http.protocol  # type: ignore[assignment]
         self._answer: Answer | None = None
         self._sink: Chunks | Messages | None = None
+        self.headers: dict[str, str] = {}
 
     @property
     def uri(self) -> str:
@@ -75,16 +76,17 @@ class SocketClient:
         return await read(self._http, limit)
 
     async def write(self, response: Response) -> None:
-        self._answer = Answer(response)
+        self._answer = Answer(response, self.headers)
         await self._answer.prepare(self._http)
         await self._answer.write_eof()
 
     def stream(self, response: Response) -> Chunks:
-        self._sink = sink = Chunks(self._http, response)
+        self._sink = sink = Chunks(self._http, response, self.headers)
         return sink
 
     def messages(self, protocols: Sequence[str], written: Format, on_closed: Callable[[], None]) -> Messages:
         self._sink = sink = Messages(self._http, protocols, written, on_closed)
+        sink.response.headers.update(self.headers)
         return sink
 
     def answer_to(self, response: Response) -> web.StreamResponse:
@@ -93,4 +95,4 @@ class SocketClient:
             if not self._sink.has_ended:
                 self.abort()  # a stream that ends too early must not look whole
             return self._sink.response
-        return self._answer or Answer(response)
+        return self._answer or Answer(response, self.headers)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from http.client import responses
+from typing import Final
 
 from aiohttp import hdrs, web
 from aiohttp.abc import AbstractStreamWriter
@@ -20,14 +21,17 @@ from mockube.apiserver.request.compression import compressed
 from mockube.apiserver.request.response import NOT_CACHED, PIECE, Response
 from mockube.apiserver.request.warnings import warning_headers
 
+NONE_ADDED: Final[Mapping[str, str]] = {}
 _COMPRESSED = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransfer-Encoding: chunked\r\n"
 
 
 class Answer(web.StreamResponse):
     """A response as aiohttp's connections take it."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: Response, added: Mapping[str, str] = NONE_ADDED) -> None:
+        """`added` are headers besides those of the response."""
         super().__init__(status=response.status)
+        self._added = added
         self._response = response
         self._is_written = False
 
@@ -95,6 +99,9 @@ class Answer(web.StreamResponse):
             lines = _lines(response.status, response.content_type, response.headers)
         if self._asked.version == HttpVersion10:
             lines = b"HTTP/1.0" + lines[len(b"HTTP/1.1") :]
+        if self._added:
+            added = "".join(f"{name}: {value}\r\n" for name, value in self._added.items())
+            lines += added.encode("utf-8", "replace")
         if response.warnings:
             lines += b"".join(warning_headers(response.warnings))
         return lines + b"Retry-After: %d\r\n" % response.retry_after if response.retry_after else lines

@@ -1,7 +1,7 @@
 """How a body that is made little by little reaches a client: in a long answer, or each part as a message of a WebSocket."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from aiohttp import hdrs, web
@@ -23,8 +23,8 @@ FAREWELL_SECONDS = 2.0
 class Chunks:
     """A `Sink` for the body of a response."""
 
-    def __init__(self, request: web.BaseRequest, response: Response) -> None:
-        headers = {hdrs.CONTENT_TYPE: response.content_type, **response.headers}
+    def __init__(self, request: web.BaseRequest, response: Response, added: Mapping[str, str]) -> None:
+        headers = {hdrs.CONTENT_TYPE: response.content_type, **response.headers, **added}
         self._request = request
         self.response: web.StreamResponse = web.StreamResponse(status=response.status, headers=headers)
         self.has_ended = False

@@ -1,7 +1,13 @@
 """What is recorded of every request: a number or two for the metrics, and a line or two if there is an audit log."""
 
+import itertools
+from collections.abc import Awaitable
+from typing import Final
+
 from msgspec import Struct
 
+from mockube.apimachinery import chance as chances
+from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.audit.audit import Request as AuditedRequest
@@ -10,6 +16,32 @@ from mockube.apiserver.metrics.requests import Counts, RequestMetrics, labels
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, error_response
+
+AUDIT_ID: Final = "Audit-Id"
+_LAST: Final = 0xFFFFFFFFFFFF
+
+
+class AuditIds:
+    """Gives each request an id of its own: UUIDs that begin as one that was drawn, and count on."""
+
+    def __init__(self, chance: Chance) -> None:
+        self._beginning, _, end = chances.uid(chance).rpartition("-")
+        self._numbers = itertools.count(int(end, 16))
+
+    def next(self) -> str:
+        return f"{self._beginning}-{next(self._numbers) & _LAST:012x}"
+
+
+def with_audit_id(handle: Handle, config: Config) -> Handle:
+    """Name the request in its response as in the audit log: as its client does, or by an id of its own."""
+    ids = config.audit_ids
+
+    def filter_(request: Request) -> Awaitable[Response]:
+        request.audit_id = request.header(AUDIT_ID) or ids.next()
+        request.client.headers[AUDIT_ID] = request.audit_id
+        return handle(request)
+
+    return filter_
 
 
 def with_audit(handle: Handle, config: Config) -> Handle:

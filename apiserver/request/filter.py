@@ -11,7 +11,8 @@ from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 
 if TYPE_CHECKING:
-    from mockube.apiserver.request.audit import Observer
+    from mockube.apiserver.request.audit import AuditIds, Observer
+    from mockube.apiserver.request.flows import Flows
     from mockube.apiserver.request.hosts import Hosts
     from mockube.apiserver.request.limits import Deadlines, InFlight
 
@@ -32,6 +33,8 @@ class Config:
     """By group, version and name."""
     hosts: "Hosts"
     observer: "Observer"
+    audit_ids: "AuditIds"
+    flows: "Flows"
     in_flight: "InFlight"
     deadlines: "Deadlines"
     seconds: float

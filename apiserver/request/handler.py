@@ -5,9 +5,10 @@ from typing import Final
 
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.request.access import with_authentication, with_authorization, with_impersonation
-from mockube.apiserver.request.audit import with_audit
+from mockube.apiserver.request.audit import with_audit, with_audit_id
 from mockube.apiserver.request.endpoints import Endpoints, Routes
 from mockube.apiserver.request.filter import Config, Filter, Handle
+from mockube.apiserver.request.flows import with_flow_headers
 from mockube.apiserver.request.hosts import with_allowed_hosts
 from mockube.apiserver.request.limits import with_deadline, with_max_in_flight, with_written_response
 from mockube.apiserver.request.rendering import Renderer
@@ -58,6 +59,7 @@ def with_request_info(handle: Handle, config: Config) -> Handle:
 
 
 FILTERS: Final[Sequence[Filter]] = (
+    with_audit_id,
     with_panic_recovery,
     with_allowed_hosts,
     with_request_info,
@@ -66,6 +68,7 @@ FILTERS: Final[Sequence[Filter]] = (
     with_written_response,
     with_impersonation,
     with_middleware,
+    with_flow_headers,
     with_max_in_flight,
     with_deadline,
     with_authorization,

@@ -67,6 +67,10 @@ class Client(Protocol):
     def is_cut(self) -> bool:
         """Whether it was given up, for it did not read."""
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the head of the response has besides the headers of the response itself."""
+
     def set_authenticated(self) -> None:
         """Note that a request of this connection has been authenticated as a user."""
 
@@ -94,6 +98,7 @@ class Request:
 
     __slots__ = (
         "annotations",
+        "audit_id",
         "authenticated",
         "client",
         "decision",
@@ -129,6 +134,8 @@ class Request:
         self.client = client
         self.version = version
         """Of HTTP."""
+        self.audit_id = ""
+        """By which the audit log and the response know it."""
         self.info = NO_INFO
         self.query: Mapping[str, Sequence[str]] = NO_QUERY
         self.resource: Resource | None = None

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.audit.audit import MAX_USER_AGENT, Audit, BadAuditLog
 from mockube.apiserver.audit.policy import EVERYTHING, BadPolicy, Level, read
@@ -101,6 +100,7 @@ class Arrived:
     """A request as the server hands it to the log."""
 
     info: RequestInfo
+    audit_id: str = "id"
     uri: str = POD
     source: str = "127.0.0.1"
     user_agent: str = "kubectl/1"
@@ -116,7 +116,7 @@ def arrived(method, path=POD, **rest):
 
 def logged(tmp_path, arrival, code=200, **rest):
     """The one line that a request leaves."""
-    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock(), chance=SeededChance())
+    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock())
     audit.complete(audit.receive(arrival), arrival, code, **rest)
     audit.close()
     (line,) = lines(tmp_path / "audit.log")
@@ -129,7 +129,7 @@ def lines(path):
 
 def test_a_line_says_who_did_what_and_how_it_ended(tmp_path):
     clock = SteppedClock()
-    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=clock, chance=SeededChance())
+    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=clock)
     arrival = arrived("DELETE")
     request = audit.receive(arrival)
     clock.advance(1.5)
@@ -169,7 +169,7 @@ def test_stages_are_left_out_and_bodies_shown_as_the_policy_says(tmp_path):
     rules = policy(
         tmp_path, {"level": "RequestResponse"}, omitStages=["RequestReceived"], omitManagedFields=True
     )
-    audit = Audit(tmp_path / "audit.log", rules, clock=SteppedClock(), chance=SeededChance())
+    audit = Audit(tmp_path / "audit.log", rules, clock=SteppedClock())
     arrival = arrived("PUT")
     request = audit.receive(arrival)
     answer = orjson.dumps({"metadata": {"name": "p", "managedFields": [{}]}})
@@ -210,7 +210,7 @@ def test_a_line_has_the_decision_of_the_authorizer(tmp_path, decision, annotatio
 
 
 def test_who_could_not_be_authenticated_has_no_name(tmp_path):
-    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock(), chance=SeededChance())
+    audit = Audit(tmp_path / "audit.log", EVERYTHING, clock=SteppedClock())
     answer = orjson.dumps({"kind": "Status", "status": "Failure", "message": "Unauthorized"})
     audit.reject(arrived("GET", authenticated=User(name="")), 401, answer)
     audit.close()
@@ -241,7 +241,7 @@ def test_a_long_user_agent_is_cut_off(tmp_path):
 
 
 def opened(path):
-    audit = Audit(path, EVERYTHING, clock=SteppedClock(), chance=SeededChance())
+    audit = Audit(path, EVERYTHING, clock=SteppedClock())
     audit.close()
     return stat.S_IMODE(path.stat().st_mode)
 

@@ -15,7 +15,7 @@ async def spoken(request, *parts, ends=False):
     """All that a server that answers with some parts says to a request before it hangs up."""
 
     async def handle(_request):
-        answer = Answer(Response(201, parts, "text/x", warnings=["w"]))
+        answer = Answer(Response(201, parts, "text/x", warnings=["w"]), {"Audit-Id": "a"})
         if ends:
             answer.force_close()
         return answer
@@ -42,6 +42,7 @@ async def test_the_body_is_all_its_parts(parts):
     assert headers == {
         "Content-Type": "text/x",
         "Cache-Control": "no-cache, private",
+        "Audit-Id": "a",
         "Warning": '299 - "w"',
         "Content-Length": str(len(b"".join(parts))),
         "Connection": "close",

@@ -57,9 +57,9 @@ async def create(server, name, **fields):
 
 def test_filters_are_in_upstreams_order():
     assert [filter_.__name__ for filter_ in FILTERS] == [
-        "with_panic_recovery", "with_allowed_hosts", "with_request_info", "with_authentication", "with_audit",
-        "with_written_response", "with_impersonation", "with_middleware", "with_max_in_flight", "with_deadline",
-        "with_authorization",
+        "with_audit_id", "with_panic_recovery", "with_allowed_hosts", "with_request_info", "with_authentication",
+        "with_audit", "with_written_response", "with_impersonation", "with_middleware", "with_flow_headers",
+        "with_max_in_flight", "with_deadline", "with_authorization",
     ]  # fmt: skip
 
 

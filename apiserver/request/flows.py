@@ -1,0 +1,145 @@
+"""Which FlowSchema a request is of, and which priority level, as upstream tells clients in each response.
+
+Nothing is queued or refused by them here. A request is matched once for each user and kind of request, until a schema or
+a level changes.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.request.filter import Config, Handle
+from mockube.apiserver.request.limits import is_long_running
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response
+from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.user import User
+
+FLOW_SCHEMAS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas")
+PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
+MOST_KNOWN: Final = 4096
+"""Kinds of requests that are remembered."""
+_EVERY: Final = "*"
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+
+
+class _Schema(NamedTuple):
+    rules: Sequence[ReadOnlyTree]
+    headers: Mapping[str, str]
+
+
+class Flows:
+    """Finds the schema of a request, by what the watch cache shows."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        layout, rows = backend.layout, backend.rows
+        self._caches = [
+            backend.watch_cache.resource_cache(layout.resource_cache(rows[name]))
+            for name in (FLOW_SCHEMAS, PRIORITY_LEVELS)
+        ]
+        self._seen: tuple[int, int] | None = None
+        self._schemas: Sequence[_Schema] = ()
+        self._known: dict[Any, Mapping[str, str]] = {}
+
+    def headers(self, user: User, info: RequestInfo) -> Mapping[str, str]:
+        """Return the headers that name schema and level by their uids."""
+        schemas, levels = self._caches
+        newest = schemas.newest, levels.newest
+        if newest != self._seen:
+            self._seen, self._schemas, self._known = newest, self._ordered(), {}
+        key = (
+            *(user.name, tuple(user.groups), info.verb, info.group, info.resource, info.subresource),
+            info.namespace if info.is_resource else info.path,
+        )
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            found = self._known[key] = self._find(user, info)
+        return found
+
+    def _find(self, user: User, info: RequestInfo) -> Mapping[str, str]:
+        for schema in self._schemas:
+            if any(_matches(rule, user, info) for rule in schema.rules):
+                return schema.headers
+        return _NO_HEADERS
+
+    def _ordered(self) -> Sequence[_Schema]:
+        """All schemas whose level is there, in the order in which they are tried."""
+        schemas, levels = self._caches
+        uids = {meta.name(tree): meta.uid(tree) for tree in (stored.tree() for stored in levels)}
+        found = []
+        for stored in schemas:
+            try:
+                tree = stored.tree()
+                spec, name = tree["spec"], meta.name(tree)
+                level = uids.get(spec["priorityLevelConfiguration"]["name"])
+                if level is not None:
+                    headers = {
+                        "X-Kubernetes-PF-FlowSchema-UID": meta.uid(tree),
+                        "X-Kubernetes-PF-PriorityLevel-UID": level,
+                    }
+                    schema = _Schema(spec.get("rules") or (), headers)
+                    found.append((spec.get("matchingPrecedence", 0), name, schema))
+            except OF_WRONG_TYPES as error:
+                self._backend.watch_cache.report_malformed(stored, error)
+        return [schema for _, _, schema in sorted(found, key=lambda each: each[:2])]
+
+
+def with_flow_headers(handle: Handle, config: Config) -> Handle:
+    """Name the flow schema and the priority level of a request in its response."""
+    flows = config.flows
+
+    def filter_(request: Request) -> Awaitable[Response]:
+        info = request.info
+        if info.verb == "watch" or not is_long_running(info):
+            request.client.headers.update(flows.headers(request.user, info))
+        return handle(request)
+
+    return filter_
+
+
+def _matches(rule: ReadOnlyTree, user: User, info: RequestInfo) -> bool:
+    if not any(_is_subject(subject, user) for subject in rule.get("subjects") or ()):
+        return False
+    if info.is_resource:
+        return any(_is_of_resource(each, info) for each in rule.get("resourceRules") or ())
+    return any(_is_of_url(each, info) for each in rule.get("nonResourceRules") or ())
+
+
+def _is_subject(subject: ReadOnlyTree, user: User) -> bool:
+    """Whether the user is meant; of the three members validation has left one."""
+    if named := subject.get("user"):
+        return named["name"] in (_EVERY, user.name)
+    if group := subject.get("group"):
+        return group["name"] == _EVERY or group["name"] in user.groups
+    account = subject.get("serviceAccount") or {}
+    prefix = f"system:serviceaccount:{account.get('namespace')}:"
+    if account.get("name") == _EVERY:
+        return user.name.startswith(prefix)
+    return user.name == f"{prefix}{account.get('name')}"
+
+
+def _has(values: Sequence[str] | None, wanted: str) -> bool:
+    return values is not None and (wanted in values or _EVERY in values)
+
+
+def _is_of_resource(rule: ReadOnlyTree, info: RequestInfo) -> bool:
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    if not (_has(rule.get("verbs"), info.verb) and _has(rule.get("apiGroups"), info.group)):
+        return False
+    if not _has(rule.get("resources"), resource):
+        return False
+    return _has(rule.get("namespaces"), info.namespace) if info.namespace else bool(rule.get("clusterScope"))
+
+
+def _is_of_url(rule: ReadOnlyTree, info: RequestInfo) -> bool:
+    urls = rule.get("nonResourceURLs") or ()
+    if not _has(rule.get("verbs"), info.verb):
+        return False
+    folders = (url.rstrip(_EVERY) for url in urls if url.endswith("/*"))
+    return _has(urls, info.path) or any(map(info.path.startswith, folders))
