@@ -1,6 +1,6 @@
 """The one place that wires the API server together."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
@@ -13,9 +13,11 @@ from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.chain import PLUGINS, Admission
-from mockube.apiserver.admission.plugin import Plugin, name_of
+from mockube.apiserver.admission.chain import Admission, plugins
+from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.admission.role_escalation import RoleEscalation
+from mockube.apiserver.admission.webhooks.dispatch import Environment
+from mockube.apiserver.admission.webhooks.hooks import Equivalents
 from mockube.apiserver.aggregation.availability import Availability
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
@@ -34,6 +36,7 @@ from mockube.apiserver.http.adapter import adapted
 from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
@@ -90,16 +93,25 @@ def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
     return made
 
 
-def _admission(settings: Settings, catalog: Catalog, escalation: Plugin) -> Admission:
-    plugins = [one() for one in PLUGINS if name_of(one) not in settings.disabled_plugins]
-    return Admission([*plugins, *pack_webhooks(settings.packs, catalog), escalation])
+def _admission(settings: Settings, catalog: Catalog, webhooks: Environment, escalation: Plugin) -> Admission:
+    made = plugins(webhooks, settings.disabled_plugins)
+    return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation])
 
 
-def _backend(
+def _equivalents(catalog: Catalog, layout: Layout) -> Equivalents:
+    def equivalents(row: Resource) -> Sequence[Resource]:
+        place = layout.resource_cache(row)
+        return [one for one in catalog.rows.values() if layout.resource_cache(one) == place]
+
+    return equivalents
+
+
+def _backend(  # noqa: PLR0913 - what the rest is made of
     kv: KV,
     catalog: Catalog,
     settings: Settings,
     rights: Rights,
+    webhooks: Environment,
     *,
     clock: Clock,
     chance: Chance,
@@ -119,7 +131,9 @@ def _backend(
         decoder=AllDecoder(schemas, catalog),
         clock=clock,
         chance=chance,
-        admission=_admission(settings, catalog, RoleEscalation(rights.authorization, rights.rbac.policy)),
+        admission=_admission(
+            settings, catalog, webhooks, RoleEscalation(rights.authorization, rights.rbac.policy)
+        ),
         permits=rights.permits,
         rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
         prepare=catalog.prepare,
@@ -149,7 +163,15 @@ class ApiServer:
         self.catalog = _catalog(settings, schemas)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
         self.rights = rights = Rights(settings.authorization_modes, rules_of_nodes())
-        self.backend = _backend(kv, self.catalog, settings, rights, clock=clock, chance=chance)
+        self._webhook_client = WebhookClient()
+        self._webhooks = Environment(
+            caller=self._webhook_client,
+            equivalents=_equivalents(self.catalog, Layout(settings.prefix)),
+            services=settings.webhook_services,
+        )
+        self.backend = _backend(
+            kv, self.catalog, settings, rights, self._webhooks, clock=clock, chance=chance
+        )
         self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
@@ -244,6 +266,7 @@ class ApiServer:
             self._consistency,
             unreadable,
             self.supervisor,
+            self._webhooks.metrics,
         ):
             registry.register(collector)
         ProcessCollector(registry=registry)
@@ -316,6 +339,7 @@ class ApiServer:
         async with AsyncExitStack() as stack:
             if self.audit is not None:
                 stack.callback(self.audit.close)
+            stack.push_async_callback(self._webhook_client.close)
             await stack.enter_async_context(self.supervisor.running())
             await self._start()
             self._running = stack.pop_all()

@@ -137,6 +137,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
             seconds=serving.request_timeout,
         ),
         event_ttl=config.store.event_ttl,
+        webhook_services=dict(config.admission.webhook_service),
         disabled_plugins=config.admission.disable_admission_plugins,
         allow_privileged=config.admission.allow_privileged,
         authorization_modes=config.authorization.authorization_mode,

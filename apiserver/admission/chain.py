@@ -1,10 +1,11 @@
 """The admission plugins that are on, in the order in which upstream runs them.
 
-Still to come, in their places: MutatingAdmissionPolicy, MutatingAdmissionWebhook, ValidatingAdmissionPolicy and
-ValidatingAdmissionWebhook before ResourceQuota.
+Still to come, in their places: MutatingAdmissionPolicy before MutatingAdmissionWebhook, ValidatingAdmissionPolicy before
+ValidatingAdmissionWebhook.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 
 from mockube.apiserver.admission.certificates import (
     CertificateApproval,
@@ -16,7 +17,7 @@ from mockube.apiserver.admission.default_toleration_seconds import DefaultTolera
 from mockube.apiserver.admission.limit_ranger import LimitRanger
 from mockube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from mockube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
-from mockube.apiserver.admission.plugin import Plugin
+from mockube.apiserver.admission.plugin import Plugin, name_of
 from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from mockube.apiserver.admission.podsecurity.plugin import PodSecurity
 from mockube.apiserver.admission.priority import Priority
@@ -25,6 +26,11 @@ from mockube.apiserver.admission.runtime_class import RuntimeClass
 from mockube.apiserver.admission.service_account import ServiceAccount
 from mockube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from mockube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from mockube.apiserver.admission.webhooks.dispatch import Environment
+from mockube.apiserver.admission.webhooks.plugins import (
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
+)
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
@@ -45,8 +51,19 @@ PLUGINS: Sequence[type[Plugin]] = (
     CertificateSubjectRestriction,
     DefaultIngressClass,
     PodTopologyLabels,
+    MutatingAdmissionWebhook,
+    ValidatingAdmissionWebhook,
     ResourceQuota,
 )
+
+
+def plugins(webhooks: Environment, disabled: Collection[str] = ()) -> Iterator[Plugin]:
+    """Make the plugins of one server."""
+    made: dict[type[Plugin], Callable[[], Plugin]] = {
+        MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
+        ValidatingAdmissionWebhook: partial(ValidatingAdmissionWebhook, webhooks),
+    }
+    return (made.get(one, one)() for one in PLUGINS if name_of(one) not in disabled)
 
 
 class _Concerned(dict[tuple[Operation, Target], Sequence[Plugin]]):
@@ -72,9 +89,18 @@ class Admission:
         if attributes.operation is Operation.CREATE:
             # What is created next to others follows from them: from its namespace, its limits, its account.
             await backend.watch_cache.fresh()
-        for plugin in self._mutating[attributes.operation, attributes.target]:
+        if attributes.call.is_internal:
+            return
+        plugins = self._mutating[attributes.operation, attributes.target]
+        for plugin in plugins:
             await plugin.mutate(backend, attributes)
+        if attributes.reinvocation.is_wanted:
+            attributes.reinvocation.is_again = True
+            for plugin in plugins:
+                await plugin.mutate(backend, attributes)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        if attributes.call.is_internal:
+            return
         for plugin in self._validating[attributes.operation, attributes.target]:
             await plugin.validate(backend, attributes)

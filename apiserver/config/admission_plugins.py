@@ -1,5 +1,7 @@
 """Admission plugins of kube-apiserver 1.36: which there are, and what is wrong with switching them."""
 
+import re
+from argparse import ArgumentTypeError
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -34,3 +36,20 @@ def problem(enabled: Sequence[str], disabled: Collection[str]) -> str:
         return f"[{shown}] in enable-admission-plugins and disable-admission-plugins overlapped"
     lacking = [name for name in enabled if name not in BUILT]
     return f"--enable-admission-plugins: {lacking[0]} is not built yet" if lacking else ""
+
+
+def service_addresses(text: str) -> tuple[tuple[str, tuple[str, int]], ...]:
+    """`default/hooks=127.0.0.1:9443,other/hooks=[::1]:9444`: which Service is where."""
+    return tuple(_service_address(one) for one in text.split(",") if one)
+
+
+def _service_address(text: str) -> tuple[str, tuple[str, int]]:
+    found = _SERVICE.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) < 1 << 16:
+        raise ArgumentTypeError(f"{quote(text)} is no Service and its place: NAMESPACE/NAME=HOST:PORT")
+    return found["service"], (found["host"].strip("[]"), int(found["port"]))
+
+
+_SERVICE: Final = re.compile(
+    r"(?P<service>[a-z0-9.-]+/[a-z0-9.-]+)=(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]/]+):(?P<port>[0-9]{1,5})"
+)

@@ -20,6 +20,7 @@ from mockube.apimachinery.flags import (
 )
 from mockube.apimachinery.klog import Logging
 from mockube.apiserver.authz import modes
+from mockube.apiserver.config.admission_plugins import service_addresses
 from mockube.apiserver.config.feature_gates import read_gates
 from mockube.apiserver.config.watch_cache import cache_sizes
 
@@ -205,6 +206,15 @@ class Admission:
     ] = ()
     disable_admission_plugins: Annotated[
         tuple[str, ...], Flag("plugins that are to be off (none)", words, repeats=True)
+    ] = ()
+    webhook_service: Annotated[
+        tuple[tuple[str, tuple[str, int]], ...],
+        Flag(
+            "where the Service of a webhook is that leads to no process of this machine, as NAMESPACE/NAME=HOST:PORT",
+            service_addresses,
+            repeats=True,
+            metavar="SERVICE",
+        ),
     ] = ()
     allow_privileged: Annotated[bool, Flag("let containers be privileged (true)", boolean)] = True
 

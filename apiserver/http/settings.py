@@ -1,6 +1,6 @@
 """What the wiring of a server is told, besides its store and whom it trusts."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -29,6 +29,8 @@ class Settings:
     disabled_plugins: Collection[str] = ()
     """Of admission, by name."""
     authorization_modes: Sequence[str] = modes.DEFAULT
+    webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""
     allow_privileged: bool = True
     """Whether containers may be privileged."""
     watch_list: bool = True

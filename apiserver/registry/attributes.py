@@ -1,9 +1,9 @@
 """A write as admission sees it."""
 
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -21,6 +21,15 @@ Target: TypeAlias = tuple[str, str, str]
 """What is written: group, resource, and subresource or ""."""
 
 
+class Reinvocation(Struct, kw_only=True):
+    """Whether the mutating plugins run once more, since one of them changed what another had seen."""
+
+    is_again: bool = False
+    is_wanted: bool = False
+    state: dict[str, Any] = {}
+    """What plugins keep between both rounds, each under a name of its own."""
+
+
 class Attributes(Struct, kw_only=True):
     """One write. `object` may be changed by a plugin that mutates, and by nobody else."""
 
@@ -30,6 +39,7 @@ class Attributes(Struct, kw_only=True):
     object: Tree | None
     old: Tree | None = None
     dry_run: bool = False
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
     target: Target = ("", "", "")
     """Follows from the call: nobody gives it."""
 

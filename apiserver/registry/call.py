@@ -36,6 +36,8 @@ class Call(Struct, kw_only=True):
     warnings: list[str] = []
     annotations: dict[str, str] = {}
     """What the audit log tells of the request besides; collected like the warnings."""
+    is_internal: bool = False
+    """Part of another request that was admitted: nobody is asked once more."""
     stored_size: int = 0
     """Bytes of the object that is changed, as far as it was read."""
     growth: int = 0

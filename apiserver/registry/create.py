@@ -4,7 +4,7 @@ import itertools
 
 import orjson
 
-from mockube.apimachinery import gotext, status
+from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -91,6 +91,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     tree = await run(size, _prepared, backend, attributes, resource, tree)
     claims = await backend.claims(resource, tree, None)
     await run(size, _check, backend, attributes, resource, tree)
+    attributes.name = metadata.of(tree).get("name", "")
     await backend.admission.validate(backend, attributes)
     to_store = await run(size, encoded, backend, attributes.call, tree) if resource.custom else tree
     value = await run(size, canonical, to_store)
@@ -125,8 +126,8 @@ async def _insert(
     """Store what is not there yet; a dry run only makes sure that it is not."""
     resource, namespace, name = attributes.resource, attributes.namespace, metadata.of(tree)["name"]
     if attributes.dry_run:
-        if await backend.find(resource, namespace, name) is not None:
-            raise status.already_exists(resource.group_resource, name)
+        if (present := await backend.find(resource, namespace, name)) is not None:
+            raise _already_exists(resource, name, present)
         return ObjectAnswer(code=201, tree=tree)
     if _is_revision(metadata.of(tree).get("resourceVersion", "")):
         raise ApiError("resourceVersion should not be set on objects to be created")
@@ -139,8 +140,19 @@ async def _insert(
     result = await backend.kv.txn(transaction)
     if result.succeeded:
         return ObjectAnswer(code=201, stored=Stored(key, value, result.revision))
-    present = result.results[0]
-    assert isinstance(present, RangeResult)
-    if present.count:
-        raise status.already_exists(resource.group_resource, name)
+    found = result.results[0]
+    assert isinstance(found, RangeResult)
+    if found.count:
+        raise _already_exists(resource, name, await backend.find(resource, namespace, name))
     return None
+
+
+def _already_exists(resource: Resource, name: str, present: Stored | None) -> status.AlreadyExists:
+    error = status.already_exists(resource.group_resource, name)
+    if (
+        present is None
+        or b'"deletionTimestamp":' not in present.value
+        or not meta.is_deleting(present.tree())
+    ):
+        return error
+    return status.AlreadyExists(f"object is being deleted: {error.message}", error.details)

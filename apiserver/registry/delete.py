@@ -27,6 +27,8 @@ from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.turns import turn
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
+COLLECTION = "deletecollection"
+"""The verb; what is admitted for it has no name, as upstream."""
 _POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
 
 
@@ -51,7 +53,7 @@ async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
         name = stored.key.rpartition(b"/")[2].decode()
         namespace = stored.key.split(b"/")[-2].decode() if call.resource.namespaced else ""
         one = Call(
-            verb="delete",
+            verb=COLLECTION,
             resource=call.resource,
             namespace=namespace,
             name=name,
@@ -143,7 +145,12 @@ async def _delete_corrupt(
 
 async def _admit(backend: Backend, call: Call, options: DeleteOptions, old: Tree) -> None:
     attributes = Attributes(
-        operation=Operation.DELETE, call=call, name=call.name, object=None, old=old, dry_run=options.dry_run
+        operation=Operation.DELETE,
+        call=call,
+        name="" if call.verb == COLLECTION else call.name,
+        object=None,
+        old=old,
+        dry_run=options.dry_run,
     )
     await backend.admission.mutate(backend, attributes)
     await backend.admission.validate(backend, attributes)

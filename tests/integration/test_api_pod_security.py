@@ -52,10 +52,13 @@ async def test_a_pod_that_violates_the_enforced_level_is_refused(client):
     assert (await client.get(f"{PODS}/p")).status == 404
 
 
-async def test_a_nameless_pod_is_refused_without_a_name(client):
+async def test_a_nameless_pod_is_refused_by_the_name_that_it_was_given(client):
     await make_namespace(client, enforce="baseline")
     nameless = pod(hostNetwork=True) | {"metadata": {"generateName": "p-"}}
-    assert (await client.post(PODS, nameless)).body["message"] == f"pods is forbidden: violates {DETAIL}"
+    answer = await client.post(PODS, nameless)
+    name = answer.body["details"]["name"]
+    assert name.startswith("p-")
+    assert answer.body["message"] == f'pods "{name}" is forbidden: violates {DETAIL}'
 
 
 async def test_without_labels_everything_passes(client):

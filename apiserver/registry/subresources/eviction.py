@@ -150,6 +150,7 @@ async def _spend(backend: Backend, call: Call, budget: Tree, *, dry_run: bool) -
         name=meta.name(budget),
         user=call.user,
         user_agent=SERVER,
+        is_internal=True,
     )
     options = WriteOptions(dry_run=dry_run)
 
@@ -200,6 +201,7 @@ def _too_many(said: str, retry_after: int) -> TooManyRequests:
 async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> None:
     """Say on the pod why it goes, and delete it."""
     of_pod: dict[str, Any] = {"namespace": call.namespace, "name": call.name, "user": call.user}
+    of_pod["is_internal"] = True
     if not options.dry_run:
         marking = Call(verb="update", resource=call.resource, subresource=STATUS, **of_pod)
 

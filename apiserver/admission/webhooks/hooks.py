@@ -1,0 +1,164 @@
+"""Which webhooks are registered, and which of them a write concerns: found once for each kind of write."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.storage.stored import Stored
+
+GROUP: Final = "admissionregistration.k8s.io"
+MUTATING: Final = GroupResource(GROUP, "mutatingwebhookconfigurations")
+VALIDATING: Final = GroupResource(GROUP, "validatingwebhookconfigurations")
+EXEMPT: Final = frozenset(
+    f"{prefix}{suffix}"
+    for prefix in ("validating", "mutating")
+    for suffix in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
+)
+"""Of the group: what nobody is asked about, so that a faulty webhook can be taken away."""
+
+Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
+"""All rows of the objects that a row is about, in other versions or under other names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hook:
+    """One webhook of a configuration."""
+
+    name: str
+    configuration: str
+    uid: str
+    index: int
+    """Its place among the webhooks of all configurations."""
+    spec: ReadOnlyTree
+    namespaces: Selector
+    objects: Selector
+    conditions: Sequence[ReadOnlyTree]
+
+    @property
+    def fails_open(self) -> bool:
+        return bool(self.spec.get("failurePolicy") == "Ignore")
+
+    @property
+    def seconds(self) -> int:
+        return self.spec.get("timeoutSeconds") or 10
+
+    @property
+    def reinvocable(self) -> bool:
+        return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """A webhook that a write concerns, and the row by which it wants to see the object."""
+
+    hook: Hook
+    row: Resource
+
+
+class Hooks:
+    """The webhooks of some configurations."""
+
+    def __init__(self, configurations: Sequence[Stored], equivalents: Equivalents) -> None:
+        self.configurations = configurations
+        self._hooks = [*_read(configurations)]
+        self._equivalents = equivalents
+        self._concerned: dict[tuple[Operation, Resource, str], Sequence[Invocation]] = {}
+
+    def concerned(self, operation: Operation, row: Resource, subresource: str) -> Sequence[Invocation]:
+        """The webhooks whose rules name such a write, in their order."""
+        key = operation, row, subresource
+        if key not in self._concerned:
+            self._concerned[key] = [*self._find(operation, row, subresource)]
+        return self._concerned[key]
+
+    def _find(self, operation: Operation, row: Resource, subresource: str) -> Iterator[Invocation]:
+        if row.group == GROUP and row.name in EXEMPT:
+            return
+        for hook in self._hooks:
+            rules = hook.spec.get("rules") or ()
+            rows = [row]
+            if hook.spec.get("matchPolicy", "Equivalent") == "Equivalent":
+                rows += [one for one in self._equivalents(row) if one is not row]
+            found = next(
+                (
+                    (number, one)
+                    for number, one in _ordered(rules, rows)
+                    if _matches(rules[number], operation, one, subresource)
+                ),
+                None,
+            )
+            if found is not None:
+                yield Invocation(hook=hook, row=found[1])
+
+
+def _ordered(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iterator[tuple[int, Resource]]:
+    """Every rule is tried with the resource itself before any is with its equivalents."""
+    own, *others = rows
+    yield from ((number, own) for number in range(len(rules)))
+    yield from ((number, other) for number in range(len(rules)) for other in others)
+
+
+def _read(configurations: Sequence[Stored]) -> Iterator[Hook]:
+    index = 0
+    for tree in sorted((stored.tree() for stored in configurations), key=meta.name):
+        seen: dict[str, int] = {}
+        for spec in tree.get("webhooks") or ():
+            name, configuration = spec.get("name", ""), meta.name(tree)
+            number = seen[name] = seen.get(name, -1) + 1
+            yield Hook(
+                name=name,
+                configuration=configuration,
+                uid=f"{configuration}/{name}/{number}",
+                index=index,
+                spec=spec,
+                namespaces=labels.from_label_selector(spec.get("namespaceSelector") or {}),
+                objects=labels.from_label_selector(spec.get("objectSelector") or {}),
+                conditions=spec.get("matchConditions") or (),
+            )
+            index += 1
+
+
+def _matches(rule: ReadOnlyTree, operation: Operation, row: Resource, subresource: str) -> bool:
+    scope = rule.get("scope") or "*"
+    return (
+        (scope == "*" or (scope == "Namespaced") == row.namespaced)
+        and _is_listed(rule.get("operations"), operation.value)
+        and _is_listed(rule.get("apiGroups"), row.group)
+        and _is_listed(rule.get("apiVersions"), row.version)
+        and any(_names(one, row.name, subresource) for one in rule.get("resources") or ())
+    )
+
+
+def _is_listed(items: Sequence[str] | None, wanted: str) -> bool:
+    return any(item in ("*", wanted) for item in items or ())
+
+
+def _names(pattern: str, resource: str, subresource: str) -> bool:
+    wanted, _, below = pattern.partition("/")
+    return wanted in ("*", resource) and below in ("*", subresource)
+
+
+def kind_of(row: Resource, attributes: Attributes) -> tuple[tuple[str, str], str]:
+    """Group and version, and the kind, of what is written: of a subresource perhaps another than the resource's."""
+    subresource = attributes.call.subresource
+    if subresource is not None and subresource.kind:
+        return subresource.group_version or row.group_version, subresource.kind
+    return row.group_version, row.kind
+
+
+def selects(hook: Hook, attributes: Attributes, namespace: Callable[[], Any]) -> bool:
+    """Whether the selectors of a webhook take the namespace and the object; `namespace` returns the labels."""
+    if not hook.namespaces.empty:
+        found = namespace()
+        if found is not None and not hook.namespaces.matches(found):
+            return False
+    if hook.objects.empty:
+        return True
+    trees = (attributes.object, attributes.old)
+    return any(tree is not None and hook.objects.matches(meta.labels(tree)) for tree in trees)

@@ -1,0 +1,166 @@
+"""The two plugins: mutating webhooks one after another, validating ones all at once."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import gotext, status
+from mockube.apimachinery.patch import json_patch
+from mockube.apimachinery.patch.errors import PatchError
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.plugin import Plugin
+from mockube.apiserver.admission.webhooks.dispatch import (
+    Environment,
+    Observed,
+    Registry,
+    call,
+    is_concerned,
+    shown,
+    taken,
+    without_system_fields,
+)
+from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Hook, Invocation
+from mockube.apiserver.admission.webhooks.review import Answer
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+
+_MUTATION: Final = "mutation.webhook.admission.k8s.io/"
+_PATCH: Final = "patch.webhook.admission.k8s.io/"
+_VALIDATION: Final = "validating.webhook.admission.k8s.io/"
+ADMIT, VALIDATE = "admit", "validating"
+
+
+class _Rounds:
+    """Which webhooks are asked again, since others have changed what they had seen."""
+
+    def __init__(self) -> None:
+        self.output: Tree | None = None
+        """As the webhooks left the object."""
+        self._asked: set[str] = set()
+        self.again: set[str] = set()
+
+    def ask_again(self) -> None:
+        self.again |= self._asked
+        self._asked = set()
+
+    def add(self, hook: Hook) -> None:
+        if hook.reinvocable:
+            self._asked.add(hook.uid)
+
+
+class MutatingAdmissionWebhook(Plugin):
+    operations = frozenset(Operation)
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._registry = Registry(MUTATING, environment.equivalents)
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        invocations = self._registry.invocations(backend, attributes)
+        if not invocations:
+            return
+        rounds = attributes.reinvocation.state.setdefault("webhooks", _Rounds())
+        if attributes.reinvocation.is_again and rounds.output != attributes.object:
+            rounds.ask_again()
+        try:
+            for invocation in invocations:
+                if is_concerned(backend, invocation, attributes):
+                    await self._ask(backend, invocation, attributes, rounds)
+        finally:
+            rounds.output = attributes.object
+
+    async def _ask(
+        self, backend: Backend, invocation: Invocation, attributes: Attributes, rounds: _Rounds
+    ) -> None:
+        hook, number = invocation.hook, int(attributes.reinvocation.is_again)
+        if number and hook.uid not in rounds.again:
+            return
+        place, changed = f"round_{number}_index_{hook.index}", False
+        observed = Observed(self._environment, backend, hook, attributes, ADMIT)
+        try:
+            with observed:
+                answer = await call(self._environment, backend, invocation, attributes, mutating=True)
+                changed = await self._apply(backend, invocation, attributes, answer, place)
+        finally:
+            told = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
+            attributes.call.annotations[_MUTATION + place] = orjson.dumps(told).decode()
+        if observed.failed_open:
+            attributes.call.annotations[f"failed-open.{_MUTATION}{place}"] = hook.name
+        if changed:
+            rounds.ask_again()
+            attributes.reinvocation.is_wanted = True
+        rounds.add(hook)
+
+    async def _apply(
+        self, backend: Backend, invocation: Invocation, attributes: Attributes, answer: Answer, place: str
+    ) -> bool:
+        """Carry out a patch; whether it changed anything."""
+        if not answer.patch:
+            return False
+        hook, row = invocation.hook, invocation.row
+        before = without_system_fields(attributes, shown(backend, attributes, row, attributes.object))
+        if before is None:
+            problem = "attempted to modify the object, which is not supported for this operation"
+            raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
+        size = attributes.call.size + len(orjson.dumps(answer.patch))
+        after = await backend.worker.run(size, _patched, before, answer.patch)
+        told = {
+            "configuration": hook.configuration,
+            "webhook": hook.name,
+            "patch": answer.patch,
+            "patchType": "JSONPatch",
+        }
+        attributes.call.annotations[_PATCH + place] = orjson.dumps(told).decode()
+        try:
+            attributes.object = await backend.worker.run(size, taken, backend, attributes, row, after)
+        except (DecodeError, KeyError, TypeError) as error:
+            raise status.internal_error(str(error)) from error
+        return after != before
+
+
+def _patched(tree: Tree, patch: Any) -> Tree:
+    try:
+        patched: Tree = json_patch.apply(orjson.loads(orjson.dumps(tree)), patch)
+    except PatchError as error:
+        raise status.internal_error(str(error)) from error
+    if not isinstance(patched, dict):
+        raise status.internal_error("the patch leaves no object")
+    return patched
+
+
+class ValidatingAdmissionWebhook(Plugin):
+    operations = frozenset(Operation)
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._registry = Registry(VALIDATING, environment.equivalents)
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        invocations = self._registry.invocations(backend, attributes)
+        if not invocations:
+            return
+        relevant = [one for one in invocations if is_concerned(backend, one, attributes)]
+        if len(relevant) == 1:
+            await self._ask(backend, relevant[0], attributes, 0)
+        elif relevant:
+            await self._ask_all(backend, relevant, attributes)
+
+    async def _ask_all(
+        self, backend: Backend, relevant: Sequence[Invocation], attributes: Attributes
+    ) -> None:
+        """All at once; of several refusals the first in their order counts."""
+        asked = (self._ask(backend, one, attributes, at) for at, one in enumerate(relevant))
+        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _ask(self, backend: Backend, invocation: Invocation, attributes: Attributes, at: int) -> None:
+        observed = Observed(self._environment, backend, invocation.hook, attributes, VALIDATE)
+        with observed:
+            await call(self._environment, backend, invocation, attributes, mutating=False)
+        if observed.failed_open:
+            name = f"failed-open.{_VALIDATION}round_0_index_{at}"
+            attributes.call.annotations[name] = invocation.hook.name

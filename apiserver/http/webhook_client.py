@@ -1,0 +1,190 @@
+"""Calls of webhooks over HTTPS: bounded in time and size, without redirects, and never to link-local addresses.
+
+Link-local addresses are where clouds give out the credentials of a machine: who may register a webhook must not read them.
+"""
+
+import ipaddress
+import os
+import socket
+import ssl
+from collections import OrderedDict
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorDNSError,
+    ClientConnectorError,
+    ClientConnectorSSLError,
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    ServerDisconnectedError,
+    TCPConnector,
+    ThreadedResolver,
+)
+from aiohttp.abc import ResolveResult
+from yarl import URL
+
+from mockube.apimachinery import status
+from mockube.apiserver.admission.webhooks.review import CallFailed
+from mockube.apiserver.admission.webhooks.services import Endpoint
+
+MAX_ANSWER: Final = 16 * 1024 * 1024
+"""Bytes. A patch may be larger than an object: it is base64, and may name every field."""
+MAX_SHOWN: Final = 2048
+"""Characters of an answer that an error shows."""
+MAX_CONTEXTS: Final = 200
+_CONNECTIONS: Final = 100
+
+
+class WebhookClient:
+    """A `Caller`. Belongs to the event loop in which it is first used."""
+
+    def __init__(self) -> None:
+        self._session: ClientSession | None = None
+        self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def post(self, endpoint: Endpoint, body: bytes, *, seconds: float) -> bytes:
+        shown = f"{endpoint.url}?timeout={seconds:.0f}s"
+        try:
+            return await self._post(endpoint, shown, body, ClientTimeout(total=seconds))
+        except TimeoutError as error:
+            raise _failed(shown, "context deadline exceeded") from error
+        except (ClientError, OSError, ValueError) as error:
+            raise _failed(shown, _reason(error, endpoint)) from error
+
+    async def _post(self, endpoint: Endpoint, shown: str, body: bytes, limit: ClientTimeout) -> bytes:
+        url, server_name = URL(shown, encoded=True), None
+        headers = {"Content-Type": "application/json", "Accept": "application/json, */*"}
+        headers["User-Agent"] = "kube-apiserver-admission"
+        if endpoint.connect is not None:
+            host, port = endpoint.connect
+            server_name, headers["Host"] = url.host, url.authority
+            url = url.with_host(host).with_port(port)
+        _check_address(url.host or "")
+        context = self._context(endpoint.authority)
+        async with self._opened().post(
+            url,
+            data=body,
+            headers=headers,
+            ssl=context,
+            server_hostname=server_name,
+            allow_redirects=False,
+            timeout=limit,
+        ) as response:
+            answer = await _read(response, shown)
+        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise _refused(response, answer)
+        return answer
+
+    def _opened(self) -> ClientSession:
+        if self._session is None:
+            connector = TCPConnector(resolver=_Resolver(), limit=_CONNECTIONS)
+            self._session = ClientSession(
+                connector=connector, cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=None)
+            )
+        return self._session
+
+    def _context(self, authority: bytes) -> ssl.SSLContext:
+        if authority in self._contexts:
+            self._contexts.move_to_end(authority)
+            return self._contexts[authority]
+        try:
+            made = ssl.create_default_context(cadata=authority.decode() or None)
+        except (ssl.SSLError, UnicodeDecodeError) as error:
+            problem = "unable to load root certificates: unable to parse bytes as PEM block"
+            raise CallFailed(f"could not get REST client: {problem}") from error
+        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        # As Go: a certificate that is trusted by itself needs no issuer, and need not be an authority's.
+        made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        self._contexts[authority] = made
+        if len(self._contexts) > MAX_CONTEXTS:
+            self._contexts.popitem(last=False)
+        return made
+
+
+class _Resolver(ThreadedResolver):
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await super().resolve(host, port, family)
+        for one in found:
+            _check_address(one["host"])
+        return found
+
+
+def _check_address(host: str) -> None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return  # a name, which is resolved and checked later
+    mapped = getattr(address, "ipv4_mapped", None)
+    if (mapped or address).is_link_local:
+        raise CallFailed(
+            f"failed to call webhook: {host} is a link-local address, which is never called", 500
+        )
+
+
+async def _read(response: ClientResponse, shown: str) -> bytes:
+    parts, size = list[bytes](), 0
+    async for part in response.content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > MAX_ANSWER:
+            response.close()
+            raise _failed(shown, f"the response is longer than {MAX_ANSWER} bytes")
+    return b"".join(parts)
+
+
+def _refused(response: ClientResponse, answer: bytes) -> CallFailed:
+    is_text = response.content_type.startswith("text/")
+    said = answer.decode("utf-8", "replace").strip() if is_text else "unknown"
+    error = status.generic(response.status, said=said[:MAX_SHOWN])
+    return CallFailed(f"failed to call webhook: {error}", response.status)
+
+
+def _failed(shown: str, reason: str) -> CallFailed:
+    return CallFailed(f'failed to call webhook: Post "{shown}": {reason}')
+
+
+def _reason(error: Exception, endpoint: Endpoint) -> str:
+    """Why a connection failed, as Go says it."""
+    if isinstance(error, ClientConnectorCertificateError):
+        return f"tls: failed to verify certificate: {_x509(error, endpoint)}"
+    if isinstance(error, ClientConnectorSSLError):
+        if "WRONG_VERSION_NUMBER" in str(error):
+            return "http: server gave HTTP response to HTTPS client"
+        return f"remote error: tls: {error.os_error}"
+    if isinstance(error, ClientConnectorDNSError):
+        return f"dial tcp: lookup {error.host}: no such host"
+    if isinstance(error, ClientConnectorError):
+        code = error.os_error.errno or 0
+        reason = os.strerror(code).lower() if code > 0 else str(error.os_error)
+        return f"dial tcp {error.host}:{error.port}: connect: {reason}"
+    return "EOF" if isinstance(error, ServerDisconnectedError) else str(error)
+
+
+def _x509(error: ClientConnectorCertificateError, endpoint: Endpoint) -> str:
+    cause = error.certificate_error
+    problem = getattr(cause, "verify_message", "") or str(cause)
+    if "expired" in problem or "not yet valid" in problem:
+        return "x509: certificate has expired or is not yet valid"
+    if "ostname mismatch" in problem or "IP address mismatch" in problem:
+        wanted = URL(endpoint.url).host
+        return f"x509: certificate is not valid for any names, but wanted to match {wanted}"
+    if (
+        "signature failure" in problem
+        or "issuer" in problem
+        or "self-signed" in problem
+        or "self signed" in problem
+    ):
+        return "x509: certificate signed by unknown authority"
+    return f"x509: {problem}"

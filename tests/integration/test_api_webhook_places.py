@@ -1,0 +1,138 @@
+"""Where admission webhooks are, which are called in a dry run, and what is told of their calls."""
+
+import orjson
+import pytest
+
+from mockube.apiserver.http.settings import Settings
+from tests.support import apiserver
+from tests.support.webhook_server import MUTATING, VALIDATING, webhook_server
+
+PATH = "/api/v1/namespaces/default/configmaps"
+MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}
+FAILED = 'Internal error occurred: failed calling webhook "h.example.com": '
+
+
+@pytest.fixture
+async def hooks(tmp_path):
+    async with webhook_server(tmp_path, "hooks.default.svc") as server:
+        yield server
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+async def register(client, kind, *hooks, name="c"):
+    answer = await client.post(kind, {"metadata": {"name": name}, "webhooks": hooks})
+    assert answer.status == 201, answer.body
+
+
+def warnings(answer):
+    return [orjson.loads(line.split(" ", 2)[2]) for line in answer.headers.getall("Warning", [])]
+
+
+def labels(answer):
+    return answer.body["metadata"].get("labels", {})
+
+
+async def test_nobody_listens(client, hooks):
+    await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": "https://127.0.0.1:1/x"}))
+    assert (await client.post(PATH, MAP)).body["message"] == (
+        f'{FAILED}failed to call webhook: Post "https://127.0.0.1:1/x?timeout=1s": '
+        "dial tcp 127.0.0.1:1: connect: connection refused"
+    )
+
+
+async def test_a_certificate_that_nobody_signed_is_not_trusted(client, hooks):
+    url = f"https://127.0.0.1:{hooks.port}/ok"
+    await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": url}))
+    said = (await client.post(PATH, MAP)).body["message"]
+    assert said.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
+    assert hooks.requests == []
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.1.1]"])
+async def test_link_local_addresses_are_never_called(client, hooks, host):
+    await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": f"https://{host}/latest"}))
+    assert "is a link-local address, which is never called" in (await client.post(PATH, MAP)).body["message"]
+
+
+def service(**spec):
+    return {"service": {"namespace": "default", "name": "hooks", "path": "/label", **spec}}
+
+
+async def test_a_service_is_where_a_flag_says(hooks):
+    settings = Settings(webhook_services={"default/hooks": ("127.0.0.1", hooks.port)})
+    async with apiserver.running(settings=settings) as client:
+        config = service() | {"caBundle": hooks.bundle}
+        await register(client, MUTATING, hooks.hook("x", clientConfig=config))
+        assert labels(await client.post(PATH, MAP)) == {"hooked": "yes"}
+
+
+async def test_a_service_that_leads_nowhere_is_refused(client, hooks):
+    await register(client, MUTATING, hooks.hook("x", clientConfig=service()))
+
+    async def refusal():
+        return (await client.post(PATH, MAP)).body["message"].rpartition('timeout=1s": ')[2]
+
+    assert await refusal() == 'service "hooks" not found'
+    spec = {"selector": {"a": "b"}, "ports": [{"port": 443}]}
+    await client.post("/api/v1/namespaces/default/services", {"metadata": {"name": "hooks"}, "spec": spec})
+    assert await refusal() == 'no endpoints available for service "hooks"'
+    pod = {"addresses": ["10.1.2.3"], "targetRef": {"kind": "Pod", "name": "p"}}
+    slice_ = {
+        "metadata": {"name": "s", "labels": {"kubernetes.io/service-name": "hooks"}},
+        "addressType": "IPv4", "endpoints": [pod], "ports": [{"name": "", "port": hooks.port}],
+    }  # fmt: skip
+    await client.post("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice_)
+    assert await refusal() == (
+        'service "hooks" leads to simulated pods only: start the API server with '
+        "--webhook-service=default/hooks=HOST:PORT"
+    )
+
+
+# --- dry runs, audit, metrics
+
+
+async def test_a_dry_run_is_asked_of_harmless_webhooks_alone(client, hooks):
+    await register(client, VALIDATING, hooks.hook("ok", sideEffects="NoneOnDryRun"))
+    assert (await client.post(f"{PATH}?dryRun=All", MAP)).status == 201
+    ((_, asked),) = hooks.requests
+    assert asked["dryRun"] is True
+
+
+async def test_old_reviews_are_refused_by_name(client, hooks):
+    await register(client, VALIDATING, hooks.hook("ok", admissionReviewVersions=["v1beta1"]))
+    assert "AdmissionReview v1beta1 is not built" in (await client.post(PATH, MAP)).body["message"]
+
+
+async def test_the_audit_log_and_metrics_tell_of_calls(hooks, tmp_path):
+    log = tmp_path / "audit.log"
+    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+        await register(
+            client, MUTATING, hooks.hook("label"), hooks.hook("500", "o.example.com", failurePolicy="Ignore")
+        )
+        await register(client, VALIDATING, hooks.hook("warn"))
+        await client.post(PATH, MAP)
+        metrics = (await client.get("/metrics")).data.decode()
+    event = next(
+        event
+        for event in map(orjson.loads, log.read_bytes().splitlines())
+        if event["requestURI"] == PATH and event["stage"] == "ResponseComplete"
+    )
+    told = event["annotations"]
+    assert orjson.loads(told["mutation.webhook.admission.k8s.io/round_0_index_0"]) == {
+        "configuration": "c", "webhook": "h.example.com", "mutated": True,
+    }  # fmt: skip
+    assert told["failed-open.mutation.webhook.admission.k8s.io/round_0_index_1"] == "o.example.com"
+    assert told["h.example.com/k"] == "v"
+    assert (
+        'apiserver_admission_webhook_fail_open_count_total{name="o.example.com",type="admit"} 1.0' in metrics
+    )
+    assert (
+        'apiserver_admission_webhook_request_total{code="200",name="h.example.com",operation="CREATE",'
+        'rejected="false",type="validating"} 1.0'
+    ) in metrics

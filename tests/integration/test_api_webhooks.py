@@ -1,0 +1,311 @@
+"""Admission webhooks, called over TLS: what they are sent, what they may answer, and when nobody is asked.
+
+The answers and messages are those of kube-apiserver 1.36, which was sent the same.
+"""
+
+import orjson
+import pytest
+
+from tests.support import apiserver
+from tests.support.webhook_server import CONFIG_MAPS, MUTATING, VALIDATING, webhook_server
+
+PATH = "/api/v1/namespaces/default/configmaps"
+MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}
+FAILED = 'Internal error occurred: failed calling webhook "h.example.com": '
+
+
+@pytest.fixture
+async def hooks(tmp_path):
+    async with webhook_server(tmp_path, "hooks.default.svc") as server:
+        yield server
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        yield client
+
+
+async def register(client, kind, *hooks, name="c"):
+    answer = await client.post(kind, {"metadata": {"name": name}, "webhooks": hooks})
+    assert answer.status == 201, answer.body
+
+
+def warnings(answer):
+    return [orjson.loads(line.split(" ", 2)[2]) for line in answer.headers.getall("Warning", [])]
+
+
+def labels(answer):
+    return answer.body["metadata"].get("labels", {})
+
+
+# --- what is asked
+
+
+async def test_a_review_tells_all_of_a_write(client, hooks):
+    await register(client, VALIDATING, hooks.hook("ok"))
+    await client.post(f"{PATH}?fieldManager=m&fieldValidation=Strict", MAP)
+    await client.put(f"{PATH}/a", {"metadata": {"name": "a"}, "data": {"x": "z"}})
+    await client.delete(f"{PATH}/a", {"gracePeriodSeconds": 0})
+    (url, created), (_, updated), (_, deleted) = hooks.requests
+    assert url == "/ok?timeout=1s"
+    kind, resource = (
+        {"group": "", "version": "v1", name: value}
+        for name, value in (("kind", "ConfigMap"), ("resource", "configmaps"))
+    )
+    assert (created["kind"], created["requestKind"]) == (kind, kind)
+    assert (created["resource"], created["requestResource"]) == (resource, resource)
+    assert (created["name"], created["namespace"], created["operation"]) == ("a", "default", "CREATE")
+    assert created["userInfo"]["username"] == "admin"
+    assert created["oldObject"] is None
+    assert created["options"] == {
+        "kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "m", "fieldValidation": "Strict",
+    }  # fmt: skip
+    assert (updated["object"]["data"], updated["oldObject"]["data"]) == ({"x": "z"}, {"x": "y"})
+    assert updated["object"]["metadata"]["resourceVersion"]
+    assert (deleted["object"], deleted["oldObject"]["data"]) == (None, {"x": "z"})
+    assert deleted["options"]["gracePeriodSeconds"] == 0
+
+
+async def test_a_new_object_has_no_uid_before_it_is_validated(client, hooks):
+    await register(client, MUTATING, hooks.hook("label"))
+    await register(client, VALIDATING, hooks.hook("ok"))
+    made = await client.post(PATH, MAP)
+    (_, mutated), (_, validated) = hooks.requests
+    assert not {"uid", "creationTimestamp"} & mutated["object"]["metadata"].keys()
+    assert validated["object"]["metadata"]["uid"] == made.body["metadata"]["uid"]
+    assert validated["object"]["metadata"]["labels"] == {"hooked": "yes"} == labels(made)
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_asked"),
+    [
+        ({"rules": [CONFIG_MAPS | {"operations": ["UPDATE"]}]}, False),
+        ({"rules": [CONFIG_MAPS | {"resources": ["configmaps/*"]}]}, True),
+        ({"rules": [CONFIG_MAPS | {"resources": ["*/status"]}]}, False),
+        ({"rules": [CONFIG_MAPS | {"apiGroups": ["apps"]}]}, False),
+        ({"rules": [CONFIG_MAPS | {"scope": "Cluster"}]}, False),
+        ({"rules": [CONFIG_MAPS | {"scope": "Namespaced"}]}, True),
+        ({"objectSelector": {"matchLabels": {"a": "b"}}}, False),
+        ({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}}, True),
+        ({"namespaceSelector": {"matchLabels": {"a": "b"}}}, False),
+        ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, True),
+    ],
+)
+async def test_rules_and_selectors_say_who_is_asked(client, hooks, spec, is_asked):
+    await register(client, VALIDATING, hooks.hook("ok", **spec))
+    await client.post(PATH, MAP)
+    assert len(hooks.requests) == is_asked
+
+
+@pytest.mark.parametrize(("policy", "versions"), [("Equivalent", ["v2"]), ("Exact", [])])
+async def test_an_equivalent_request_is_converted(client, hooks, policy, versions):
+    rule = {
+        "operations": ["*"],
+        "apiGroups": ["autoscaling"],
+        "apiVersions": ["v2"],
+        "resources": ["horizontalpodautoscalers"],
+    }
+    await register(client, MUTATING, hooks.hook("label", rules=[rule], matchPolicy=policy))
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
+    spec = {"maxReplicas": 3, "scaleTargetRef": target, "targetCPUUtilizationPercentage": 50}
+    path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+    made = await client.post(path, {"metadata": {"name": "a"}, "spec": spec})
+    assert made.body["spec"]["targetCPUUtilizationPercentage"] == 50
+    assert [asked["kind"]["version"] for _, asked in hooks.requests] == versions
+    assert [asked["requestKind"]["version"] for _, asked in hooks.requests] == ["v1"] * len(versions)
+    assert labels(made) == ({"hooked": "yes"} if versions else {})
+
+
+async def test_the_configurations_of_webhooks_are_nobodys_business(client, hooks):
+    rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+    await register(client, VALIDATING, hooks.hook("deny", rules=[rule]))
+    await register(client, MUTATING, name="other")
+    assert (await client.delete(f"{VALIDATING}/c")).status == 200
+    assert hooks.requests == []
+
+
+async def test_a_changed_configuration_counts_at_once(client, hooks):
+    await register(client, VALIDATING, hooks.hook("deny"))
+    assert (await client.post(PATH, MAP)).status == 400
+    await client.delete(f"{VALIDATING}/c")
+    assert (await client.post(PATH, MAP)).status == 201
+
+
+async def test_an_eviction_is_reviewed_once(client, hooks):
+    rule = CONFIG_MAPS | {"resources": ["pods", "pods/*"]}
+    pods = "/api/v1/namespaces/default/pods"
+    await client.post(
+        pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    )
+    await register(client, VALIDATING, hooks.hook("ok", rules=[rule]))
+    await client.post(
+        f"{pods}/p/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+    )
+    assert [(asked["operation"], asked["subResource"]) for _, asked in hooks.requests] == [
+        ("CREATE", "eviction")
+    ]
+
+
+async def test_a_scale_is_reviewed_as_one(client, hooks):
+    rule = CONFIG_MAPS | {"apiGroups": ["apps"], "resources": ["deployments/scale"]}
+    await register(client, MUTATING, hooks.hook("ok", rules=[rule]))
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    deployment = {
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    await client.post(path, deployment)
+    assert (await client.patch(f"{path}/d/scale", {"spec": {"replicas": 3}})).body["spec"]["replicas"] == 3
+    ((_, asked),) = hooks.requests
+    assert (asked["object"]["kind"], asked["object"]["spec"]) == ("Scale", {"replicas": 3})
+
+
+# --- what is answered
+
+
+@pytest.mark.parametrize(
+    ("path", "refusal"),
+    [
+        ("deny", (400, "denied the request without explanation", None)),
+        ("deny-message", (403, "denied the request: no way", "Forbidden")),
+        ("deny-reason", (400, "denied the request: TooBad", "TooBad")),
+        ("deny-success", (400, "denied the request: m", None)),
+    ],
+)
+@pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=["mutating", "validating"])
+async def test_a_webhook_refuses_in_its_own_words(client, hooks, kind, path, refusal):
+    code, message, reason = refusal
+    await register(client, kind, hooks.hook(path, failurePolicy="Ignore"))
+    answer = await client.post(PATH, MAP)
+    assert (answer.status, answer.body.get("reason")) == (code, reason)
+    assert answer.body["message"] == f'admission webhook "h.example.com" {message}'
+    assert (await client.get(f"{PATH}/a")).status == 404
+
+
+CALL = 'failed to call webhook: Post "https://127.0.0.1:PORT/{}?timeout=1s": '
+INVALID = "received invalid webhook response: "
+BROKEN = {
+    "500": 'failed to call webhook: an error on the server ("broken") has prevented the request from succeeding',
+    "404": "failed to call webhook: the server could not find the requested resource",
+    "redirect": "failed to call webhook: the server responded with the status code 307 but did not return more information",
+    "slow": f"{CALL.format('slow')}context deadline exceeded",
+    "huge": f"{CALL.format('huge')}the response is longer than 16777216 bytes",
+    "garbage": "failed to call webhook: couldn't get version/kind; json parse error: unexpected end of JSON input",
+    "empty": "failed to call webhook: 0-length response with status code: 200 and content type: application/json",
+    "no-response": f"{INVALID}webhook response was absent",
+    "wrong-version": "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+    "wrong-kind": (
+        'failed to call webhook: no kind "Other" is registered for version "admission.k8s.io/v1" '
+        'in scheme "pkg/runtime/scheme.go:111"'
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=["mutating", "validating"])
+@pytest.mark.parametrize("path", BROKEN)
+async def test_a_broken_webhook_stops_a_write_unless_it_may_be_ignored(client, hooks, kind, path):
+    await register(client, kind, hooks.hook(path))
+    answer = await client.post(PATH, MAP)
+    said = answer.body["message"].replace(str(hooks.port), "PORT")
+    assert (answer.status, said) == (500, FAILED + BROKEN[path])
+    await client.patch(
+        f"{kind}/c",
+        [{"op": "add", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}],
+        kind="json-patch+json",
+    )
+    assert (await client.post(PATH, MAP)).status == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "mutating", "message"),
+    [
+        ("patch-without-type", True, "webhook returned response.patch but not response.patchType"),
+        ("type-without-patch", True, "webhook returned response.patchType but not response.patch"),
+        ("label", False, "validating webhook may not return response.patch"),
+        ("type-without-patch", False, "validating webhook may not return response.patchType"),
+    ],
+)
+async def test_what_is_no_answer_is_a_failure(client, hooks, path, mutating, message):
+    await register(client, MUTATING if mutating else VALIDATING, hooks.hook(path))
+    assert (await client.post(PATH, MAP)).body["message"] == f"{FAILED}{INVALID}{message}"
+
+
+async def test_a_patch_that_does_not_apply_is_an_error(client, hooks):
+    await register(client, MUTATING, hooks.hook("bad-path"))
+    answer = await client.post(PATH, MAP)
+    assert (answer.status, answer.body["message"]) == (
+        500,
+        "Internal error occurred: error in remove for path: '/data/none': Unable to remove nonexistent key: none: missing value",
+    )
+
+
+async def test_fields_that_nobody_knows_are_dropped(client, hooks):
+    await register(client, MUTATING, hooks.hook("unknown-field"))
+    answer = await client.post(PATH, MAP)
+    assert answer.status == 201
+    assert "other" not in answer.body
+
+
+async def test_what_a_webhook_adds_gets_defaults(client, hooks):
+    await register(client, MUTATING, hooks.hook("container", rules=[CONFIG_MAPS | {"resources": ["pods"]}]))
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    made = await client.post("/api/v1/namespaces/default/pods", pod)
+    assert [one["imagePullPolicy"] for one in made.body["spec"]["containers"]] == ["Always", "Always"]
+    assert all("volumeMounts" in one for one in made.body["spec"]["containers"])
+
+
+async def test_warnings_are_handed_on(client, hooks):
+    await register(client, VALIDATING, hooks.hook("warn"))
+    assert warnings(await client.post(PATH, MAP)) == ["careful"]
+
+
+# --- several
+
+
+async def test_mutating_webhooks_see_what_others_did(client, hooks):
+    await register(
+        client, MUTATING, hooks.hook("label", "a.example.com"), hooks.hook("second", "b.example.com")
+    )
+    assert labels(await client.post(PATH, MAP)) == {"hooked": "yes", "second": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count", "calls"),
+    [
+        ({"reinvocationPolicy": "IfNeeded"}, ("second", {}), "2", 3),
+        ({}, ("second", {}), "1", 2),
+        ({"reinvocationPolicy": "IfNeeded"}, ("ok", {}), "1", 2),
+        ({"reinvocationPolicy": "IfNeeded"}, ("count", {"reinvocationPolicy": "IfNeeded"}), "4", 4),
+    ],
+    ids=["changed after it", "never again", "not changed", "both again"],
+)
+async def test_a_webhook_is_asked_again_if_others_changed_the_object(
+    client, hooks, first, second, count, calls
+):
+    path, spec = second
+    await register(
+        client,
+        MUTATING,
+        hooks.hook("count", "a.example.com", **first),
+        hooks.hook(path, "b.example.com", **spec),
+    )
+    assert labels(await client.post(PATH, MAP))["count"] == count
+    assert len(hooks.requests) == calls
+
+
+async def test_all_validating_webhooks_are_asked(client, hooks):
+    await register(
+        client,
+        VALIDATING,
+        hooks.hook("ok", "a.example.com"),
+        hooks.hook("deny", "b.example.com"),
+        hooks.hook("deny", "c.example.com"),
+    )
+    answer = await client.post(PATH, MAP)
+    assert (
+        answer.body["message"] == 'admission webhook "b.example.com" denied the request without explanation'
+    )
+    assert len(hooks.requests) == 3

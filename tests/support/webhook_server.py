@@ -1,0 +1,157 @@
+"""A webhook that answers as its path says, over TLS, and remembers what it was asked."""
+
+import asyncio
+import base64
+import contextlib
+import ipaddress
+import ssl
+from datetime import timedelta
+
+import orjson
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from mockube.apimachinery.clock import RealClock
+
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+CONFIG_MAPS = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+
+
+def label(review, **labels):
+    present = review["request"]["object"]["metadata"].get("labels", {})
+    return patch([{"op": "add", "path": "/metadata/labels", "value": present | labels}])
+
+
+def patch(operations, kind="JSONPatch"):
+    return {"patch": base64.b64encode(orjson.dumps(operations)).decode(), "patchType": kind}
+
+
+def counted(review):
+    number = review["request"]["object"]["metadata"].get("labels", {}).get("count", "0")
+    return label(review, count=str(int(number) + 1))
+
+
+RESPONSES = {
+    "ok": lambda _: {},
+    "deny": lambda _: {"allowed": False},
+    "deny-message": lambda _: {
+        "allowed": False,
+        "status": {"message": "no way", "code": 403, "reason": "Forbidden"},
+    },
+    "deny-reason": lambda _: {"allowed": False, "status": {"reason": "TooBad"}},
+    "deny-success": lambda _: {
+        "allowed": False,
+        "status": {"message": "m", "status": "Success", "code": 200},
+    },
+    "warn": lambda _: {"warnings": ["careful"], "auditAnnotations": {"k": "v"}},
+    "wrong-uid": lambda _: {"uid": "x"},
+    "label": lambda review: label(review, hooked="yes"),
+    "second": lambda review: label(review, second="yes"),
+    "count": counted,
+    "bad-path": lambda _: patch([{"op": "remove", "path": "/data/none"}]),
+    "unknown-field": lambda _: patch([{"op": "add", "path": "/other", "value": "text"}]),
+    "bad-field": lambda _: patch([{"op": "add", "path": "/data", "value": "text"}]),
+    "patch-without-type": lambda _: {"patch": base64.b64encode(b"[]").decode()},
+    "type-without-patch": lambda _: {"patchType": "JSONPatch"},
+    "other-patch": lambda _: patch([{}], "MergePatch"),
+    "container": lambda _: patch(
+        [{"op": "add", "path": "/spec/containers/-", "value": {"name": "s", "image": "s"}}]
+    ),
+}
+TYPES = {
+    "wrong-version": {"apiVersion": "admission.k8s.io/v1beta1"},
+    "wrong-kind": {"kind": "Other"},
+    "no-kind": {"kind": ""},
+}
+
+
+class WebhookServer:
+    def __init__(self, port, authority):
+        self.port = port
+        self.bundle = base64.b64encode(authority).decode()
+        self.requests = []
+        """Path and query of each, and what was reviewed."""
+        self.never = asyncio.Event()
+
+    def hook(self, path, name="h.example.com", **spec):
+        """One webhook of a configuration."""
+        url = f"https://127.0.0.1:{self.port}/{path}"
+        client = {"url": url, "caBundle": self.bundle}
+        common = {"sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 1}
+        return {"name": name, "clientConfig": client, "rules": [CONFIG_MAPS], **common, **spec}
+
+    async def answer(self, request):
+        path, review = request.match_info["path"], orjson.loads(await request.read())
+        self.requests.append((str(request.rel_url), review["request"]))
+        if path == "slow":
+            await self.never.wait()
+        if path == "redirect":
+            raise web.HTTPTemporaryRedirect("/ok")
+        if path in ("500", "404"):
+            return web.Response(status=int(path), text="broken")
+        if path in ("garbage", "empty", "huge"):
+            text = {"garbage": b"[", "empty": b"", "huge": b" " * (17 << 20)}[path]
+            return web.Response(body=text, content_type="application/json")
+        response = {"uid": review["request"]["uid"], "allowed": True}
+        response |= RESPONSES.get(path, RESPONSES["ok"])(review)
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+        body |= TYPES.get(path, {})
+        if path == "no-response":
+            del body["response"]
+        return web.json_response(body)
+
+
+@contextlib.asynccontextmanager
+async def webhook_server(tmp_path, *names):
+    context, authority = credentials(tmp_path, names)
+    server = WebhookServer(0, authority)
+    app = web.Application()
+    app.router.add_post("/{path:.*}", server.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        server.port = runner.addresses[0][1]
+        yield server
+    finally:
+        server.never.set()
+        await runner.cleanup()
+
+
+def credentials(folder, names=()):
+    """A server's TLS context, for 127.0.0.1 and some names, and the CA that signed its certificate."""
+    authority, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook-ca")])
+    root = certificate(issuer, authority, issuer, authority, is_authority=True)
+    alternatives = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, names)]
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook")])
+    leaf = certificate(subject, key, issuer, authority, alternatives=alternatives)
+    (folder / "webhook.crt").write_bytes(leaf.public_bytes(serialization.Encoding.PEM))
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (folder / "webhook.key").write_bytes(private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "webhook.crt", folder / "webhook.key")
+    return context, root.public_bytes(serialization.Encoding.PEM)
+
+
+def certificate(subject, key, issuer, signer, *, is_authority=False, alternatives=()):
+    now = RealClock().now()
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+    )
+    if alternatives:
+        builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+    return builder.sign(signer, hashes.SHA256())
