@@ -1,0 +1,104 @@
+"""The roles that every cluster has: made at the start, made complete again, and left alone where their annotation says so."""
+
+import pytest
+
+from mockube.apiserver.bootstrap import rbac
+from mockube.apiserver.bootstrap.ensure import ensure
+from tests.support import apiserver
+
+GROUP = "/apis/rbac.authorization.k8s.io/v1"
+ROLE, BINDING = f"{GROUP}/clusterroles/system:discovery", f"{GROUP}/clusterrolebindings/system:discovery"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running_with_roles() as client:
+        yield client
+
+
+async def reconcile(client):
+    assert await client.server.bootstrap_roles.reconcile()
+
+
+async def replaced(client, path, **fields):
+    """Replace fields of an object; return what it was before."""
+    before = (await client.get(path)).body
+    answer = await client.put(path, before | fields)
+    assert answer.status == 200, answer.body
+    return before
+
+
+def content(tree):
+    metadata = {name: tree["metadata"].get(name) for name in ("name", "labels", "annotations")}
+    return {**tree, "metadata": metadata}
+
+
+async def test_they_are_those_of_a_real_cluster(client):
+    counts = {
+        resource: len((await client.get(f"{GROUP}/{resource}")).body["items"])
+        for resource in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
+    }
+    assert counts == {"clusterroles": 69, "clusterrolebindings": 50, "roles": 7, "rolebindings": 7}
+    assert (await client.get(ROLE)).body["metadata"]["annotations"] == {rbac.AUTOUPDATE: "true"}
+
+
+@pytest.mark.parametrize("path", [ROLE, BINDING, f"{GROUP}/clusterroles/view"])
+async def test_they_are_made_together_as_one_by_one(client, path):
+    together = (await client.get(path)).body
+    (wanted,) = (
+        one for one in rbac.policy() if path == f"{GROUP}/{one.resource[2]}/{one.name}" and not one.namespace
+    )
+    await client.delete(path)
+    await client.server.backend.watch_cache.fresh()
+    await ensure(client.server.backend, client.server.resources.__getitem__, [wanted])
+    alone = (await client.get(path)).body
+    for tree in (together, alone):
+        for name in ("uid", "resourceVersion", "creationTimestamp"):
+            del tree["metadata"][name]
+        for entry in tree["metadata"]["managedFields"]:
+            del entry["time"]
+    assert list(alone) == list(together)
+    assert alone == together
+
+
+async def test_what_was_taken_away_comes_back_and_what_was_added_stays(client):
+    own = {"verbs": ["get"], "nonResourceURLs": ["/own"]}
+    before = await replaced(client, ROLE, rules=[own])
+    bound = await replaced(client, BINDING, subjects=None)
+    await reconcile(client)
+    rules = (await client.get(ROLE)).body["rules"]
+    assert rules[0] == own
+    urls = [url for rule in rules[1:] for url in rule["nonResourceURLs"]]
+    assert urls == before["rules"][0]["nonResourceURLs"]
+    assert (await client.get(BINDING)).body["subjects"] == bound["subjects"]
+
+
+async def test_a_second_look_changes_nothing(client):
+    before = (await client.get(f"{GROUP}/clusterroles")).body["metadata"]["resourceVersion"]
+    await reconcile(client)
+    assert (await client.get(f"{GROUP}/clusterroles")).body["metadata"]["resourceVersion"] == before
+
+
+async def test_an_object_that_is_not_to_be_updated_stays(client):
+    metadata = (await client.get(ROLE)).body["metadata"] | {"annotations": {rbac.AUTOUPDATE: "false"}}
+    await replaced(client, ROLE, rules=None, metadata=metadata)
+    await reconcile(client)
+    assert (await client.get(ROLE)).body["rules"] is None
+
+
+async def test_a_binding_to_another_role_is_made_anew(client):
+    before = (await client.get(BINDING)).body
+    await client.delete(BINDING)
+    role = before["roleRef"] | {"name": "cluster-admin"}
+    made = {"metadata": {"name": "system:discovery"}, "roleRef": role, "subjects": before["subjects"]}
+    assert (await client.post(f"{GROUP}/clusterrolebindings", made)).status == 201
+    await reconcile(client)
+    assert content((await client.get(BINDING)).body) == content(before)
+
+
+async def test_readiness_fails_by_name_until_they_are_there(client):
+    client.server.bootstrap_roles.expect()
+    assert (await client.get("/readyz/poststarthook/rbac/bootstrap-roles")).status == 500
+    ready = []
+    client.server.bootstrap_roles.when_ready(lambda: ready.append(True))
+    assert ready == []
