@@ -61,21 +61,18 @@ def _check_keys(values: Iterable[str], path: Path) -> Iterator[FieldError]:
 _BINARY_DATA: Final = ROOT.child("binaryData")
 
 
-def _check_no_duplicates(
-    data: ReadOnlyTree, others: ReadOnlyTree, other: str, path: Path
-) -> Iterator[FieldError]:
+def _check_no_duplicates(data: ReadOnlyTree, binary: ReadOnlyTree) -> Iterator[FieldError]:
     for key in data:
-        if key in others:
-            yield errors.invalid(path.key(key), key, f"duplicate of key present in {other}")
+        if key in binary:
+            yield errors.invalid(_DATA.key(key), key, "duplicate of key present in binaryData")
 
 
 def _create_config_map(tree: ReadOnlyTree) -> Iterator[FieldError]:
     data, binary = tree.get("data") or {}, tree.get("binaryData") or {}
     yield from _check_keys(data, _DATA)
     if binary:
-        yield from _check_no_duplicates(data, binary, "binaryData", _DATA)
+        yield from _check_no_duplicates(data, binary)
         yield from _check_keys(binary, _BINARY_DATA)
-        yield from _check_no_duplicates(binary, data, "data", _BINARY_DATA)
     size = sum(len(value.encode()) for value in data.values()) + sum(map(_size, binary.values()))
     if size > _MOST_BYTES:
         yield errors.too_long(ROOT.key(""), _MOST_BYTES)

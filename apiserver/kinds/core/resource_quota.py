@@ -83,7 +83,7 @@ def _check_operator(scope: str, operator: str, path: Path) -> Iterable[FieldErro
     if scope not in _ONLY_EXISTS or operator == "Exists":
         return ()
     problem = (
-        "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+        "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
         "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
     )
     return (errors.invalid(path, operator, problem),)
