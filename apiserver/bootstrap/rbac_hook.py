@@ -75,9 +75,11 @@ class BootstrapRoles:
             await self._backend.watch_cache.fresh()
             wanted = [*rbac.policy(), *self._more]
             missing = [one for one in wanted if self._present(one) is None]
-            await create_all(self._backend, self._resources, missing)
+            present = [one for one in wanted if self._present(one) is not None]
+            if not await create_all(self._backend, self._resources, missing):
+                present = wanted  # another server makes them, too
             await self._backend.watch_cache.fresh()
-            outcomes = [await self._complete(one) for one in wanted]
+            outcomes = [await self._complete(one) for one in present]
         except (ApiError, KVError) as error:
             LOG.warning("The roles of the system are not complete, trying again: %s", error)
             return False
