@@ -14,7 +14,6 @@ from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.chain import Admission, plugins
-from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.admission.webhooks.hooks import Equivalents
@@ -93,8 +92,9 @@ def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
     return made
 
 
-def _admission(settings: Settings, catalog: Catalog, webhooks: Environment, escalation: Plugin) -> Admission:
-    made = plugins(webhooks, settings.disabled_plugins)
+def _admission(settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights) -> Admission:
+    made = plugins(webhooks, rights.authorization, settings.disabled_plugins)
+    escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
     return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation])
 
 
@@ -131,9 +131,7 @@ def _backend(  # noqa: PLR0913 - what the rest is made of
         decoder=AllDecoder(schemas, catalog),
         clock=clock,
         chance=chance,
-        admission=_admission(
-            settings, catalog, webhooks, RoleEscalation(rights.authorization, rights.rbac.policy)
-        ),
+        admission=_admission(settings, catalog, webhooks, rights),
         permits=rights.permits,
         rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
         prepare=catalog.prepare,

@@ -1,7 +1,6 @@
 """The admission plugins that are on, in the order in which upstream runs them.
 
-Still to come, in their places: MutatingAdmissionPolicy before MutatingAdmissionWebhook, ValidatingAdmissionPolicy before
-ValidatingAdmissionWebhook.
+Still to come, in its place: MutatingAdmissionPolicy before MutatingAdmissionWebhook.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from mockube.apiserver.admission.persistent_volume_claim_resize import Persisten
 from mockube.apiserver.admission.plugin import Plugin, name_of
 from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from mockube.apiserver.admission.podsecurity.plugin import PodSecurity
+from mockube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from mockube.apiserver.admission.priority import Priority
 from mockube.apiserver.admission.resource_quota import ResourceQuota
 from mockube.apiserver.admission.runtime_class import RuntimeClass
@@ -31,6 +31,7 @@ from mockube.apiserver.admission.webhooks.plugins import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
+from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
@@ -52,15 +53,19 @@ PLUGINS: Sequence[type[Plugin]] = (
     DefaultIngressClass,
     PodTopologyLabels,
     MutatingAdmissionWebhook,
+    ValidatingAdmissionPolicy,
     ValidatingAdmissionWebhook,
     ResourceQuota,
 )
 
 
-def plugins(webhooks: Environment, disabled: Collection[str] = ()) -> Iterator[Plugin]:
+def plugins(
+    webhooks: Environment, authorization: Authorization, disabled: Collection[str] = ()
+) -> Iterator[Plugin]:
     """Make the plugins of one server."""
     made: dict[type[Plugin], Callable[[], Plugin]] = {
         MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
+        ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, authorization),
         ValidatingAdmissionWebhook: partial(ValidatingAdmissionWebhook, webhooks),
     }
     return (made.get(one, one)() for one in PLUGINS if name_of(one) not in disabled)

@@ -14,6 +14,7 @@ from mockube.apiserver.admission.chain import plugins
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.call import Call
@@ -169,7 +170,7 @@ def admitted(server, plugin, resource):
     ("plugin", "resource", "make"),
     [
         pytest.param(plugin, resource, make, id=f"{type(plugin).__name__}-{name}")
-        for plugin in plugins(Environment(caller=None, equivalents=lambda row: [row]))
+        for plugin in plugins(Environment(caller=None, equivalents=lambda row: [row]), Authorization())
         for resource, shapes in WRITTEN.items()
         if plugin.handles(Operation.CREATE, ("", resource, ""))
         for name, make in shapes.items()

@@ -1,0 +1,59 @@
+"""The objects that parametrise a policy, as a binding names them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery import labels
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.backend import Backend
+
+_NONE: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
+
+
+class BadConfiguration(Exception):
+    """A policy or a binding can not be followed."""
+
+
+def param_row(backend: Backend, kind: ReadOnlyTree | None) -> Resource | None:
+    """The resource of parameters; None if a policy has none."""
+    if kind is None:
+        return None
+    group, _, version = kind["apiVersion"].rpartition("/")
+    for row in backend.rows.values():
+        if row.group == group and row.kind == kind["kind"]:
+            return row
+    found = f"{group}/{version}, Kind={kind['kind']}"
+    raise BadConfiguration(f"failed to find resource referenced by paramKind: '{found}'")
+
+
+def collect(
+    backend: Backend, row: Resource | None, reference: ReadOnlyTree | None, namespace: str
+) -> Sequence[Tree | None]:
+    """The parameters that a policy is evaluated with, each by itself; one None if it has none."""
+    if row is None or reference is None:
+        return (None,)
+    where = _namespace(row, reference, namespace)
+    found: list[Tree] = []
+    if name := reference.get("name"):
+        stored = backend.seen(row.group_resource, where, name)
+        found = [] if stored is None else [stored.tree()]
+    else:
+        selector = labels.from_label_selector(reference.get("selector") or {})
+        listed = backend.all_seen(row.group_resource, where)
+        found = [stored.tree() for stored in listed if selector.matches(stored.labels)]
+    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        raise BadConfiguration(_NONE)
+    return found
+
+
+def _namespace(row: Resource, reference: ReadOnlyTree, namespace: str) -> str:
+    given: str = reference.get("namespace") or ""
+    if not row.namespaced:
+        if given:
+            raise BadConfiguration("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+        return ""
+    if not given and not namespace:
+        problem = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+        raise BadConfiguration(problem)
+    return given or namespace

@@ -1,0 +1,122 @@
+"""ValidatingAdmissionPolicies decide about writes, as their bindings say."""
+
+import pytest
+
+from tests.support import apiserver
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+POLICIES, BINDINGS = f"{GROUP}/validatingadmissionpolicies", f"{GROUP}/validatingadmissionpolicybindings"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+RULE = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["configmaps"],
+}
+NAMED = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+async def policy(client, *validations, actions=("Deny",), binding=None, **spec):
+    constraints = {"resourceRules": [RULE]}
+    body = {
+        "metadata": {"name": "p"},
+        "spec": {"matchConstraints": constraints, "validations": validations, **spec},
+    }
+    answer = await client.post(POLICIES, body)
+    assert answer.status == 201, answer.body
+    bound = {"policyName": "p", "validationActions": [*actions], **(binding or {})}
+    answer = await client.post(BINDINGS, {"metadata": {"name": "b"}, "spec": bound})
+    assert answer.status == 201, answer.body
+
+
+async def write(client, name="x", **data):
+    return await client.post(CONFIG_MAPS, {"metadata": {"name": name}, "data": data})
+
+
+async def test_what_breaks_a_validation_is_refused(client):
+    validation = {"expression": "object.data.k == 'ok'", "reason": "Forbidden", "message": "not ok"}
+    await policy(client, validation)
+    assert (await write(client, "good", k="ok")).status == 201
+    answer = await write(client, "bad", k="no")
+    assert answer.status == 403
+    assert answer.body["message"] == f'configmaps "bad" is forbidden: {NAMED}: not ok'
+
+
+async def test_a_message_is_computed_with_variables(client):
+    await policy(
+        client,
+        {
+            "expression": "variables.count < 2",
+            "messageExpression": "string(variables.count) + ' keys'",
+        },
+        variables=[{"name": "count", "expression": "size(object.data)"}],
+    )
+    assert (await write(client, "one", a="")).status == 201
+    answer = await write(client, "two", a="", b="")
+    assert (answer.status, answer.body["message"]) == (422, f'configmaps "two" is forbidden: {NAMED}: 2 keys')
+
+
+@pytest.mark.parametrize(("failure_policy", "status"), [("Fail", 422), ("Ignore", 201)])
+async def test_an_error_counts_as_the_failure_policy_says(client, failure_policy, status):
+    await policy(client, {"expression": "object.data.k == 'ok'"}, failurePolicy=failure_policy)
+    answer = await write(client, other="")
+    assert answer.status == status
+    if status == 422:
+        assert answer.body["message"].endswith("resulted in error: no such key: k")
+
+
+async def test_conditions_leave_writes_out(client):
+    condition = {"name": "some", "expression": "object.metadata.name.startsWith('checked')"}
+    await policy(client, {"expression": "false"}, matchConditions=[condition])
+    assert (await write(client, "free")).status == 201
+    assert (await write(client, "checked")).status == 422
+
+
+async def test_a_warning_lets_a_write_pass(client):
+    await policy(client, {"expression": "false", "message": "better not"}, actions=["Warn"])
+    answer = await write(client)
+    assert answer.status == 201
+    assert "better not" in answer.headers["Warning"]
+
+
+async def test_parameters_are_those_of_the_binding(client):
+    await write(client, "limits", most="1")
+    reference = {"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"}
+    await policy(
+        client,
+        {"expression": "size(object.data) <= int(params.data.most)"},
+        paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+        binding={"paramRef": reference},
+    )
+    assert (await write(client, "small", a="")).status == 201
+    assert (await write(client, "large", a="", b="")).status == 422
+    await client.delete(f"{BINDINGS}/b")
+    await client.delete(f"{CONFIG_MAPS}/limits")
+    reference["name"] = "gone"
+    spec = {"policyName": "p", "validationActions": ["Deny"], "paramRef": reference}
+    await client.post(BINDINGS, {"metadata": {"name": "b"}, "spec": spec})
+    assert "no params found" in (await write(client, "none")).body["message"]
+
+
+async def test_what_costs_too_much_is_refused(client):
+    numbers = "[1,2,3,4,5,6,7,8,9,10]"
+    loops = f"{numbers}.all(v%d, %s)"
+    expression = "true"
+    for depth in range(7):
+        expression = loops % (depth, expression)
+    await policy(client, {"expression": expression})
+    answer = await write(client)
+    assert answer.status == 422
+    assert "cost limit exceeded" in answer.body["message"]
+
+
+async def test_an_expression_asks_for_rights(client):
+    check = "authorizer.group('').resource('secrets').namespace('default').check('get').allowed()"
+    await policy(client, {"expression": check})
+    assert (await write(client)).status == 201
