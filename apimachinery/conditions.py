@@ -41,7 +41,7 @@ _SAID = ("observedGeneration", "reason", "message")
 """What a condition says anew, or no longer says, each time it is set."""
 
 
-def updated(
+def set_condition(
     conditions: Sequence[ReadOnlyTree], condition: Mapping[str, Any], now: datetime
 ) -> list[ReadOnlyTree]:
     """The list with this condition in it, at its old place or the end.
@@ -61,4 +61,4 @@ def updated(
 
 def with_condition(obj: ReadOnlyTree, condition: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """The object with this condition in its status."""
-    return with_value(obj, ("status", "conditions"), updated(of(obj), condition, now))
+    return with_value(obj, ("status", "conditions"), set_condition(of(obj), condition, now))

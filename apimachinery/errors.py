@@ -65,7 +65,7 @@ class FieldError(Struct, frozen=True, kw_only=True):
         if self.value is not OMITTED:
             parts.append(_shown(self.value))
         if self.detail:
-            parts.append(shortened(self.detail, MAX_VALUE_TEXT))
+            parts.append(shorten(self.detail, MAX_VALUE_TEXT))
         return ": ".join(parts)
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def _shown(value: Any) -> str:
     return gotext.marshal_beginning(value, MAX_VALUE_TEXT)
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """A text, or its beginning and how much is left out."""
     left = len(text) - limit
     return text if left <= 0 else f"{text[:limit]}... ({left} more characters)"
@@ -152,7 +152,7 @@ def _counted(count: int, unit: str) -> str:
 
 def aggregate(errors: Iterable[object]) -> str:
     """Many errors as one message: each text once, in brackets if there are several."""
-    return joined(*within_limit([*errors], str))
+    return join_messages(*within_limit([*errors], str))
 
 
 def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple[list[str], int]:
@@ -166,7 +166,7 @@ def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple
     return texts, len(errors) - len(texts)
 
 
-def joined(texts: Iterable[str], left: int = 0) -> str:
+def join_messages(texts: Iterable[str], left: int = 0) -> str:
     """Texts of errors as one message, which tells how many more there are."""
     different = list(dict.fromkeys(texts))
     if left:

@@ -22,7 +22,7 @@ def parse(text: str) -> IntOrString:
         return text
 
 
-def scaled(value: IntOrString | None, total: int, *, round_up: bool) -> int:
+def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> int:
     """A number as it is; a percentage of the total, rounded to a whole number."""
     if value is None:
         raise IntOrStringError("nil value for IntOrString")

@@ -51,7 +51,7 @@ class ApiError(Exception):
     default_code: ClassVar[int] = 500
 
     def __init__(self, message: str, details: Details | None = None, *, code: int = 0) -> None:
-        message = errors.shortened(message, MAX_MESSAGE)
+        message = errors.shorten(message, MAX_MESSAGE)
         super().__init__(message)
         self.message = message
         self.details = details
@@ -177,12 +177,12 @@ def _tree(outcome: str, message: str, reason: str, details: Details | None, code
 
 def _about(subject: GroupResource | GroupKind, name: str, causes: Sequence[Cause] = ()) -> Details:
     return Details(
-        name=errors.shortened(name, _MAX_NAME), group=subject[0], kind=subject[1], causes=tuple(causes)
+        name=errors.shorten(name, _MAX_NAME), group=subject[0], kind=subject[1], causes=tuple(causes)
     )
 
 
 def _named(subject: GroupResource | GroupKind, name: str) -> str:
-    return f"{subject} {gotext.quote(errors.shortened(name, _MAX_NAME))}"
+    return f"{subject} {gotext.quote(errors.shorten(name, _MAX_NAME))}"
 
 
 def not_found(resource: GroupResource, name: str) -> NotFound:
@@ -225,7 +225,7 @@ def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
         causes.append(Cause(message=errors.more(left)))
     message = f"{_named(kind, name)} is invalid"
     if found:
-        message += f": {errors.joined(texts, left)}"
+        message += f": {errors.join_messages(texts, left)}"
     return Invalid(message, _about(kind, name, causes))
 
 

@@ -21,7 +21,7 @@ from mockube.apiserver.bootstrap.definitions import packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure, keep
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.bootstrap.manager_roles import roles_of_manager
-from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
 from mockube.apiserver.http.listen import Door, listening
@@ -31,7 +31,7 @@ from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.apiserver.storage.compaction import Compactor
-from mockube.apiserver.store import opened
+from mockube.apiserver.store import open_store
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
     """From when clients are let in, until all who came in time have had their answer."""
     credentials, clock = surroundings.credentials, surroundings.clock
     async with AsyncExitStack() as stack:
-        kv = await stack.enter_async_context(opened(config.store, clock))
+        kv = await stack.enter_async_context(open_store(config.store, clock))
         status = await kv.status()
         LOG.info("Store: %s %s at revision %d", status.backend, status.version, status.revision)
         server = ApiServer(
@@ -101,7 +101,7 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         yield server
 
 
-def _start_tasks(config: Config, server: ApiServer, port: int, kept: Sequence[Wanted]) -> None:
+def _start_tasks(config: Config, server: ApiServer, port: int, kept: Sequence[RequiredObject]) -> None:
     """What goes on as long as the server runs."""
     backend, host, start = server.backend, socket.gethostname(), server.supervisor.start
     name = server_name(host, port)

@@ -56,7 +56,7 @@ def gather(config: Config, address: str, *, now: datetime, chance: Chance) -> Cr
     serving, authentication = config.serving, config.authentication
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
     server = folder.server_subject(hosts, config.services.service_cluster_ip_range)
-    with _folder(config) as path, folder.prepared(path, server, now=now, chance=chance) as made:
+    with _folder(config) as path, folder.prepare_folder(path, server, now=now, chance=chance) as made:
         authority = made.certificate(folder.AUTHORITY)
         shown = serving.tls_cert_file or made.certificate(folder.SERVER)
         key = serving.tls_private_key_file or made.key(folder.SERVER)

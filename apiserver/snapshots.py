@@ -17,14 +17,14 @@ from mockube.apiserver.storage.values import read_value
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.etcd.archive.lines import Entry, Unreadable
 from mockube.etcd.archive.read import Archive, check
-from mockube.etcd.archive.restore import Place
+from mockube.etcd.archive.restore import RestoreTarget
 
 OF_PROCESSES: Final = (b"leases/kube-system/",)
 """Which manager leads and which servers there are: true of the processes that run now, whatever a snapshot says."""
 
 
-def place(root: bytes) -> Place:
-    return Place(root=root, spared=OF_PROCESSES)
+def restore_target(root: bytes) -> RestoreTarget:
+    return RestoreTarget(root=root, spared=OF_PROCESSES)
 
 
 def check_snapshot(file: BinaryIO, name: str) -> Archive:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.config.settings import Store
-from mockube.apiserver.snapshots import opened_snapshot, place
+from mockube.apiserver.snapshots import opened_snapshot, restore_target
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.revisions import initial_revision
 from mockube.etcd.archive.lines import refuse_half_restored
@@ -29,7 +29,7 @@ STORE_FOLDER = "etcd"
 
 
 @asynccontextmanager
-async def opened(settings: Store, clock: Clock) -> AsyncIterator[KV]:
+async def open_store(settings: Store, clock: Clock) -> AsyncIterator[KV]:
     kv = await _open(settings, clock)
     try:
         await refuse_half_restored(kv, Layout(settings.etcd_prefix).root)
@@ -46,7 +46,7 @@ async def _open(settings: Store, clock: Clock) -> KV:
     async with opened_snapshot(settings.snapshot, replaces=False) as archive:
         kv = await _embedded(settings, clock, restored=archive.opening.revision)
         try:
-            await restore(kv, archive, place(Layout(settings.etcd_prefix).root), replace=False)
+            await restore(kv, archive, restore_target(Layout(settings.etcd_prefix).root), replace=False)
         except NotEmpty as error:  # as after a restart, with a store on disk
             LOG.warning("%s is not used, for the store is not new: %s", settings.snapshot, error)
         except BaseException:

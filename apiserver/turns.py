@@ -97,13 +97,13 @@ async def yield_between_batches(
     if size is None:
         for start in range(0, len(items), count):
             if start:
-                await turn()
+                await yield_to_loop()
             made += map(make, items[start : start + count])
         return made
     worker = worker or Worker()
     for batch in batches(items, size, count=count, max_bytes=SLICE_BYTES):
         if made:
-            await turn()
+            await yield_to_loop()
         for item in batch:
             one = size(item)
             made.append(make(item) if one < LARGE else await worker.run(one, make, item))
@@ -133,12 +133,12 @@ async def filtered(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int
     slice_ = max(1, QUICK_SLICE // cost)
     for start in range(0, len(items), slice_):
         if start:
-            await turn()
+            await yield_to_loop()
         found += filter(test, items[start : start + slice_])
     return found
 
 
 @coroutine
-def turn() -> Generator[None, None, None]:
+def yield_to_loop() -> Generator[None, None, None]:
     """Let everything else that can run do so once."""
     yield

@@ -15,7 +15,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informers import Settings as InformerSettings
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.connect import AGENT, Connection, connected
+from mockube.controller_manager.client.connect import AGENT, Connection, connect
 from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
 from mockube.controller_manager.client.resources import Key
@@ -28,7 +28,7 @@ from mockube.controller_manager.control.cluster_identity import ClusterIdentity
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.events.recorder import Recorders
 from mockube.controller_manager.control.runnable import Runnable
-from mockube.controller_manager.http_endpoints import Check, Told
+from mockube.controller_manager.http_endpoints import Check, StatusSources
 from mockube.controller_manager.leaderelection.elector import (
     Candidate,
     Elector,
@@ -67,14 +67,16 @@ class Manager:
         self._client_metrics = ClientMetrics()
         self._informer_metrics = InformerMetrics()
         self._checks: dict[str, Check] = {"ping": _fine}
-        self.told = Told(checks=self._checks, registry=self._metrics.registry, settings=configz(config))
+        self.told = StatusSources(
+            checks=self._checks, registry=self._metrics.registry, settings=configz(config)
+        )
         for collector in (self._client_metrics, self._informer_metrics):
             self._metrics.registry.register(collector)
         ProcessCollector(registry=self._metrics.registry)
 
     async def run(self) -> None:
         """Wait for the server, then for the lease, then work; until cancelled. Who loses the lease waits for it again."""
-        async with connected(self._connection()) as client:
+        async with connect(self._connection()) as client:
             await self._wait_for_server(client)
             if self._config.leading.leader_elect:
                 await self._lead(client, self._elector(client))
@@ -141,7 +143,7 @@ class Manager:
 
         Returns when the server holds another cluster than at the beginning.
         """
-        async with connected(self._connection(elector.may_write if elector else None)) as worker:
+        async with connect(self._connection(elector.may_write if elector else None)) as worker:
             config = self._config
             work = Work(self._outfit(worker), controllers=_controllers(config), runnables=_runnables(config))
             identity = ClusterIdentity(work.informers.of(NAMESPACES))

@@ -65,7 +65,7 @@ ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class StatusSources:
     checks: Mapping[str, Check]
     """By name; it may grow while it is served."""
     registry: CollectorRegistry
@@ -83,7 +83,7 @@ class Port:
 
 
 @asynccontextmanager
-async def serving(told: Told, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
+async def serving(told: StatusSources, ports: Sequence[Port]) -> AsyncIterator[Sequence[str]]:
     """Serve on all ports; answers with the URLs."""
     runner = web.ServerRunner(web.Server(_Pages(told).answer, access_log=None))
     await runner.setup()
@@ -103,7 +103,7 @@ def _host(address: str) -> str:
 
 
 class _Pages:
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: StatusSources) -> None:
         self._told = told
 
     async def answer(self, request: web.BaseRequest) -> web.Response:

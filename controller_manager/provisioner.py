@@ -15,7 +15,15 @@ from mockube.controller_manager.client.kinds import (
     STORAGE_CLASSES,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Create, Delete, Plan, Say, Saying, Victim
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Create,
+    Delete,
+    EventTemplate,
+    ObjectRef,
+    Plan,
+    RecordEvent,
+)
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.worker import Loop
@@ -33,7 +41,7 @@ from mockube.controller_manager.workloads.volumes import (
 NAME: Final = "standard"
 
 
-def offered(*, default: bool) -> dict[str, Any]:
+def default_storage_class(*, default: bool) -> dict[str, Any]:
     return {
         "kind": STORAGE_CLASSES.kind,
         "apiVersion": STORAGE_CLASSES.api_version,
@@ -62,7 +70,7 @@ class Offer:
 
     async def _offer(self, _: Key) -> None:
         present = await self._client.list(STORAGE_CLASSES)
-        body = offered(default=default_class(present.items) is None)
+        body = default_storage_class(default=default_class(present.items) is None)
         try:
             await self._client.create(STORAGE_CLASSES, body)
         except AlreadyExists:
@@ -112,10 +120,10 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     begun = f"External provisioner is provisioning volume for claim {quoted}"
     done = ("ProvisioningSucceeded", "Successfully provisioned volume {name}")
     failed = ("ProvisioningFailed", "Error saving provisioned volume: {error}")
-    saying = Saying(about=claim, done=done, failed=failed)
+    saying = EventTemplate(about=claim, done=done, failed=failed)
     return Plan(
         actions=(
-            Say(about=claim, type="Normal", reason="Provisioning", message=begun),
+            RecordEvent(about=claim, type="Normal", reason="Provisioning", message=begun),
             Create(resource=PERSISTENT_VOLUMES, bodies=(volume,), saying=saying),
         )
     )
@@ -182,7 +190,7 @@ def _is_to_go(volume: ReadOnlyTree) -> bool:
 
 
 def _delete(volume: ReadOnlyTree) -> Plan:
-    victim = Victim.of(volume)
+    victim = ObjectRef.of(volume)
     return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),))
 
 

@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.discovery.legacy import MINOR
 from mockube.clusters.found import State, look
-from mockube.clusters.places import home, places
+from mockube.clusters.places import clusters_folder, places
 from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free
 from mockube.failure import Failure
 
@@ -34,7 +34,7 @@ SKEW: Final = 1
 """How many minor versions kubectl may be away from its server, as Kubernetes promises it."""
 
 
-class Verdict(StrEnum):
+class CheckResult(StrEnum):
     OK = "ok"
     NOTE = "note"
     WRONG = "wrong"
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    verdict: Verdict
+    verdict: CheckResult
     words: str
 
 
@@ -50,15 +50,15 @@ Check: TypeAlias = Callable[[Mapping[str, str], Clock], Finding]
 
 
 def ok(words: str) -> Finding:
-    return Finding(verdict=Verdict.OK, words=words)
+    return Finding(verdict=CheckResult.OK, words=words)
 
 
 def note(words: str) -> Finding:
-    return Finding(verdict=Verdict.NOTE, words=words)
+    return Finding(verdict=CheckResult.NOTE, words=words)
 
 
 def wrong(words: str) -> Finding:
-    return Finding(verdict=Verdict.WRONG, words=words)
+    return Finding(verdict=CheckResult.WRONG, words=words)
 
 
 def look_around(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[str, Finding]]:
@@ -92,7 +92,7 @@ def _files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 
 def _folder(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    return _writable(home(environment))
+    return _writable(clusters_folder(environment))
 
 
 def _temporary(_environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -113,7 +113,7 @@ def _writable(folder: Path) -> Finding:
 
 
 def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    there = next(path for path in home(environment).parents if path.exists())
+    there = next(path for path in clusters_folder(environment).parents if path.exists())
     free = shutil.disk_usage(there).free
     found = f"{free >> 20} MiB are free at {there}"
     return ok(found) if free >= DISK else wrong(f"{found}: logs and kept data need {DISK >> 20}")

@@ -16,8 +16,8 @@ from mockube import clients
 from mockube.cluster_client import Condition
 from mockube.controller_manager.client.client import Parsed
 from mockube.controller_manager.kubelet.addresses import MOST_NODES
-from mockube.embedded.background_loop import Hosted
-from mockube.embedded.control_plane import Plane, Wanted, control_plane
+from mockube.embedded.background_loop import HostedRun
+from mockube.embedded.control_plane import ClusterOptions, Plane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.processes.defaults import KRUISE, NODES
 
@@ -103,8 +103,10 @@ class Cluster(Handle):
     ) -> None:
         if not 0 <= nodes <= MOST_NODES:
             raise ValueError(f"nodes is from 0 to {MOST_NODES}, and not {nodes}")
-        wanted = Wanted(nodes=nodes, packs=packs, flags=tuple(flags), manager_flags=tuple(manager_flags))
-        super().__init__(Hosted[Plane](partial(control_plane, wanted), name="mockube"))
+        wanted = ClusterOptions(
+            nodes=nodes, packs=packs, flags=tuple(flags), manager_flags=tuple(manager_flags)
+        )
+        super().__init__(HostedRun[Plane](partial(control_plane, wanted), name="mockube"))
 
     @property
     def awaited(self) -> AsyncCluster:

@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.controller_manager.cache.reflector import split_lines, taken_apart
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
-from mockube.controller_manager.client.connect import Connection, connected
+from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.resources import Key, Resource
@@ -35,7 +35,7 @@ class Unknown(Exception):
     """The server has no such kind."""
 
 
-class Reach:
+class ServerClient:
     """One server. Errors are those of `mockube.apimachinery.status`, by their names."""
 
     def __init__(self, client: Client) -> None:
@@ -148,9 +148,9 @@ class Reach:
 
 
 @asynccontextmanager
-async def reaching(access: Access) -> AsyncIterator[Reach]:
-    async with connected(Connection(access=access, clock=RealClock(), agent=NAME)) as client:
-        yield Reach(client)
+async def reaching(access: Access) -> AsyncIterator[ServerClient]:
+    async with connect(Connection(access=access, clock=RealClock(), agent=NAME)) as client:
+        yield ServerClient(client)
 
 
 def _called(

@@ -17,7 +17,7 @@ from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
 from mockube.controller_manager.config.settings import Simulation
 from mockube.controller_manager.kubelet.node_objects import is_simulated
-from mockube.controller_manager.kubelet.resizing import RESIZING, number_in, wanted
+from mockube.controller_manager.kubelet.resizing import RESIZING, desired_nodes, number_in
 from mockube.controller_manager.tasks import within
 from mockube.failure import TimedOut
 
@@ -50,7 +50,7 @@ async def wanted_by(client: Client, flag: int) -> int:
         asked = await client.get(CONFIG_MAPS, RESIZING)
     except NotFound:
         asked = None
-    return wanted(asked, Simulation(simulate_nodes=flag)).nodes
+    return desired_nodes(asked, Simulation(simulate_nodes=flag)).nodes
 
 
 async def count(client: Client) -> int:

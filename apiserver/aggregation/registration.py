@@ -21,7 +21,7 @@ from mockube.apiserver.registry.followed import followed
 from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import turn
+from mockube.apiserver.turns import yield_to_loop
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 
@@ -70,7 +70,7 @@ class Registration:
         known, self._versions = self._versions, {}
         for at, stored in enumerate(self._backend.all_seen(self._definitions.group_resource)):
             if at and at % SLICE == 0:
-                await turn()
+                await yield_to_loop()
             entry = known.get(stored.key)
             if entry is None or entry[0] != stored.revision:
                 entry = stored.revision, frozenset(self._served(stored))

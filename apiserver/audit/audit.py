@@ -54,7 +54,7 @@ class Request(Struct, frozen=True, kw_only=True):
     user: User | None
     info: RequestInfo
     received: datetime
-    verdict: Verdict
+    verdict: AuditDecision
 
 
 class Audit:
@@ -232,7 +232,7 @@ def _reference(info: RequestInfo) -> Tree:
     return {name: value for name, value in fields.items() if value}
 
 
-def _object(name: str, text: bytes, verdict: Verdict) -> Tree:
+def _object(name: str, text: bytes, verdict: AuditDecision) -> Tree:
     """A body as it was sent or answered, if it is JSON."""
     tree = _parsed(text)
     if tree is None:

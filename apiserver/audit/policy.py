@@ -39,7 +39,7 @@ _LEVELS = {
 }
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class AuditDecision(Struct, frozen=True, kw_only=True):
     level: Level
     omitted: frozenset[str] = frozenset()
     """Stages that are not written down."""
@@ -47,7 +47,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class _Rule(Struct, frozen=True, kw_only=True):
-    verdict: Verdict
+    verdict: AuditDecision
     tree: ReadOnlyTree
 
     def fits(self, user: User, info: RequestInfo) -> bool:
@@ -78,14 +78,14 @@ class Policy:
     def __init__(self, rules: Sequence[_Rule]) -> None:
         self._rules = rules
 
-    def verdict(self, user: User, info: RequestInfo) -> Verdict:
+    def verdict(self, user: User, info: RequestInfo) -> AuditDecision:
         return next(
-            (rule.verdict for rule in self._rules if rule.fits(user, info)), Verdict(level=Level.NONE)
+            (rule.verdict for rule in self._rules if rule.fits(user, info)), AuditDecision(level=Level.NONE)
         )
 
 
 EVERYTHING = Policy(
-    [_Rule(verdict=Verdict(level=Level.METADATA, omitted=frozenset({"RequestReceived"})), tree={})]
+    [_Rule(verdict=AuditDecision(level=Level.METADATA, omitted=frozenset({"RequestReceived"})), tree={})]
 )
 
 
@@ -144,7 +144,7 @@ def _rule(path: Path, policy: ReadOnlyTree, tree: ReadOnlyTree) -> _Rule:
     if omitted - set(STAGES):
         raise BadPolicy(f"{path}: omitStages may name {', '.join(STAGES)}")
     omits = tree.get("omitManagedFields", policy.get("omitManagedFields", False))
-    return _Rule(verdict=Verdict(level=level, omitted=omitted, managed_fields=not omits), tree=tree)
+    return _Rule(verdict=AuditDecision(level=level, omitted=omitted, managed_fields=not omits), tree=tree)
 
 
 def _empty_or_holds(wanted: Sequence[str] | None, value: str) -> bool:

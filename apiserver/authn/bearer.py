@@ -11,7 +11,7 @@ from typing import Protocol
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import Presented
+from mockube.apiserver.authn.credentials import PresentedCredentials
 from mockube.apiserver.user import User
 
 KNOWN_SECONDS = 10.0
@@ -24,7 +24,7 @@ class BadToken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownToken:
     """Whose a token is; and of the audiences that were asked for, those that it is meant for."""
 
     user: User
@@ -32,7 +32,7 @@ class Known:
 
 
 class TokenReader(Protocol):
-    async def read(self, token: str, audiences: Sequence[str]) -> Known | None:
+    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         """Whose a token is; None if it is none of this reader's kind."""
 
 
@@ -43,12 +43,12 @@ class StaticTokens:
         self._users = {_digest(token): user for token, user in users.items()}
         self._audiences = audiences
 
-    async def read(self, token: str, audiences: Sequence[str]) -> Known | None:
+    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         user = self._users.get(_digest(token))
         if user is None or not self._audiences:
-            return None if user is None else Known(user, audiences)
+            return None if user is None else KnownToken(user, audiences)
         meant = [audience for audience in audiences if audience in self._audiences]
-        return Known(user, meant) if meant else None
+        return KnownToken(user, meant) if meant else None
 
 
 class BearerTokens:
@@ -58,9 +58,9 @@ class BearerTokens:
         self._readers = readers
         self._audiences = tuple(audiences)
         self._clock = clock
-        self._known: dict[tuple[bytes, tuple[str, ...]], tuple[float, Known]] = {}
+        self._known: dict[tuple[bytes, tuple[str, ...]], tuple[float, KnownToken]] = {}
 
-    async def authenticate(self, presented: Presented) -> User | None:
+    async def authenticate(self, presented: PresentedCredentials) -> User | None:
         token = presented.bearer or presented.socket_token
         if not token:
             return None
@@ -69,7 +69,7 @@ class BearerTokens:
         except BadToken as error:
             raise status.Unauthorized("Unauthorized") from error
 
-    async def review(self, token: str, audiences: Sequence[str] = ()) -> Known:
+    async def review(self, token: str, audiences: Sequence[str] = ()) -> KnownToken:
         """Whose a token is, or BadToken with all reasons against it."""
         wanted = tuple(audiences) or self._audiences
         key, now = (_digest(token), wanted), self._clock.monotonic()
@@ -79,7 +79,7 @@ class BearerTokens:
             self._remember(key, now + KNOWN_SECONDS, known)
         return known
 
-    async def _read(self, token: str, audiences: Sequence[str]) -> Known:
+    async def _read(self, token: str, audiences: Sequence[str]) -> KnownToken:
         problems = ["invalid bearer token"]
         for reader in self._readers:
             try:
@@ -91,7 +91,7 @@ class BearerTokens:
                 return known
         raise BadToken(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
-    def _remember(self, key: tuple[bytes, tuple[str, ...]], until: float, known: Known) -> None:
+    def _remember(self, key: tuple[bytes, tuple[str, ...]], until: float, known: KnownToken) -> None:
         """The one remembered first goes when there are too many."""
         self._known.pop(key, None)
         if len(self._known) >= MAX_KNOWN:

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import DistinguishedName, Presented
+from mockube.apiserver.authn.credentials import DistinguishedName, PresentedCredentials
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.user import User
 
@@ -20,7 +20,7 @@ class ClientCertificates:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    async def authenticate(self, presented: Presented) -> User | None:
+    async def authenticate(self, presented: PresentedCredentials) -> User | None:
         if not presented.certificate:
             return None
         if self._clock.now().timestamp() > presented.certificate_end:

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens, TokenReader
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.certificates import ClientCertificates
-from mockube.apiserver.authn.credentials import Presented
+from mockube.apiserver.authn.credentials import PresentedCredentials
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
 from mockube.apiserver.pki.issue import make_key
@@ -33,7 +33,7 @@ class Anonymous(Enum):
 
 
 class Authenticator(Protocol):
-    async def authenticate(self, presented: Presented) -> User | None:
+    async def authenticate(self, presented: PresentedCredentials) -> User | None:
         """The user, or None if what is presented says nothing to this one; Unauthorized if it is wrong."""
 
 
@@ -46,7 +46,7 @@ class Authentication:
         self._authenticators = authenticators
         self._anonymous = anonymous
 
-    async def authenticate(self, presented: Presented, verb: str, path: str) -> User:
+    async def authenticate(self, presented: PresentedCredentials, verb: str, path: str) -> User:
         """Return the user, or raise Unauthorized.
 
         As upstream, an Authorization header that no authenticator reads counts as none.

@@ -17,7 +17,7 @@ DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
 """The subject of a certificate, as `ssl` tells it: attributes and their values, in their order."""
 
 
-class Presented(Struct, frozen=True):
+class PresentedCredentials(Struct, frozen=True):
     authorization: str = ""
     """The header of that name."""
     certificate: DistinguishedName = ()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
 
 API_SERVICES = ("apiregistration.k8s.io", "v1", "apiservices")
@@ -41,13 +41,13 @@ NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})
 """The group that serves them all is not in the list itself."""
 
 
-def api_services(groups: Sequence[Group], now: str) -> Sequence[Wanted]:
+def api_services(groups: Sequence[Group], now: str) -> Sequence[RequiredObject]:
     """For the built-in groups; what definitions bring is registered when it comes."""
     built_in = [group for group in groups if group.name in GROUP_PRIORITY]
     return [_api_service(group.name, version, now) for group in built_in for version in group.versions]
 
 
-def _api_service(group: str, version: str, now: str) -> Wanted:
+def _api_service(group: str, version: str, now: str) -> RequiredObject:
     of_version = VERSION_PRIORITY.get((group, version), USUAL_VERSION_PRIORITY)
     priority = {"groupPriorityMinimum": GROUP_PRIORITY[group], "versionPriority": of_version}
     spec = {"version": version} | priority
@@ -58,7 +58,7 @@ def _api_service(group: str, version: str, now: str) -> Wanted:
         "reason": "Local",
         "message": "Local APIServices are always available",
     }
-    return Wanted(
+    return RequiredObject(
         resource=API_SERVICES,
         name=f"{version}.{group}",
         content={"metadata": {"labels": AUTOREGISTERED}, "spec": ({"group": group} if group else {}) | spec},

@@ -7,7 +7,7 @@ from ipaddress import ip_address, ip_network
 from mockube.apimachinery import wellknown
 from mockube.apiserver.bootstrap.apiservices import api_services
 from mockube.apiserver.bootstrap.flowcontrol import flow_control
-from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
 
 CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
@@ -38,21 +38,21 @@ class Facts:
     now: str
 
 
-def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[Wanted]:
+def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
     """In the order in which they can be made."""
     return (
-        *(Wanted(resource=NAMESPACES, name=name, kept=True) for name in SYSTEM_NAMESPACES),
+        *(RequiredObject(resource=NAMESPACES, name=name, kept=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
         *_service(facts),
         *(_whereabouts(facts) if facts.address else ()),
-        Wanted(
+        RequiredObject(
             resource=CONFIG_MAPS,
             name="extension-apiserver-authentication",
             namespace=wellknown.NAMESPACE_SYSTEM,
             content={"data": {"client-ca-file": facts.client_ca.decode()}},
             follows=True,
         ),
-        Wanted(
+        RequiredObject(
             resource=CONFIG_MAPS,
             name="kube-apiserver-legacy-service-account-token-tracking",
             namespace=wellknown.NAMESPACE_SYSTEM,
@@ -63,7 +63,7 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[Wanted]:
     )
 
 
-def _priority_classes() -> Sequence[Wanted]:
+def _priority_classes() -> Sequence[RequiredObject]:
     rows = (
         (
             "system-node-critical",
@@ -77,12 +77,14 @@ def _priority_classes() -> Sequence[Wanted]:
         ),
     )
     return [
-        Wanted(resource=PRIORITY_CLASSES, name=name, content={"value": value, "description": description})
+        RequiredObject(
+            resource=PRIORITY_CLASSES, name=name, content={"value": value, "description": description}
+        )
         for name, value, description in rows
     ]
 
 
-def _service(facts: Facts) -> Sequence[Wanted]:
+def _service(facts: Facts) -> Sequence[RequiredObject]:
     """The service, and the range that its address is from."""
     first = str(ip_network(facts.service_range)[1])
     ready = {
@@ -95,7 +97,7 @@ def _service(facts: Facts) -> Sequence[Wanted]:
     spec = {"ports": [port], "clusterIP": first, "ipFamilyPolicy": "SingleStack", "sessionAffinity": "None"}
     labels = {"component": "apiserver", "provider": SERVICE}
     return (
-        Wanted(
+        RequiredObject(
             resource=SERVICE_CIDRS,
             name=SERVICE,
             content={"spec": {"cidrs": [facts.service_range]}},
@@ -103,7 +105,7 @@ def _service(facts: Facts) -> Sequence[Wanted]:
             status_manager="kubernetes-service-cidr-controller",
             kept=True,
         ),
-        Wanted(
+        RequiredObject(
             resource=SERVICES,
             name=SERVICE,
             namespace=wellknown.NAMESPACE_DEFAULT,
@@ -113,11 +115,11 @@ def _service(facts: Facts) -> Sequence[Wanted]:
     )
 
 
-def _whereabouts(facts: Facts) -> Sequence[Wanted]:
+def _whereabouts(facts: Facts) -> Sequence[RequiredObject]:
     """Where the service leads."""
     port = {"name": "https", "protocol": "TCP", "port": facts.port}
     return (
-        Wanted(
+        RequiredObject(
             resource=ENDPOINTS,
             name=SERVICE,
             namespace=wellknown.NAMESPACE_DEFAULT,
@@ -128,7 +130,7 @@ def _whereabouts(facts: Facts) -> Sequence[Wanted]:
             kept=True,
             follows=True,
         ),
-        Wanted(
+        RequiredObject(
             resource=ENDPOINT_SLICES,
             name=SERVICE,
             namespace=wellknown.NAMESPACE_DEFAULT,

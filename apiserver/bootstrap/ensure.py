@@ -9,7 +9,7 @@ import orjson
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.bootstrap.required_object import Name, Wanted
+from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.discovery import legacy as version
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import managed, metadata
@@ -21,7 +21,7 @@ from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored import canonical
-from mockube.apiserver.turns import turn
+from mockube.apiserver.turns import yield_to_loop
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Target, Txn
@@ -38,7 +38,9 @@ KEPT_SECONDS = 10.0
 """How soon what was deleted is there again; upstream's interval for the service."""
 
 
-async def ensure(backend: Backend, resources: Callable[[Name], Resource], wanted: Iterable[Wanted]) -> int:
+async def ensure(
+    backend: Backend, resources: Callable[[Name], Resource], wanted: Iterable[RequiredObject]
+) -> int:
     """Answers how many objects were made. Another server may be making the same ones at the same time."""
     made = 0
     for one in wanted:
@@ -51,7 +53,7 @@ async def ensure(backend: Backend, resources: Callable[[Name], Resource], wanted
 
 
 async def create_all(
-    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[Wanted]
+    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[RequiredObject]
 ) -> bool:
     """Make objects that are known to be right, many in one transaction; return whether none of them was there.
 
@@ -65,13 +67,13 @@ async def create_all(
             key = backend.layout.object(resource, one.namespace, one.name)
             puts.append(backend.put(key, _text(backend, resource, one)))
             compares.append(Compare(key=key, target=Target.MOD, operand=0))
-            await turn()
+            await yield_to_loop()
         result = await backend.kv.txn(Txn(compare=tuple(compares), then=tuple(puts)))
         succeeded = succeeded and result.succeeded
     return succeeded
 
 
-def _text(backend: Backend, resource: Resource, wanted: Wanted) -> bytes:
+def _text(backend: Backend, resource: Resource, wanted: RequiredObject) -> bytes:
     """Return a new object as `create` would store it."""
     call = call_of(resource, wanted, "create", {})
     bare: Tree = {"kind": resource.kind, "apiVersion": resource.api_version}
@@ -80,7 +82,7 @@ def _text(backend: Backend, resource: Resource, wanted: Wanted) -> bytes:
     return canonical(managed.on_create(backend, call, tree, WriteOptions()))
 
 
-async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
+async def _renew(backend: Backend, resource: Resource, wanted: RequiredObject) -> None:
     """Make an object's content true again, over whatever others made of it."""
     while True:
         present = await backend.get(resource, wanted.namespace, wanted.name)
@@ -93,7 +95,7 @@ async def _renew(backend: Backend, resource: Resource, wanted: Wanted) -> None:
         return
 
 
-async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
+async def _create(backend: Backend, resource: Resource, wanted: RequiredObject) -> bool:
     """Answers whether it was made here."""
     query = {"fieldManager": [wanted.manager]} if wanted.manager else {}
     try:
@@ -111,7 +113,7 @@ async def _create(backend: Backend, resource: Resource, wanted: Wanted) -> bool:
     return True
 
 
-async def _apply_status(backend: Backend, resource: Resource, wanted: Wanted) -> None:
+async def _apply_status(backend: Backend, resource: Resource, wanted: RequiredObject) -> None:
     named = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": wanted.name}}
     query = {"fieldManager": [wanted.status_manager], "force": ["true"]}
     tree = named | {"status": wanted.status}
@@ -119,7 +121,7 @@ async def _apply_status(backend: Backend, resource: Resource, wanted: Wanted) ->
 
 
 async def keep(
-    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[Wanted], clock: Clock
+    backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[RequiredObject], clock: Clock
 ) -> None:
     """Make again what somebody has deleted, until cancelled."""
     while True:
@@ -132,7 +134,7 @@ async def keep(
 
 def call_of(
     resource: Resource,
-    wanted: Wanted,
+    wanted: RequiredObject,
     verb: str,
     tree: Tree,
     *,

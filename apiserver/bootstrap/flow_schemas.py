@@ -15,7 +15,7 @@ from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.followed import followed
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import turn
+from mockube.apiserver.turns import yield_to_loop
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 
@@ -55,7 +55,7 @@ class FlowSchemaStatus:
             self._judged, self._known = {}, levels
         judged = {}
         for stored in self._backend.all_seen(self._schemas.group_resource):
-            await turn()
+            await yield_to_loop()
             if self._judged.get(stored.key) == stored.revision or await self._judge(stored):
                 judged[stored.key] = stored.revision
         self._judged = judged

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.bootstrap.required_object import RequiredObject
 
 _GROUP = ("flowcontrol.apiserver.k8s.io", "v1")
 FLOW_SCHEMAS, PRIORITY_LEVELS = (*_GROUP, "flowschemas"), (*_GROUP, "prioritylevelconfigurations")
@@ -103,30 +103,30 @@ SCHEMAS: Sequence[Schema] = (
 )
 
 
-def flow_control() -> Sequence[Wanted]:
+def flow_control() -> Sequence[RequiredObject]:
     exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
     levels = [_level("exempt", exempt), *(_limited(name, *row) for name, row in LIMITED.items())]
     return [*levels, *(_schema(schema) for schema in SCHEMAS)]
 
 
-def _level(name: str, spec: Mapping[str, Any]) -> Wanted:
+def _level(name: str, spec: Mapping[str, Any]) -> RequiredObject:
     content = {"metadata": {"annotations": AUTOUPDATE}, "spec": spec}
-    return Wanted(resource=PRIORITY_LEVELS, name=name, content=content, manager=MANAGER)
+    return RequiredObject(resource=PRIORITY_LEVELS, name=name, content=content, manager=MANAGER)
 
 
-def _limited(name: str, shares: int, lendable: int, response: Mapping[str, Any]) -> Wanted:
+def _limited(name: str, shares: int, lendable: int, response: Mapping[str, Any]) -> RequiredObject:
     limited = {"nominalConcurrencyShares": shares, "lendablePercent": lendable, "limitResponse": response}
     return _level(name, {"type": "Limited", "limited": limited})
 
 
-def _schema(schema: Schema) -> Wanted:
+def _schema(schema: Schema) -> RequiredObject:
     spec = {
         "priorityLevelConfiguration": {"name": schema.level},
         "matchingPrecedence": schema.precedence,
         "rules": [{"subjects": schema.subjects, **schema.rules}],
     }
     distinguisher = {"distinguisherMethod": {"type": schema.distinguisher}} if schema.distinguisher else {}
-    return Wanted(
+    return RequiredObject(
         resource=FLOW_SCHEMAS,
         name=schema.name,
         content={"metadata": {"annotations": AUTOUPDATE}, "spec": {**spec, **distinguisher}},

@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apiserver.bootstrap.ensure import ensure
-from mockube.apiserver.bootstrap.required_object import Name, Wanted
+from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
 from mockube.etcd.errors import KVError
@@ -46,10 +46,10 @@ async def keep_alive(
         await clock.sleep(RENEW_SECONDS)
 
 
-def _lease(host: str, name: str, holder: str, now: str) -> Wanted:
+def _lease(host: str, name: str, holder: str, now: str) -> RequiredObject:
     labels = {LABEL_IDENTITY: "kube-apiserver", wellknown.LABEL_HOSTNAME: host}
     spec = {"holderIdentity": holder, "leaseDurationSeconds": DURATION_SECONDS, "renewTime": now}
-    return Wanted(
+    return RequiredObject(
         resource=LEASES,
         name=name,
         namespace=wellknown.NAMESPACE_SYSTEM,

@@ -15,7 +15,7 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLES,
 )
 from mockube.apiserver.bootstrap.rbac import resource_name
-from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.pki.folder import MANAGER_GROUP
 
 _NAME: Final = MANAGER_GROUP
@@ -44,7 +44,7 @@ _SYSTEM_RULES: Final = (_rule("", ["configmaps"], _WRITE),)
 _SYSTEM: Final = "kube-system"
 
 
-def roles_of_manager() -> Sequence[Wanted]:
+def roles_of_manager() -> Sequence[RequiredObject]:
     return (
         _wanted(CLUSTER_ROLES, _NAME, {"rules": list(_RULES)}),
         _wanted(ROLES, _NAME, {"rules": list(_SYSTEM_RULES)}, namespace=_SYSTEM),
@@ -61,9 +61,9 @@ def roles_of_manager() -> Sequence[Wanted]:
     )
 
 
-def _wanted(resource: str, name: str, content: dict[str, Any], *, namespace: str = "") -> Wanted:
+def _wanted(resource: str, name: str, content: dict[str, Any], *, namespace: str = "") -> RequiredObject:
     metadata: dict[str, Any] = {"labels": {}, "annotations": {}}
-    return Wanted(
+    return RequiredObject(
         resource=resource_name(resource),
         name=name,
         namespace=namespace,

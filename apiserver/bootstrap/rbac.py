@@ -20,7 +20,7 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLE_BINDINGS,
     ROLES,
 )
-from mockube.apiserver.bootstrap.required_object import Name, Wanted
+from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
@@ -29,7 +29,7 @@ _DATA: Final = "data/rbac.json"
 """What kube-apiserver 1.36 makes, in its order. Labels and annotations that all have are left out, and references are short."""
 
 
-def policy() -> Sequence[Wanted]:
+def policy() -> Sequence[RequiredObject]:
     """Return the roles and bindings that upstream has."""
     rows = _rows()
     roles = [
@@ -60,9 +60,9 @@ def resource_name(resource: str) -> Name:
     return GROUP, "v1", resource
 
 
-def _wanted(resource: str, row: Mapping[str, Any], content: Tree) -> Wanted:
+def _wanted(resource: str, row: Mapping[str, Any], content: Tree) -> RequiredObject:
     metadata = {"labels": _LABELS | row.get("labels", {}), "annotations": _ANNOTATIONS}
-    return Wanted(
+    return RequiredObject(
         resource=resource_name(resource),
         name=row["name"],
         namespace=row.get("namespace", ""),

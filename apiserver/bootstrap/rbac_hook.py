@@ -10,7 +10,7 @@ from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.bootstrap.ensure import call_of, create_all, ensure
-from mockube.apiserver.bootstrap.required_object import Name, Wanted
+from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.delete import delete
@@ -28,7 +28,7 @@ class BootstrapRoles:
     def __init__(self, backend: Backend, resources: Callable[[Name], Resource]) -> None:
         self._backend = backend
         self._resources = resources
-        self._more: list[Wanted] = []
+        self._more: list[RequiredObject] = []
         self._is_pending = False
         self._is_outdated = asyncio.Event()
         self._is_outdated.set()
@@ -38,7 +38,7 @@ class BootstrapRoles:
         """Return why the hook has not finished; "" if it has."""
         return "not finished" if self._is_pending else ""
 
-    def add(self, wanted: Iterable[Wanted]) -> None:
+    def add(self, wanted: Iterable[RequiredObject]) -> None:
         """Make these as well, besides upstream's."""
         self._more += wanted
 
@@ -85,11 +85,11 @@ class BootstrapRoles:
             return False
         return all(outcomes)
 
-    def _present(self, wanted: Wanted) -> Stored | None:
+    def _present(self, wanted: RequiredObject) -> Stored | None:
         resource = self._resources(wanted.resource)
         return self._backend.seen(resource.group_resource, wanted.namespace, wanted.name)
 
-    async def _complete(self, wanted: Wanted) -> bool:
+    async def _complete(self, wanted: RequiredObject) -> bool:
         """Give an object what it lacks; return whether that was possible."""
         stored = self._present(wanted)
         present = None if stored is None else stored.tree()
@@ -106,14 +106,14 @@ class BootstrapRoles:
             return True
         return await self._update(wanted, tree)
 
-    async def _update(self, wanted: Wanted, tree: Tree) -> bool:
+    async def _update(self, wanted: RequiredObject, tree: Tree) -> bool:
         try:
             await update(self._backend, call_of(self._resources(wanted.resource), wanted, "update", tree))
         except (Conflict, NotFound):
             return False
         return True
 
-    async def _replace(self, wanted: Wanted) -> bool:
+    async def _replace(self, wanted: RequiredObject) -> bool:
         with suppress(NotFound):
             await delete(self._backend, call_of(self._resources(wanted.resource), wanted, "delete", {}))
         return bool(await ensure(self._backend, self._resources, [wanted]))

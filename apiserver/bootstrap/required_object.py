@@ -10,7 +10,7 @@ Name: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequiredObject:
     resource: Name
     name: str
     namespace: str = ""

@@ -8,7 +8,7 @@ from mockube.apimachinery.flags import Sections
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.packs.definitions import PACKS
 from mockube.apiserver.config import admission_plugins
-from mockube.apiserver.config.feature_gates import unhonoured
+from mockube.apiserver.config.feature_gates import ignored_settings
 from mockube.apiserver.config.settings import (
     SECTIONS,
     Admission,
@@ -44,7 +44,7 @@ class Config:
         """Flags that are known, with values that would have another effect on kube-apiserver than they have here."""
         store = self.store
         return (
-            *(f"--feature-gates={gate}" for gate in unhonoured(self.features.feature_gates)),
+            *(f"--feature-gates={gate}" for gate in ignored_settings(self.features.feature_gates)),
             *(() if store.watch_cache else ("--watch-cache=false",)),
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),
             *(f"--watch-cache-sizes={name}#0" for name, size in store.watch_cache_sizes if not size),

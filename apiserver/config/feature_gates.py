@@ -148,7 +148,7 @@ def is_on(name: str, given: Iterable[tuple[str, bool]]) -> bool:
     return dict(given).get(name, GATES[name].default)
 
 
-def unhonoured(given: Iterable[tuple[str, bool]]) -> list[str]:
+def ignored_settings(given: Iterable[tuple[str, bool]]) -> list[str]:
     """Settings that change what kube-apiserver does, and nothing here; of one that comes twice the last counts."""
     wanted = dict(given)
     return [

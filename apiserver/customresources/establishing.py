@@ -26,7 +26,7 @@ from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import turn
+from mockube.apiserver.turns import yield_to_loop
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
 
@@ -43,7 +43,7 @@ _REASONS: Final = {
 }
 
 
-class Verdict(NamedTuple):
+class NamesDecision(NamedTuple):
     accepted: dict[str, Any]
     """The names as they are given from now on: those that are somebody else's stay as they were."""
     reason: str = ""
@@ -69,7 +69,7 @@ class TakenNames:
         return bool(self._owners.get((group, fields, name), set()) - {owner})
 
 
-def judge(owner: str, group: str, asked: Names, given: Names, taken: TakenNames) -> Verdict:
+def judge(owner: str, group: str, asked: Names, given: Names, taken: TakenNames) -> NamesDecision:
     """`given` is what the definition `owner` was given before, `taken` what all of them were."""
     accepted = {"categories": asked["categories"]} if asked.get("categories") else {}
     found = []
@@ -84,8 +84,8 @@ def judge(owner: str, group: str, asked: Names, given: Names, taken: TakenNames)
             found += [(_REASONS[field], f'"{name}" is already in use') for name in in_use]
     accepted |= {field: "" for field in ("plural", "kind") if field not in accepted}
     if not found:
-        return Verdict(accepted)
-    return Verdict(accepted, found[0][0], found[0][1])
+        return NamesDecision(accepted)
+    return NamesDecision(accepted, found[0][0], found[0][1])
 
 
 def _texts(value: Any) -> Sequence[str]:
@@ -188,7 +188,7 @@ class Establishing:
             del self._served[name]
         for at, (name, seen) in enumerate(self._seen.items()):
             if at and at % SLICE == 0:
-                await turn()
+                await yield_to_loop()
             if not meta.is_deleting(seen.tree):
                 # It is served before it is said to be: who reads that it is may ask at once.
                 try:
@@ -203,7 +203,7 @@ class Establishing:
         present, taken, size = {}, TakenNames(), 0
         for stored in list(self._resource_cache):
             if size >= SLICE_BYTES:
-                await turn()
+                await yield_to_loop()
                 size = 0
             name = stored.key.rpartition(b"/")[2].decode()
             before = self._seen.get(name)
@@ -217,7 +217,7 @@ class Establishing:
                 self._backend.watch_cache.report_malformed(stored, error)
         for at, (name, seen) in enumerate(present.items()):
             if at and at % SLICE == 0:
-                await turn()
+                await yield_to_loop()
             status = seen.tree.get("status") or {}
             taken.add(name, seen.resource.group, status.get("acceptedNames") or {})
         self._seen, self._taken = present, taken
@@ -229,7 +229,7 @@ class Establishing:
 
     # --- names
 
-    async def _tell(self, name: str, tree: Tree, verdict: Verdict) -> None:
+    async def _tell(self, name: str, tree: Tree, verdict: NamesDecision) -> None:
         if self._status(tree, verdict) == tree.get("status"):
             return
         call = Call(
@@ -250,11 +250,11 @@ class Establishing:
         else:
             self._taken.add(name, tree["spec"]["group"], verdict.accepted)
 
-    def _verdict(self, name: str, tree: Tree) -> Verdict:
+    def _verdict(self, name: str, tree: Tree) -> NamesDecision:
         group, given = tree["spec"]["group"], (tree.get("status") or {}).get("acceptedNames") or {}
         return judge(name, group, tree["spec"]["names"], given, self._taken)
 
-    def _status(self, tree: Tree, verdict: Verdict) -> Tree:
+    def _status(self, tree: Tree, verdict: NamesDecision) -> Tree:
         """As upstream: who was established once stays so."""
         accepted = (
             {"status": "False", "reason": verdict.reason, "message": verdict.problem}
@@ -277,11 +277,11 @@ class Establishing:
         present = next((one for one in listed if one["type"] == condition["type"]), {})
         if all(present.get(field) == value for field, value in condition.items()):
             return listed
-        return conditions.updated(listed, condition, self._backend.clock.now())
+        return conditions.set_condition(listed, condition, self._backend.clock.now())
 
     # --- what is served
 
-    async def _serve(self, name: str, seen: _Seen, verdict: Verdict) -> None:
+    async def _serve(self, name: str, seen: _Seen, verdict: NamesDecision) -> None:
         tree, worker = seen.tree, self._backend.worker
         version = meta.uid(tree), meta.generation(tree)
         is_refused = bool(verdict.problem) and not conditions.is_true(tree, "Established")

@@ -42,12 +42,12 @@ class ScalePaths(NamedTuple):
         yield from _check_number(tree, self.present)
         if self.selector:
             try:
-                nested(tree, self.selector, str)
+                nested_value(tree, self.selector, str)
             except AccessorError as error:
                 yield errors.invalid(_field(self.selector), "", str(error))
 
 
-def nested(tree: Any, path: tuple[str, ...], expected: type) -> Any:
+def nested_value(tree: Any, path: tuple[str, ...], expected: type) -> Any:
     """The value at a path, None if there is none; null counts as a value of another type."""
     value = tree
     for index, step in enumerate(path):
@@ -67,7 +67,7 @@ def nested(tree: Any, path: tuple[str, ...], expected: type) -> Any:
 
 def _check_number(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[FieldError]:
     try:
-        number = nested(tree, path, int) or 0
+        number = nested_value(tree, path, int) or 0
     except AccessorError as error:
         yield errors.invalid(_field(path), 0, str(error))
         return

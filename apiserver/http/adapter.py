@@ -15,7 +15,7 @@ from mockube.apiserver.request.response import Response
 from mockube.apiserver.wire.negotiation import Format
 
 
-def adapted(handle: Handle) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+def adapt_handler(handle: Handle) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
     """Return the handler as aiohttp calls it."""
 
     async def answer(http: web.BaseRequest) -> web.StreamResponse:

@@ -17,7 +17,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.http import HttpVersion10, HttpVersion11
 
-from mockube.apiserver.request.compression import compressed
+from mockube.apiserver.request.compression import compress
 from mockube.apiserver.request.response import NOT_CACHED, PIECE, Response
 from mockube.apiserver.request.warnings import warning_headers
 
@@ -72,7 +72,7 @@ class Answer(web.StreamResponse):
         if size <= PIECE or self._asked.method == hdrs.METH_HEAD:
             await writer.write_eof(self._whole())
             return
-        for piece in gathered((self._head(b"Content-Length: %d\r\n" % size), *parts)):
+        for piece in gather_pieces((self._head(b"Content-Length: %d\r\n" % size), *parts)):
             await writer.write(piece)
         await writer.write_eof()
 
@@ -83,7 +83,7 @@ class Answer(web.StreamResponse):
             return
         await writer.write(head)
         writer.enable_chunking()
-        async for piece in compressed(gathered(self._response.parts)):
+        async for piece in compress(gather_pieces(self._response.parts)):
             await writer.write(piece)
         await writer.write_eof()
 
@@ -129,7 +129,7 @@ def _usual_lines(code: int, content_type: str) -> bytes:
     return _lines(code, content_type, NOT_CACHED)
 
 
-def gathered(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
+def gather_pieces(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
     """Yield the same bytes in pieces: small parts together, a large part cut into several."""
     start = size = 0
     for end, part in enumerate(parts, start=1):

@@ -38,16 +38,16 @@ def load(release: str) -> _Data:
     return decode(gzip.decompress(packed), type=_Data)
 
 
-def extended(schema: Schema, addition: Schema) -> Schema:
+def extend_schema(schema: Schema, addition: Schema) -> Schema:
     """The schema with the addition, which has its form; only a description is added to the end of the schema's own."""
     made = schema | addition
     for keyword in _ONE_SCHEMA:
         if keyword in addition:
-            made[keyword] = extended(schema[keyword], addition[keyword])
+            made[keyword] = extend_schema(schema[keyword], addition[keyword])
     if "properties" in addition:
         fields = schema["properties"]
         made["properties"] = fields | {
-            name: extended(fields[name], added) for name, added in addition["properties"].items()
+            name: extend_schema(fields[name], added) for name, added in addition["properties"].items()
         }
     if "description" in addition:
         made["description"] = schema.get("description", "") + addition["description"]
@@ -252,7 +252,7 @@ class Definitions:
             return self._of_customs[V3][name]
         read: Schema = orjson.loads(bytes(self._texts[name]))
         added = self._additions.get(name)
-        return extended(read, orjson.loads(bytes(added))) if added else read
+        return extend_schema(read, orjson.loads(bytes(added))) if added else read
 
 
 def _references(tree: Any) -> list[str]:

@@ -72,7 +72,7 @@ _KEYS = (*_CERTIFICATES, ACCOUNTS)
 
 
 @contextmanager
-def prepared(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Iterator[Folder]:
+def prepare_folder(path: Path, server: Subject, *, now: datetime, chance: Chance) -> Iterator[Folder]:
     """Everything is there and good, and no other server replaces it before it is read."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)

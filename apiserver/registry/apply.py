@@ -6,7 +6,7 @@ from typing import Any
 
 from mockube.apimachinery import status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
-from mockube.apimachinery.patch.apply.field_manager import shown, shown_kind
+from mockube.apimachinery.patch.apply.field_manager import describe_object, shown_kind
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
 from mockube.apimachinery.schema.decode import Decoded, DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
@@ -61,7 +61,7 @@ class Application:
             return decode_applied(self.backend, merged, strict=strict)
         except DecodeError as error:
             kind = shown_kind(self.config)
-            where = f"failed to convert new object ({shown(self.config)}) to proper version"
+            where = f"failed to convert new object ({describe_object(self.config)}) to proper version"
             problem = f"unable to convert unstructured object to {kind}: {error}"
             raise ApiError(f"{where}: {problem}") from error
 

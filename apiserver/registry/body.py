@@ -29,7 +29,7 @@ SHOWN = 30
 
 def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     """The object that a create or update was sent, as it would be stored, with its defaults."""
-    api_version, kind = expected(call)
+    api_version, kind = expected_type(call)
     parsed = _parse(call.body, kind)
     tree = parsed.tree
     given = (tree.get("apiVersion") or api_version, tree.get("kind") or kind)
@@ -54,7 +54,7 @@ def _refusal(call: Call, kind: str) -> str:
     return f"{kind} in version {gotext.quote(call.resource.version)} cannot be handled as a {kind}: "
 
 
-def expected(call: Call) -> tuple[str, str]:
+def expected_type(call: Call) -> tuple[str, str]:
     """The apiVersion and kind that belong to the URL."""
     subresource = call.subresource
     if subresource is None or not subresource.kind:
@@ -215,7 +215,7 @@ def missing_kind(text: str) -> str:
 
 def _check_custom(call: Call, parsed: Parsed) -> None:
     """An object that is no struct to upstream is of any kind at first."""
-    tree, (expected_version, expected_kind) = parsed.tree, expected(call)
+    tree, (expected_version, expected_kind) = parsed.tree, expected_type(call)
     api_version, kind = tree.get("apiVersion") or "", tree.get("kind")
     if not kind:
         text = parsed.text or orjson.dumps(tree)

@@ -39,7 +39,7 @@ def old_object(backend: Backend, resource: Resource, tree: Tree) -> tuple[Tree, 
     return (shown if conversion is not None and conversion.at_storage else tree), shown
 
 
-def encoded(backend: Backend, call: Call, tree: Tree) -> Tree:
+def to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
     """A valid object as it is stored: of a custom one, what the schema of the stored version leaves."""
     conversion = backend.conversion(call.resource)
     if conversion is not None and conversion.at_storage:
@@ -92,7 +92,7 @@ def _size(stored: Stored) -> int:
     return len(stored.value)
 
 
-async def shown(
+async def to_client_version(
     backend: Backend, resource: Resource, answer: ObjectAnswer | ListAnswer
 ) -> ObjectAnswer | ListAnswer:
     """An answer in the version that it was asked for."""

@@ -14,7 +14,7 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.convert import encoded, to_stored
+from mockube.apiserver.registry.convert import to_storage, to_stored
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.reset_fields import preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
@@ -93,7 +93,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     await run(size, _check, backend, attributes, resource, tree)
     attributes.name = metadata.of(tree).get("name", "")
     await backend.admission.validate(backend, attributes)
-    to_store = await run(size, encoded, backend, attributes.call, tree) if resource.custom else tree
+    to_store = await run(size, to_storage, backend, attributes.call, tree) if resource.custom else tree
     value = await run(size, canonical, to_store)
     return await _insert(backend, attributes, tree, value, claims)
 

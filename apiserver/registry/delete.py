@@ -24,7 +24,7 @@ from mockube.apiserver.registry.deletion import (
 )
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.storage.stored import Stored, canonical
-from mockube.apiserver.turns import turn
+from mockube.apiserver.turns import yield_to_loop
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"
@@ -49,7 +49,7 @@ async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
     options = await backend.worker.begin(call.size, _options, backend, call)
     found = await list_objects(backend, call)
     for stored in found.items:
-        await turn()  # a store in memory is never waited for
+        await yield_to_loop()  # a store in memory is never waited for
         name = stored.key.rpartition(b"/")[2].decode()
         namespace = stored.key.split(b"/")[-2].decode() if call.resource.namespaced else ""
         one = Call(

@@ -129,7 +129,7 @@ def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
         twice = (language.complaint.format(each) for each in duplicate_fields(parsed))
         return Patch(language, given, (*complaints, *twice))
     except PatchError as error:
-        raise refused(error) from error
+        raise patch_refusal(error) from error
 
 
 def _carry_out(backend: Backend, patch: Patch, old: Tree) -> Any:
@@ -138,10 +138,10 @@ def _carry_out(backend: Backend, patch: Patch, old: Tree) -> Any:
     try:
         return patch.language.carry_out(old, patch.given, schema)
     except PatchError as error:
-        raise refused(error) from error
+        raise patch_refusal(error) from error
 
 
-def refused(error: PatchError) -> ApiError:
+def patch_refusal(error: PatchError) -> ApiError:
     """What a client is told of a patch that cannot be carried out."""
     match error:
         case Undecodable():

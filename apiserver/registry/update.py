@@ -21,7 +21,7 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.convert import encoded, old_object, to_stored
+from mockube.apiserver.registry.convert import old_object, to_storage, to_stored
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
@@ -72,7 +72,7 @@ async def change(
         for one in (old, raw):
             one["metadata"].pop("resourceVersion", None)
         new = await run(call.size, keep_times, old, new)
-        to_store = await run(call.size, encoded, backend, call, new) if call.resource.custom else new
+        to_store = await run(call.size, to_storage, backend, call, new) if call.resource.custom else new
         if to_store == raw:
             return ObjectAnswer(stored=stored)
         if options.dry_run:

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockube.apimachinery.status import Unauthorized
 from mockube.apiserver.authn.chain import ANONYMOUS
-from mockube.apiserver.authn.credentials import Presented, token_of_subprotocols
+from mockube.apiserver.authn.credentials import PresentedCredentials, token_of_subprotocols
 from mockube.apiserver.authz.chain import Decision, forbidden
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle

@@ -20,7 +20,7 @@ def takes_gzip(request: Request) -> bool:
     return any(token.strip() == "gzip" for token in request.header(ACCEPT_ENCODING).split(","))
 
 
-async def compressed(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def compress(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     """The same in gzip's form. Pieces should be large: each is handed to a thread by itself."""
     compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     for piece in pieces:

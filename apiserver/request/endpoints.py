@@ -9,7 +9,7 @@ from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, N
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
-from mockube.apiserver.registry.convert import shown
+from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.verbs import Verbs
 from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
 from mockube.apiserver.request.filter import Config
@@ -21,7 +21,7 @@ from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
 from mockube.apiserver.request.response import Response, error_response, json_body, text_response
 from mockube.apiserver.request.watch import Watching
 from mockube.apiserver.wire import negotiation as negotiate
-from mockube.apiserver.wire.negotiation import FORMATS, Format, Wanted
+from mockube.apiserver.wire.negotiation import FORMATS, Format, OutputFormat
 
 MAX_BODY: Final = 3 * 1024 * 1024
 
@@ -64,7 +64,7 @@ class Endpoints:
         call = _call(request, resource, body)
         # A Scale is no custom object, whatever it is the Scale of.
         custom = resource.custom and not (call.subresource and call.subresource.kind)
-        wanted = negotiate.wanted(request.header(ACCEPT), custom=custom)
+        wanted = negotiate.negotiate(request.header(ACCEPT), custom=custom)
         if wanted is None:
             of_lists = request.info.verb in _OF_ALL_NAMESPACES
             raise NotAcceptable(_NOT_ACCEPTABLE_OF_LISTS if of_lists else _NOT_ACCEPTABLE, Details())
@@ -81,7 +81,7 @@ class Endpoints:
             reading = self._deadlines.within(self._seconds, reading)
         return Body(data=await reading, media_type=request.header(CONTENT_TYPE))
 
-    async def _carry_out(self, request: Request, call: Call, wanted: Wanted) -> Response:
+    async def _carry_out(self, request: Request, call: Call, wanted: OutputFormat) -> Response:
         subresource = call.subresource.name if call.subresource else ""
         carry_out = self._routes.verbs(call.resource.group_resource, subresource, call.verb)
         if carry_out is None:
@@ -89,7 +89,7 @@ class Endpoints:
             raise MethodNotSupported(f"{call.verb} of {target} is not built into mockube yet", Details())
         answer = await carry_out(self._backend, call)
         if self._backend.conversion(call.resource) is not None:
-            answer = await shown(self._backend, call.resource, answer)
+            answer = await to_client_version(self._backend, call.resource, answer)
         if not isinstance(answer, ListAnswer):
             if is_encoded(answer, wanted):
                 body = self._renderer.object(call, answer, wanted)
@@ -121,7 +121,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _response(
-    request: Request, code: int, parts: Sequence[bytes | memoryview], wanted: Wanted, call: Call
+    request: Request, code: int, parts: Sequence[bytes | memoryview], wanted: OutputFormat, call: Call
 ) -> Response:
     if wanted.format is Format.JSON:
         parts = json_body(parts, pretty=request.wants_pretty)

@@ -87,7 +87,7 @@ def with_deadline(handle: Handle, config: Config) -> Handle:
     def filter_(request: Request) -> Awaitable[Response]:
         if not request.is_in_flight or takes_long(request.info):
             return handle(request)
-        return deadlines.within(allotted(request.query.get("timeout", ()), most), handle(request))
+        return deadlines.within(allotted_seconds(request.query.get("timeout", ()), most), handle(request))
 
     return filter_
 
@@ -176,7 +176,7 @@ class Deadlines:
             self._set(min(self._due.values()))
 
 
-def allotted(asked: Sequence[str], most: float) -> float:
+def allotted_seconds(asked: Sequence[str], most: float) -> float:
     """Seconds that a request may take: as many as its `?timeout=` says, if that is less than all may take."""
     if not asked or not asked[0]:
         return most

@@ -20,7 +20,7 @@ from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.turns import QUICK_SLICE, Worker, yield_between_batches
 from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import write
-from mockube.apiserver.wire.negotiation import Format, View, Wanted
+from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
 
 _T = TypeVar("_T")
@@ -49,12 +49,12 @@ class Renderer:
         self._clock = clock
         self._report = report
 
-    async def object_off_loop(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
+    async def object_off_loop(self, call: Call, answer: ObjectAnswer, wanted: OutputFormat) -> bytes:
         """An object that has to be made into this form, in the worker's thread if it is large."""
         size = call.size if answer.stored is None else _size(answer.stored)
         return await self._worker.run(size, self.object, call, answer, wanted)
 
-    def object(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
+    def object(self, call: Call, answer: ObjectAnswer, wanted: OutputFormat) -> bytes:
         try:
             return self._object(call, answer, wanted)
         except ApiError:
@@ -65,7 +65,7 @@ class Renderer:
             self._report(answer.stored, error)
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
 
-    def _object(self, call: Call, answer: ObjectAnswer, wanted: Wanted) -> bytes:
+    def _object(self, call: Call, answer: ObjectAnswer, wanted: OutputFormat) -> bytes:
         if wanted.view is View.OBJECT:
             if wanted.format is Format.JSON and answer.stored is not None:
                 return answer.stored.text
@@ -84,7 +84,7 @@ class Renderer:
         return write(table.make(printer, [row(tree)], shown, version=version), wanted.format)
 
     async def collection(
-        self, call: Call, answer: ListAnswer, wanted: Wanted
+        self, call: Call, answer: ListAnswer, wanted: OutputFormat
     ) -> Sequence[bytes | memoryview]:
         """In parts that follow one another."""
         if wanted.view is View.TABLE:
@@ -93,7 +93,7 @@ class Renderer:
             return await _parts(answer)
         return await self._list(call, answer, wanted)
 
-    async def _list(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
+    async def _list(self, call: Call, answer: ListAnswer, wanted: OutputFormat) -> Sequence[bytes]:
         """A list that has to be made object by object."""
         if wanted.view is View.PARTIAL:
             _check_view(call, answer.api_version, answer.kind, wanted, listed=True)
@@ -123,7 +123,7 @@ class Renderer:
             )
         return found
 
-    async def _table(self, call: Call, answer: ListAnswer, wanted: Wanted) -> Sequence[bytes]:
+    async def _table(self, call: Call, answer: ListAnswer, wanted: OutputFormat) -> Sequence[bytes]:
         printer, items = self._printer(call.resource), answer.items
         if order := printer.order:
             keys = await self._each(call, lambda stored: (order(stored.tree()), stored), items)
@@ -138,7 +138,7 @@ class Renderer:
         return _joined(head, "rows", rows, wanted.format)
 
     def event_object(
-        self, resource: Resource, include: str, stored: Stored, wanted: Wanted, *, header: bool
+        self, resource: Resource, include: str, stored: Stored, wanted: OutputFormat, *, header: bool
     ) -> Tree:
         """An object as a watch's event carries it; a table has its columns in the first event only."""
         tree = stored.tree()
@@ -152,19 +152,19 @@ class Renderer:
         return tree
 
     def _row(self, printer: table.Printer, include: str, version: str) -> Callable[[Tree], Tree]:
-        now, checked = self._clock.now(), table.included(include)
+        now, checked = self._clock.now(), table.parse_include_object(include)
         return lambda tree: table.row(printer, tree, now=now, version=version, include=checked)
 
     def _printer(self, resource: Resource) -> table.Printer:
         return self._printers(resource.api_version, resource.kind)
 
 
-def is_encoded(answer: ObjectAnswer, wanted: Wanted) -> bool:
+def is_encoded(answer: ObjectAnswer, wanted: OutputFormat) -> bool:
     """Whether an object is stored in the form that is wanted."""
     return answer.stored is not None and wanted.format is Format.JSON and wanted.view is View.OBJECT
 
 
-def _check_view(call: Call, api_version: str, kind: str, wanted: Wanted, *, listed: bool) -> None:
+def _check_view(call: Call, api_version: str, kind: str, wanted: OutputFormat, *, listed: bool) -> None:
     custom = call.resource.custom
     partial.check_view(api_version, kind, listed=listed, wants_list=wanted.listed, custom=custom)
 
@@ -191,13 +191,13 @@ def _joined(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> 
     return [b'%b,"%b":[' % (orjson.dumps(head)[:-1], field.encode()), *first, *items[1:], b"]}"]
 
 
-def _head(answer: ListAnswer, wanted: Wanted) -> Tree:
+def _head(answer: ListAnswer, wanted: OutputFormat) -> Tree:
     if wanted.view is View.PARTIAL:
         return partial.head_of_list(answer.metadata, wanted.version)
     return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
 
 
-def _shape(answer: ListAnswer, wanted: Wanted) -> Callable[[Stored], Tree]:
+def _shape(answer: ListAnswer, wanted: OutputFormat) -> Callable[[Stored], Tree]:
     """What of an object is an item; protobuf needs the kind to write it."""
     if wanted.view is View.PARTIAL:
         return lambda stored: partial.of(stored.tree(), wanted.version)

@@ -84,7 +84,7 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     tree = known.status()
     text = orjson.dumps(tree)
     custom = request.resource is not None and request.resource.custom
-    wanted = negotiation.wanted(request.header("Accept"), custom=custom) or negotiation.JSON
+    wanted = negotiation.negotiate(request.header("Accept"), custom=custom) or negotiation.JSON
     format_ = wanted.format if wanted.view is View.OBJECT else Format.JSON
     is_json = format_ is Format.JSON
     body = json_body([text], pretty=request.wants_pretty) if is_json else [write(tree, format_)]

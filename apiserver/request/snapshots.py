@@ -19,7 +19,7 @@ from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import Request, Sink
 from mockube.apiserver.request.response import Response
-from mockube.apiserver.snapshots import check_snapshot, place
+from mockube.apiserver.snapshots import check_snapshot, restore_target
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive
@@ -89,7 +89,7 @@ async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Res
     try:
         name = _first(request, "name", "what was sent")
         found = await asyncio.to_thread(check_snapshot, body, name)
-        revision = await restore(backend.kv, found, place(backend.layout.root), replace=replace)
+        revision = await restore(backend.kv, found, restore_target(backend.layout.root), replace=replace)
     except BadArchive as error:
         raise BadRequest(str(error)) from error
     except NotEmpty as error:

@@ -14,10 +14,12 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def warning_headers(warnings: Collection[str]) -> Sequence[bytes]:
-    return [b"Warning: 299 - %b\r\n" % orjson.dumps(text) for text in told(warnings)] if warnings else ()
+    return (
+        [b"Warning: 299 - %b\r\n" % orjson.dumps(text) for text in fit_warnings(warnings)] if warnings else ()
+    )
 
 
-def told(warnings: Collection[str]) -> Sequence[str]:
+def fit_warnings(warnings: Collection[str]) -> Sequence[str]:
     """What fits; all that came until it was too much is told, though cut."""
     texts = [text for text in dict.fromkeys(warnings) if text and not _CONTROL.search(text)]
     total = 0

@@ -19,9 +19,9 @@ from mockube.apiserver.request.request import Request, Sink
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import batches, turn, yield_between_batches
+from mockube.apiserver.turns import batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.wire.frames import FRAMES, json_text
-from mockube.apiserver.wire.negotiation import Format, View, Wanted
+from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
 
 LOG = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Watching:
         for stream in self._streams:
             stream.end(Expired("The resourceVersion for the provided watch is too old."))
 
-    async def serve(self, request: Request, call: Call, wanted: Wanted) -> Response:
+    async def serve(self, request: Request, call: Call, wanted: OutputFormat) -> Response:
         client = request.client
         stream, options = await watch(self._backend, call)
         self._streams.add(stream)
@@ -85,7 +85,7 @@ class Watching:
                 reminder.cancel()
         return response
 
-    async def _send(self, sink: Sink, call: Call, wanted: Wanted, stream: Stream) -> None:
+    async def _send(self, sink: Sink, call: Call, wanted: OutputFormat, stream: Stream) -> None:
         first = True
 
         def frame(event: Event) -> bytes:
@@ -114,11 +114,11 @@ class Watching:
                 if frames := [*filter(None, made)]:
                     await sink.write(frames)
                 if batch is not events:
-                    await turn()
+                    await yield_to_loop()
         if stream.error is not None:
             await sink.write([FRAMES[wanted.format]("ERROR", stream.error.status())])
 
-    def _frame(self, call: Call, wanted: Wanted, event: Event, *, first: bool) -> bytes:
+    def _frame(self, call: Call, wanted: OutputFormat, event: Event, *, first: bool) -> bytes:
         if event.stored is None:
             return FRAMES[wanted.format](event.kind, self._bookmark(call, event, wanted))
         header = first and wanted.view is View.TABLE
@@ -127,7 +127,9 @@ class Watching:
             return encode(event.kind, event.stored)
         return event.change.frame(encode, event.kind, event.stored)
 
-    def _make_encoder(self, resource: Resource, include: str, wanted: Wanted, *, header: bool) -> Encode:
+    def _make_encoder(
+        self, resource: Resource, include: str, wanted: OutputFormat, *, header: bool
+    ) -> Encode:
         if wanted.view is View.OBJECT and wanted.format is Format.JSON:
             return _encode_json
         frame, render = FRAMES[wanted.format], self._renderer.event_object
@@ -137,7 +139,7 @@ class Watching:
 
         return encode
 
-    def _bookmark(self, call: Call, event: Event, wanted: Wanted) -> Tree:
+    def _bookmark(self, call: Call, event: Event, wanted: OutputFormat) -> Tree:
         """An object of the kind that has nothing but a version."""
         metadata: Tree = {"resourceVersion": str(event.version)}
         if event.ends_initial:
@@ -161,7 +163,7 @@ class Watching:
         return LEAST_SECONDS * (1 + chances.fraction(self._backend.chance))
 
 
-def _open(request: Request, wanted: Wanted, on_closed: Callable[[], None]) -> tuple[Response, Sink]:
+def _open(request: Request, wanted: OutputFormat, on_closed: Callable[[], None]) -> tuple[Response, Sink]:
     """Return what the client is answered, and where its events are written: in a long body, or as messages."""
     if request.is_websocket:
         return Response(101), request.client.messages(_subprotocols(request), wanted.format, on_closed)

@@ -14,7 +14,7 @@ from mockube.apiserver.storage.resource_cache import Change, ChangeKind, Resourc
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.storage.unreadable import UnreadableObjects
 from mockube.apiserver.storage.values import Unreadable
-from mockube.apiserver.turns import batches, turn
+from mockube.apiserver.turns import batches, yield_to_loop
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
@@ -224,7 +224,7 @@ class WatchCache:
                     stored = self._unchanged(folder, kv) or self._stored(folder, kv)
                     if stored is not None:
                         found.setdefault(folder, []).append(stored)
-                await turn()
+                await yield_to_loop()
             if not page.more:
                 break
             start = page.kvs[-1].key + b"\x00"
@@ -271,10 +271,10 @@ class WatchCache:
         self._consistent.clear()
         for events in batches(batch.events, _event_bytes, count=SLICE, max_bytes=SLICE_BYTES):
             self._apply(events)
-            await turn()
+            await yield_to_loop()
         self._advance(batch.revision)
         self._consistent.set()
-        await turn()  # who waits to read comes before the next batch
+        await yield_to_loop()  # who waits to read comes before the next batch
 
     def _apply(self, events: Sequence[Event]) -> None:
         now = self._clock.monotonic()

@@ -47,7 +47,7 @@ class OutOfRange(ValueError):
     """A number is larger than any that Go holds."""
 
 
-def repaired(text: bytes) -> Any:
+def replace_invalid_characters(text: bytes) -> Any:
     """The document of a text without faults: what is no character is replaced by U+FFFD."""
     read = json.loads(text.decode("utf-8", errors="replace"), parse_int=_whole, parse_float=_fraction)
     return json.loads(

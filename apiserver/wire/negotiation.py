@@ -21,7 +21,7 @@ class View(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class OutputFormat:
     """An answer's form. `version` is that of the view's own kind, in meta.k8s.io."""
 
     format: Format
@@ -31,7 +31,7 @@ class Wanted:
     """The view is that of a list, where there are two."""
 
 
-JSON = Wanted(format=Format.JSON)
+JSON = OutputFormat(format=Format.JSON)
 FORMATS = tuple(Format)
 WATCH_FORMATS = (Format.JSON, Format.YAML, Format.PROTOBUF)
 
@@ -50,7 +50,7 @@ _VIEWS = {
 _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
-def wanted(accept: str, *, custom: bool = False) -> Wanted | None:
+def negotiate(accept: str, *, custom: bool = False) -> OutputFormat | None:
     """The first form of an Accept header that this server can give; None if it can give none of them.
 
     There are no messages in protobuf for what users define.
@@ -58,7 +58,7 @@ def wanted(accept: str, *, custom: bool = False) -> Wanted | None:
     return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept, custom)
 
 
-def _wanted(accept: str, custom: bool) -> Wanted | None:  # noqa: FBT001 - remembered by position
+def _wanted(accept: str, custom: bool) -> OutputFormat | None:  # noqa: FBT001 - remembered by position
     if not accept:
         return JSON
     for clause in _by_quality(accept):
@@ -70,20 +70,20 @@ def _wanted(accept: str, custom: bool) -> Wanted | None:  # noqa: FBT001 - remem
     return None
 
 
-def _is_message(choice: Wanted) -> bool:
+def _is_message(choice: OutputFormat) -> bool:
     return choice.format is Format.PROTOBUF and choice.view is View.OBJECT
 
 
-def _choose(found: Format, parameters: dict[str, str]) -> Wanted | None:
+def _choose(found: Format, parameters: dict[str, str]) -> OutputFormat | None:
     shown_as = parameters.get("as", "")
     if not shown_as:
-        return Wanted(format=found)
+        return OutputFormat(format=found)
     view, version = _VIEWS.get(shown_as), parameters.get("v", "")
     if view is None or parameters.get("g") != "meta.k8s.io" or version not in _VIEW_VERSIONS:
         return None
     if view is View.TABLE and found is Format.PROTOBUF:  # tables have no such form
         return None
-    return Wanted(format=found, view=view, version=version, listed=shown_as.endswith("List"))
+    return OutputFormat(format=found, view=view, version=version, listed=shown_as.endswith("List"))
 
 
 def sent(content_type: str) -> tuple[str, dict[str, str]]:

@@ -47,7 +47,7 @@ def _json(data: bytes) -> Parsed:
         if fault:
             raise Unreadable(fault) from error
     try:
-        return Parsed(go_json.repaired(data))
+        return Parsed(go_json.replace_invalid_characters(data))
     except go_json.OutOfRange as error:
         raise Unreadable(str(error)) from error
 

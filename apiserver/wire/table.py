@@ -48,7 +48,7 @@ Printers: TypeAlias = Callable[[str, str], Printer]
 INCLUDED = ("", "None", "Metadata", "Object")
 
 
-def included(text: str) -> str:
+def parse_include_object(text: str) -> str:
     """The query's `includeObject`, checked."""
     if text not in INCLUDED:
         problem = f"includeObject: Invalid value: \"{text}\": must be 'Metadata', 'Object', 'None', or empty"

@@ -70,7 +70,7 @@ class _Kept(NamedTuple):
     was: bytes
 
 
-class Mutated(AssertionError):
+class CacheMutated(AssertionError):
     """Somebody changed an object that everybody shares."""
 
 
@@ -84,7 +84,7 @@ class MutationDetector:
     def check(self) -> None:
         changed = [kept for kept in self._kept if orjson.dumps(kept.tree) != kept.was]
         if changed:
-            raise Mutated("\n".join(map(_told, changed)))
+            raise CacheMutated("\n".join(map(_told, changed)))
 
 
 def _told(kept: _Kept) -> str:

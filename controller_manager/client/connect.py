@@ -18,7 +18,7 @@ from mockube.controller_manager.client.service_accounts import (
     SharedIdentity,
 )
 from mockube.controller_manager.client.transport import AiohttpTransport
-from mockube.controller_manager.client.transport_wrappers import Bounded, Fenced
+from mockube.controller_manager.client.transport_wrappers import BoundedTransport, FencedTransport
 from mockube.controller_manager.client.wire import Transport
 from mockube.controller_manager.metrics.requests import ClientMetrics
 
@@ -41,7 +41,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def connected(connection: Connection) -> AsyncIterator[Client]:
+async def connect(connection: Connection) -> AsyncIterator[Client]:
     """A client, whose connections are closed at the end."""
     async with AsyncExitStack() as stack:
         access, rate = connection.access, connection.rate
@@ -60,8 +60,8 @@ def _transport(connection: Connection, access: Access, stack: AsyncExitStack) ->
     transport = connection.transport(access)
     stack.push_async_callback(transport.close)
     if connection.may_write is not None:
-        transport = Fenced(transport, connection.may_write)
-    return Bounded(transport)
+        transport = FencedTransport(transport, connection.may_write)
+    return BoundedTransport(transport)
 
 
 def _sender(connection: Connection, transport: Transport, credential: Credential) -> Sender:

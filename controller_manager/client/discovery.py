@@ -20,7 +20,7 @@ _STALE: Final = "Stale"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class DiscoveredResource:
     """A resource in its group's preferred version, and what can be done with it."""
 
     resource: Resource[ReadOnlyTree]
@@ -30,7 +30,7 @@ class Offered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    offered: tuple[Offered, ...]
+    offered: tuple[DiscoveredResource, ...]
     failures: tuple[str, ...] = ()
     """Group versions whose server could not be asked."""
 
@@ -45,7 +45,7 @@ async def discover(client: Client) -> Discovery:
 
 
 def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
-    offered: list[Offered] = []
+    offered: list[DiscoveredResource] = []
     failures: list[str] = []
     for document in documents:
         for group in document.get("items") or ():
@@ -55,7 +55,7 @@ def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
     return Discovery(offered=tuple(offered), failures=tuple(failures))
 
 
-def _offered(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[Offered]:
+def _offered(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[DiscoveredResource]:
     """Each resource once: versions come in the order of preference."""
     seen: set[str] = set()
     for version in versions:
@@ -66,8 +66,8 @@ def _offered(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[Offered]:
                 yield _one(group, version["version"], resource)
 
 
-def _one(group: str, version: str, resource: ReadOnlyTree) -> Offered:
-    return Offered(
+def _one(group: str, version: str, resource: ReadOnlyTree) -> DiscoveredResource:
+    return DiscoveredResource(
         resource=Resource(
             group=group,
             version=version,

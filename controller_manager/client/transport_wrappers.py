@@ -11,7 +11,7 @@ UNDER_WAY: Final = 32
 """Enough to keep a server busy; each is a connection."""
 
 
-class Bounded:
+class BoundedTransport:
     """A `Transport` that is another one, in turns. Streams are not counted: they last, and there are few."""
 
     def __init__(self, transport: Transport) -> None:
@@ -33,7 +33,7 @@ class Bounded:
         await self._transport.close()
 
 
-class Fenced:
+class FencedTransport:
     """A `Transport` that is another one, as long as it may write."""
 
     def __init__(self, transport: Transport, may_write: Callable[[], bool]) -> None:

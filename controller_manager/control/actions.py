@@ -17,7 +17,7 @@ AnyResource = Resource[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class EventTemplate:
     """The Event that tells of one effect: its texts may hold `{name}`, `{error}`; an empty reason says nothing."""
 
     about: ReadOnlyTree
@@ -26,14 +26,14 @@ class Saying:
 
 
 @dataclass(frozen=True, slots=True)
-class Victim:
+class ObjectRef:
     """An object to delete; nothing happens to another one that took its name since."""
 
     key: Key
     uid: str
 
     @classmethod
-    def of(cls, obj: ReadOnlyTree) -> "Victim":
+    def of(cls, obj: ReadOnlyTree) -> "ObjectRef":
         return cls(Key.of(obj), meta.uid(obj))
 
 
@@ -42,9 +42,9 @@ class Delete:
     """Delete objects of one resource, all at once. One that is gone already counts as deleted."""
 
     resource: AnyResource
-    victims: tuple[Victim, ...]
+    victims: tuple[ObjectRef, ...]
     propagation: Literal["", "Background", "Foreground", "Orphan"] = ""
-    saying: Saying | None = None
+    saying: EventTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Update:
     resource: AnyResource
     body: ReadOnlyTree
     subresource: str = ""
-    saying: Saying | None = None
+    saying: EventTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Patch:
     subresource: str = ""
     field_manager: str = ""
     """Of an apply, which takes the fields over from other managers."""
-    saying: Saying | None = None
+    saying: EventTemplate | None = None
 
 
 def no_more(_: ReadOnlyTree) -> tuple[Patch, ...]:
@@ -81,7 +81,7 @@ class Create:
 
     resource: AnyResource
     bodies: tuple[ReadOnlyTree, ...]
-    saying: Saying | None = None
+    saying: EventTemplate | None = None
     then: Callable[[ReadOnlyTree], tuple[Patch, ...]] = no_more
     """What else is written of each object as soon as it is there: a head start, which the next round makes up for."""
 
@@ -98,7 +98,7 @@ class Adopt:
     """Become the controller of orphans, after reading the owner uncached: it must still be the same and not deleting."""
 
     resource: AnyResource
-    orphans: tuple[Victim, ...]
+    orphans: tuple[ObjectRef, ...]
     owner_resource: AnyResource
     owner: ReadOnlyTree
     finalizers: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Release:
     """Give up objects that no longer match: take the owner's reference out. One that is gone counts as released."""
 
     resource: AnyResource
-    objects: tuple[Victim, ...]
+    objects: tuple[ObjectRef, ...]
     owner: ReadOnlyTree
     finalizers: tuple[str, ...] = ()
     """Removed with the owner's reference."""
@@ -121,7 +121,7 @@ class RemoveFinalizer:
     """Take a finalizer out of objects, of all at once. One that is gone counts as done."""
 
     resource: AnyResource
-    objects: tuple[Victim, ...]
+    objects: tuple[ObjectRef, ...]
     finalizer: str
 
 
@@ -133,7 +133,7 @@ class Remember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class RecordEvent:
     """Record an Event about an object."""
 
     about: ReadOnlyTree
@@ -168,7 +168,7 @@ Action = (
     | Release
     | RemoveFinalizer
     | Remember
-    | Say
+    | RecordEvent
     | Confirm
 )
 

@@ -18,17 +18,17 @@ from mockube.controller_manager.control.actions import (
     Confirm,
     Create,
     Delete,
+    EventTemplate,
+    ObjectRef,
     Outcome,
     Patch,
     Plan,
+    RecordEvent,
     Release,
     Remember,
     RemoveFinalizer,
-    Say,
-    Saying,
     SlowStart,
     Update,
-    Victim,
     Write,
 )
 from mockube.controller_manager.control.own_writes import Writes
@@ -75,11 +75,13 @@ NAMESPACE_TERMINATING = "NamespaceTerminating"
 """The cause in the refusal of everything new in a namespace that is being deleted."""
 
 
-Doable = Create | Delete | Update | Patch | SlowStart | Adopt | Release | RemoveFinalizer | Say | Confirm
+Doable = (
+    Create | Delete | Update | Patch | SlowStart | Adopt | Release | RemoveFinalizer | RecordEvent | Confirm
+)
 """All actions but `Remember`, which is no business of the server."""
 
 
-class Sayer(Protocol):
+class EventRecorder(Protocol):
     def say(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> None: ...
 
 
@@ -90,7 +92,7 @@ def forget(_: object) -> None:
 class Executor:
     """Of one controller, by its account."""
 
-    def __init__(self, client: Client, recorder: Sayer) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._client = client
         self._recorder = recorder
 
@@ -134,7 +136,7 @@ class Executor:
                 return await self._adopt(action, writes)
             case Release() | RemoveFinalizer():
                 return await at_once(action.objects, lambda held: self._let_go(action, held, writes))
-            case Say():
+            case RecordEvent():
                 self._recorder.say(action.about, action.type, action.reason, action.message)
                 return None
             case Confirm():
@@ -163,7 +165,7 @@ class Executor:
             with suppress(ApiError):  # it is made, and who finds this undone tells why it fails
                 await self._change(patch, writes)
 
-    async def _delete(self, action: Delete, victim: Victim, writes: Writes) -> None:
+    async def _delete(self, action: Delete, victim: ObjectRef, writes: Writes) -> None:
         resource, key = action.resource, victim.key
         deletion = self._client.delete(resource, key, uid=victim.uid, propagation=action.propagation)
         try:
@@ -211,7 +213,7 @@ class Executor:
         reference = meta.controller_reference(action.owner)
         added = {"finalizers": [*action.finalizers]} if action.finalizers else {}
 
-        async def adopt(orphan: Victim) -> None:
+        async def adopt(orphan: ObjectRef) -> None:
             body = {"metadata": {"ownerReferences": [reference], "uid": orphan.uid, **added}}
             await self._claim(action.resource, orphan, body, writes, none_left=(NotFound,))
 
@@ -227,20 +229,20 @@ class Executor:
         if meta.is_deleting(found):
             raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
 
-    async def _let_go(self, action: Release | RemoveFinalizer, held: Victim, writes: Writes) -> None:
+    async def _let_go(self, action: Release | RemoveFinalizer, held: ObjectRef, writes: Writes) -> None:
         if isinstance(action, Release):
             await self._release(action, held, writes)
         else:
             await self._unfinalize(action, held, writes)
 
-    async def _release(self, action: Release, held: Victim, writes: Writes) -> None:
+    async def _release(self, action: Release, held: ObjectRef, writes: Writes) -> None:
         reference = {"$patch": "delete", "uid": meta.uid(action.owner)}
         removed = {_REMOVED_FINALIZERS: [*action.finalizers]} if action.finalizers else {}
         body = {"metadata": {"ownerReferences": [reference], "uid": held.uid, **removed}}
         # Invalid: the reference is not there any more.
         await self._claim(action.resource, held, body, writes, none_left=(NotFound, Invalid))
 
-    async def _unfinalize(self, action: RemoveFinalizer, held: Victim, writes: Writes) -> None:
+    async def _unfinalize(self, action: RemoveFinalizer, held: ObjectRef, writes: Writes) -> None:
         body = {"metadata": {"uid": held.uid, _REMOVED_FINALIZERS: [action.finalizer]}}
         patch = self._client.patch(action.resource, held.key, body, kind="strategic")
         try:
@@ -260,7 +262,7 @@ class Executor:
     async def _claim(
         self,
         resource: AnyResource,
-        object_: Victim,
+        object_: ObjectRef,
         body: ReadOnlyTree,
         writes: Writes,
         *,
@@ -280,12 +282,12 @@ class Executor:
             writes.lost(resource)
             raise
 
-    def _tell(self, saying: Saying | None, name: str) -> None:
+    def _tell(self, saying: EventTemplate | None, name: str) -> None:
         if saying is not None and saying.done[0]:
             reason, message = saying.done
             self._recorder.say(saying.about, "Normal", reason, message.format(name=name))
 
-    def _tell_failure(self, saying: Saying | None, name: str, error: ApiError) -> None:
+    def _tell_failure(self, saying: EventTemplate | None, name: str, error: ApiError) -> None:
         if saying is not None and saying.failed[0]:
             reason, message = saying.failed
             self._recorder.say(saying.about, "Warning", reason, message.format(name=name, error=error))

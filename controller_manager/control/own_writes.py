@@ -14,7 +14,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import AnyResource, Victim, Write
+from mockube.controller_manager.control.actions import AnyResource, ObjectRef, Write
 
 EXPIRY_SECONDS: Final = 300.0
 """After which a write that nobody saw is no longer waited for; upstream's, of expectations."""
@@ -43,7 +43,7 @@ List = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
 """The objects that the server has in a namespace, as new as can be; of their metadata alone."""
 
 
-def unobserved(_: Write) -> None:
+def ignore_write(_: Write) -> None:
     """Nobody needs to know."""
 
 
@@ -57,13 +57,13 @@ class Writes:
     victims: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
     unknown: set[AnyResource] = field(default_factory=set)
     """Resources of which something was written, or was not."""
-    observe: Callable[[Write], None] = unobserved
+    observe: Callable[[Write], None] = ignore_write
     """Called with each write that succeeds."""
 
     def wrote(self, resource: AnyResource, answer: ReadOnlyTree) -> None:
         self.reached(resource, int(meta.resource_version(answer)))
 
-    def deleted(self, resource: AnyResource, victim: Victim, answer: ReadOnlyTree | None) -> None:
+    def deleted(self, resource: AnyResource, victim: ObjectRef, answer: ReadOnlyTree | None) -> None:
         """`answer` is None where it was gone already."""
         if answer is not None and meta.resource_version(answer):
             self.wrote(resource, answer)

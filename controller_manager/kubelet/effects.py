@@ -23,7 +23,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class EmitEvent:
     """An Event about the object, or about one of its containers."""
 
     type: Literal["Normal", "Warning"]
@@ -31,7 +31,7 @@ class Tell:
     message: str
 
 
-Effect = Write | Remove | Tell
+Effect = Write | Remove | EmitEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

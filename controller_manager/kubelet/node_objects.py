@@ -17,7 +17,7 @@ from mockube.apimachinery.wellknown import (
     LABEL_ZONE,
     NAMESPACE_NODE_LEASE,
 )
-from mockube.controller_manager.kubelet.resizing import Wanted
+from mockube.controller_manager.kubelet.resizing import DesiredNodes
 
 MARK: Final = ("kwok.x-k8s.io/node", "fake")
 """The annotation of nodes that are simulated, by whomever; it is kwok's."""
@@ -75,7 +75,7 @@ def node_name(number: int) -> str:
     return f"node-{number}"
 
 
-def node(number: int, wanted: Wanted, *, capacity: Mapping[str, str], version: str) -> dict[str, Any]:
+def node(number: int, wanted: DesiredNodes, *, capacity: Mapping[str, str], version: str) -> dict[str, Any]:
     """As it is registered: what its health is comes with its first status. Zones are given in turn."""
     name, zones = node_name(number), wanted.zones
     labels = {**wanted.labels, LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}

@@ -13,8 +13,8 @@ from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.addresses import MOST_NODES, PodAddresses, node_address
 from mockube.controller_manager.kubelet.node_objects import internal_ip, is_silent, is_simulated
-from mockube.controller_manager.kubelet.pod_lifecycle.pod import Home
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import Room, requested
+from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, total_requests
 from mockube.controller_manager.kubelet.resizing import number_in
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
@@ -45,20 +45,20 @@ class NodeRegistry:
     def pod_ip(self, uid: str, node: str) -> str:
         return self.addresses.of(uid, self.number_of(node))
 
-    def home_of(self, pod: PodView, node: ReadOnlyTree) -> Home:
+    def home_of(self, pod: PodView, node: ReadOnlyTree) -> NodeContext:
         in_host_network = bool(pod.object["spec"].get("hostNetwork"))
         has_one = bool((pod.object.get("status") or {}).get("podIP"))
-        return Home(
+        return NodeContext(
             ip=self.ip_of(pod.node),
             pod_ip="" if in_host_network or has_one else self.pod_ip(pod.uid, pod.node),
-            room=Room(allocatable=lambda: _allocatable(node), used=lambda: self._used_beside(pod)),
+            room=NodeResources(allocatable=lambda: _allocatable(node), used=lambda: self._used_beside(pod)),
             details=self._details,
         )
 
     def _used_beside(self, pod: PodView) -> Mapping[str, Quantity]:
         """What the other pods ask for; one of them that cannot be read keeps no room from this one."""
         others = self._pods.by_index(BY_NODE, pod.node)
-        return requested(
+        return total_requests(
             other.object
             for other in others
             if other.uid != pod.uid and not other.is_terminal and _is_readable(other)
@@ -67,7 +67,7 @@ class NodeRegistry:
 
 def _is_readable(pod: PodView) -> bool:
     try:
-        requested([pod.object])
+        total_requests([pod.object])
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         LOG.debug("the requests of pod %s cannot be read: %s", pod.key, error)
         return False

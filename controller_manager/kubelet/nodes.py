@@ -16,11 +16,11 @@ from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.registration import Registration
-from mockube.controller_manager.kubelet.resizing import RESIZING, Wanted, number_in, wanted
+from mockube.controller_manager.kubelet.resizing import RESIZING, DesiredNodes, desired_nodes, number_in
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
-from mockube.controller_manager.kubelet.template_context import World
+from mockube.controller_manager.kubelet.template_context import TemplateContext
 from mockube.controller_manager.tasks import run_all
 
 WORKERS: Final = 8
@@ -44,7 +44,7 @@ class SimulatedNodes:
         self._stages = StageRunner(
             of_kind("Node", load_stages(self._options.stages)),
             self._performer,
-            World.of(fleet, context.clock).of_node,
+            TemplateContext.of(fleet, context.clock).of_node,
             clock=context.clock,
             chance=context.chance,
         )
@@ -52,7 +52,7 @@ class SimulatedNodes:
         self._statuses = self._loop(context, "simulated-nodes", self._play)
         self._absent: dict[str, dict[str, Any]] = {}
         """The nodes that are to be registered, once."""
-        self._asked = Wanted(nodes=self._options.simulate_nodes)
+        self._asked = DesiredNodes(nodes=self._options.simulate_nodes)
         self._nodes.add_handler(self._changed)
         self._config_maps.add_handler(self._resized)
 
@@ -64,7 +64,7 @@ class SimulatedNodes:
 
     async def _take_stock(self) -> None:
         """See which nodes are to come, and which to go."""
-        asked = wanted(self._config_maps.lister.get(*RESIZING), self._options)
+        asked = desired_nodes(self._config_maps.lister.get(*RESIZING), self._options)
         version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
         self._absent = {

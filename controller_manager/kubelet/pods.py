@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_life
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
-from mockube.controller_manager.kubelet.template_context import World
+from mockube.controller_manager.kubelet.template_context import TemplateContext
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 WORKERS: Final = 16
@@ -48,7 +48,7 @@ class SimulatedPods:
         self._stages = StageRunner(
             stages,
             self._performer,
-            World.of(self._fleet, context.clock).of_pod,
+            TemplateContext.of(self._fleet, context.clock).of_pod,
             clock=context.clock,
             chance=context.chance,
         )

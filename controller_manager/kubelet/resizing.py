@@ -29,7 +29,7 @@ _NUMBERED: Final = re.compile(r"node-([1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DesiredNodes:
     nodes: int
     zones: Sequence[str] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -43,10 +43,10 @@ def number_in(name: str) -> int | None:
     return int(found[1]) if found and int(found[1]) <= MOST_NODES else None
 
 
-def wanted(resizing: ReadOnlyTree | None, flags: Simulation) -> Wanted:
+def desired_nodes(resizing: ReadOnlyTree | None, flags: Simulation) -> DesiredNodes:
     """What cannot be read counts as if it were not there."""
     data: Mapping[str, str] = (resizing or {}).get("data") or {}
-    by_flags = Wanted(
+    by_flags = DesiredNodes(
         nodes=flags.simulate_nodes,
         zones=flags.simulate_node_zones,
         labels=dict(flags.node_labels),
@@ -60,7 +60,7 @@ def wanted(resizing: ReadOnlyTree | None, flags: Simulation) -> Wanted:
         return by_flags
 
 
-def _read(data: Mapping[str, str], flags: Simulation) -> Wanted:
+def _read(data: Mapping[str, str], flags: Simulation) -> DesiredNodes:
     nodes = int(data["nodes"]) if data.get("nodes", "").isdecimal() else -1
     if not 0 <= nodes <= MOST_NODES:
         raise ValueError(
@@ -68,7 +68,7 @@ def _read(data: Mapping[str, str], flags: Simulation) -> Wanted:
         )
     labels = [pair.partition("=")[::2] for pair in data.get("labels", "").split(",") if pair]
     zones = tuple(filter(None, data.get("zones", "").split(",")))
-    return Wanted(
+    return DesiredNodes(
         nodes=nodes,
         zones=zones or flags.simulate_node_zones,
         labels=dict(labels or flags.node_labels),

@@ -16,7 +16,7 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS
-from mockube.controller_manager.kubelet.effects import Effect, Remove, Tell, Write
+from mockube.controller_manager.kubelet.effects import Effect, EmitEvent, Remove, Write
 
 
 class _Last(NamedTuple):
@@ -70,7 +70,7 @@ class StatusWriter:
                 case Remove():
                     await self._remove(key, obj)
                     return None
-                case Tell(type=kind_of_event, reason=reason, message=message):
+                case EmitEvent(type=kind_of_event, reason=reason, message=message):
                     self._recorder.say(obj, kind_of_event, reason, message)
         return obj
 

@@ -21,13 +21,13 @@ _VERSION: Final = "v0.7.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class TemplateContext:
     fleet: NodeRegistry
     clock: Clock
     started: datetime
 
     @classmethod
-    def of(cls, fleet: NodeRegistry, clock: Clock) -> "World":
+    def of(cls, fleet: NodeRegistry, clock: Clock) -> "TemplateContext":
         return cls(fleet=fleet, clock=clock, started=clock.now())
 
     def of_node(self, node: ReadOnlyTree) -> Environment:

@@ -29,7 +29,7 @@ def _amount(name: str, value: Any) -> int:
     return quantity.from_json(value).scaled_value(quantity.MILLI if name == CPU else 0)
 
 
-def requested(spec: ReadOnlyTree) -> Amounts:
+def pod_requests(spec: ReadOnlyTree) -> Amounts:
     """What must be free: for all that runs at once, or for an init container where one needs more.
 
     What the pod asks for as a whole holds in place of what its containers do.
@@ -41,7 +41,7 @@ def requested(spec: ReadOnlyTree) -> Amounts:
     return total + amounts(spec.get("overhead"))
 
 
-def weighed(spec: ReadOnlyTree) -> Amounts:
+def nonzero_requests(spec: ReadOnlyTree) -> Amounts:
     """As `requested`, for comparing nodes: who asks for nothing weighs something even so."""
     return _of_containers(spec, _with_defaults) + amounts(spec.get("overhead"))
 

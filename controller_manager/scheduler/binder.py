@@ -94,7 +94,7 @@ async def _evict(client: Client, pod: PodInfo, victim: PodInfo, now: datetime) -
         "message": f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod",
         "observedGeneration": meta.generation(view.object),
     }
-    told = conditions.updated(conditions.of(view.object), condition, now)
+    told = conditions.set_condition(conditions.of(view.object), condition, now)
     patch = {"metadata": {"uid": view.uid}, "status": {"conditions": told}}
     await client.patch(PODS, view.key, patch, subresource="status")
     await client.delete(PODS, view.key, uid=view.uid)

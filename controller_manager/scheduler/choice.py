@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -17,7 +17,7 @@ UNREADABLE: Final = Refusal(("node(s) could not be checked for the pod",), is_fi
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FeasibleNodes:
     able: Sequence[NodeInfo]
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """By node."""
@@ -25,22 +25,22 @@ class Found:
     """Of all nodes alike."""
 
 
-def find_able(pod: PodInfo, world: World, *, only: NodeInfo | None = None) -> Found:
+def find_able(pod: PodInfo, world: ClusterSnapshot, *, only: NodeInfo | None = None) -> FeasibleNodes:
     """Of all nodes, or to see about a single one."""
     checks: list[Check] = []
     for one in FILTERS:
         check = one(pod, world)
         if isinstance(check, Refusal):
-            return Found((), {node.name: check for node in world.nodes}, check)
+            return FeasibleNodes((), {node.name: check for node in world.nodes}, check)
         checks += [] if check is None else [check]
     nodes = world.nodes if only is None else [only]
     refusals = {
         node.name: refusal for node in nodes if (refusal := _refusal(checks, pod, node, world)) is not None
     }
-    return Found([node for node in nodes if node.name not in refusals], refusals)
+    return FeasibleNodes([node for node in nodes if node.name not in refusals], refusals)
 
 
-def _with_nominees(pod: PodInfo, node: NodeInfo, world: World) -> NodeInfo:
+def _with_nominees(pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> NodeInfo:
     """The room that is being made for others of the same priority or more is theirs."""
     others = [
         one
@@ -55,7 +55,7 @@ def _with_nominees(pod: PodInfo, node: NodeInfo, world: World) -> NodeInfo:
     return fuller
 
 
-def _refusal(checks: Iterable[Check], pod: PodInfo, node: NodeInfo, world: World) -> Refusal | None:
+def _refusal(checks: Iterable[Check], pod: PodInfo, node: NodeInfo, world: ClusterSnapshot) -> Refusal | None:
     """A node that cannot be checked, as fields of it or of the pod have wrong types, does not take the pod."""
     try:
         return _first_refusal(checks, _with_nominees(pod, node, world))
@@ -71,7 +71,7 @@ def _first_refusal(checks: Iterable[Check], node: NodeInfo) -> Refusal | None:
     return None
 
 
-def best_of(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> list[NodeInfo]:
+def best_of(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[NodeInfo]:
     """Those that are equally good."""
     if len(able) == 1:
         return [*able]
@@ -84,16 +84,16 @@ def best_of(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> list[NodeIn
     return [node for node, total in zip(able, totals, strict=True) if total == highest]
 
 
-def explained(refusals: Iterable[Refusal], nodes: int) -> str:
+def fit_error_message(refusals: Iterable[Refusal], nodes: int) -> str:
     """As upstream puts it: `0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.`"""
     counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {reasons}."
 
 
-def diagnosis(found: Found, nodes: int) -> str:
+def diagnosis(found: FeasibleNodes, nodes: int) -> str:
     if not nodes:
         return "no nodes available to schedule pods"
     if found.rejection is not None:
         return f"0/{nodes} nodes are available: {', '.join(found.rejection.reasons)}."
-    return explained(found.refusals.values(), nodes)
+    return fit_error_message(found.refusals.values(), nodes)

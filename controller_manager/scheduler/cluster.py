@@ -69,7 +69,7 @@ def no_nominees(_: str) -> Sequence[PodInfo]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class ClusterSnapshot:
     nodes: Sequence[NodeInfo]
     labels_of_namespace: Callable[[str], Mapping[str, str]]
     storage: Storage

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, Terms, terms_of
-from mockube.controller_manager.scheduler.amounts import Amounts, requested, weighed
+from mockube.controller_manager.scheduler.amounts import Amounts, nonzero_requests, pod_requests
 
 _WORKED_OUT: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
 """The fields of a spec that are read but once."""
@@ -41,8 +41,8 @@ class PodInfo:
         return cls(
             view=view,
             priority=spec.get("priority") or 0,
-            requested=requested(spec),
-            weighed=weighed(spec),
+            requested=pod_requests(spec),
+            weighed=nonzero_requests(spec),
             host_ports=tuple(_host_ports(spec)),
             terms=terms_of(view),
         )

@@ -13,12 +13,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.scheduler.choice import Found, explained, find_able
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.choice import FeasibleNodes, find_able, fit_error_message
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import nominated
+from mockube.controller_manager.scheduler.profile import nominated_node
 
 LOG: Final = logging.getLogger(__name__)
 _NO_VICTIMS: Final = Refusal(("No preemption victims found for incoming pod",))
@@ -70,7 +70,9 @@ def _budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_Budget]:
             yield budget
 
 
-def preempt(pod: PodInfo, world: World, found: Found, budgets: Sequence[ReadOnlyTree]) -> Candidate | str:
+def preempt(
+    pod: PodInfo, world: ClusterSnapshot, found: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
+) -> Candidate | str:
     """Where to make room, or why that is no use."""
     refused = _ineligible(pod, world)
     if refused:
@@ -85,19 +87,21 @@ def preempt(pod: PodInfo, world: World, found: Found, budgets: Sequence[ReadOnly
     if candidates:
         return min(candidates, key=_cost)
     refusals = [one for one in outcomes.values() if isinstance(one, Refusal)]
-    return explained(refusals, len(world.nodes))
+    return fit_error_message(refusals, len(world.nodes))
 
 
-def _ineligible(pod: PodInfo, world: World) -> str:
+def _ineligible(pod: PodInfo, world: ClusterSnapshot) -> str:
     if pod.spec.get("preemptionPolicy") == "Never":
         return _NEVER
-    name = nominated(pod.view.object)
+    name = nominated_node(pod.view.object)
     node = next((one for one in world.nodes if one.name == name), None)
     leaving = node.pods.values() if node else ()
     return _WAITING if any(one.view.deleting and one.priority < pod.priority for one in leaving) else ""
 
 
-def _try(pod: PodInfo, node: NodeInfo, world: World, budgets: Sequence[_Budget]) -> Candidate | Refusal:
+def _try(
+    pod: PodInfo, node: NodeInfo, world: ClusterSnapshot, budgets: Sequence[_Budget]
+) -> Candidate | Refusal:
     """Take all lesser pods away, and give back those that need not go, the most important first."""
     lesser = [one for one in node.pods.values() if one.priority < pod.priority]
     if not lesser:
@@ -123,7 +127,7 @@ def _try(pod: PodInfo, node: NodeInfo, world: World, budgets: Sequence[_Budget])
     )
 
 
-def _fitting(pod: PodInfo, trial: NodeInfo, world: World) -> Callable[[], Refusal | None]:
+def _fitting(pod: PodInfo, trial: NodeInfo, world: ClusterSnapshot) -> Callable[[], Refusal | None]:
     """Asks all filters anew each time: what they count beforehand changes with the pods that go."""
     nodes = [trial if one.name == trial.name else one for one in world.nodes]
     changed = replace(world, nodes=nodes)

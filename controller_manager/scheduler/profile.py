@@ -43,7 +43,7 @@ def takes_room(pod: PodView) -> bool:
     return bool(pod.node) and not pod.is_terminal
 
 
-def nominated(pod: ReadOnlyTree) -> str:
+def nominated_node(pod: ReadOnlyTree) -> str:
     return (pod.get("status") or {}).get("nominatedNodeName") or ""
 
 
@@ -58,9 +58,9 @@ def unschedulable_patch(
         "message": message,
         "observedGeneration": meta.generation(pod),
     }
-    told = conditions.updated(conditions.of(pod), condition, now)
+    told = conditions.set_condition(conditions.of(pod), condition, now)
     changes: dict[str, Any] = {} if conditions.says(pod, condition) else {"conditions": told}
-    if nominee is not None and nominee != nominated(pod):
+    if nominee is not None and nominee != nominated_node(pod):
         changes["nominatedNodeName"] = nominee or None
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None
 

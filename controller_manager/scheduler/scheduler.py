@@ -29,8 +29,8 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.scheduler.binder import Binder, evict
-from mockube.controller_manager.scheduler.choice import Found, best_of, diagnosis, find_able
-from mockube.controller_manager.scheduler.cluster import Cluster, World
+from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_of, diagnosis, find_able
+from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate, preempt
@@ -147,14 +147,14 @@ class Scheduler:
 
     # --- deciding
 
-    def _world(self) -> World:
+    def _world(self) -> ClusterSnapshot:
         namespaces = self._informers[NAMESPACES].lister
 
         def labels_of(name: str) -> Mapping[str, str]:
             namespace = namespaces.get("", name)
             return meta.labels(namespace) if namespace else {}
 
-        return World(
+        return ClusterSnapshot(
             nodes=self._cluster.nodes(),
             labels_of_namespace=labels_of,
             storage=Storage(
@@ -192,7 +192,7 @@ class Scheduler:
     def _pick(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._chance) * len(best))]
 
-    async def _refuse(self, pod: PodInfo, world: World, found: Found) -> None:
+    async def _refuse(self, pod: PodInfo, world: ClusterSnapshot, found: FeasibleNodes) -> None:
         """Say why there is no node; where it helps, make lesser pods go."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
         outcome = preempt(pod, world, found, budgets) if world.nodes else ""

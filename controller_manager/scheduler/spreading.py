@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import required_by
-from mockube.controller_manager.workloads.tolerations import untolerated
+from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
 REQUIRED: Final = "DoNotSchedule"
 PREFERRED: Final = "ScheduleAnyway"
@@ -35,7 +35,7 @@ class Constraint:
                 return False
         if not self.honours_taints:
             return True
-        return untolerated(pod.spec, node.taints, ("NoSchedule", "NoExecute")) is None
+        return find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute")) is None
 
     def count(self, pod: PodInfo, node: NodeInfo) -> int:
         """Pods like it on the node; those that are going do not count."""

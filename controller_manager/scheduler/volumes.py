@@ -34,7 +34,7 @@ class Binding(NamedTuple):
 
 
 @dataclass(slots=True)
-class Claims:
+class PodVolumeClaims:
     volumes: list[ReadOnlyTree] = field(default_factory=list)
     """Of the claims that are bound."""
     waiting: list[ReadOnlyTree] = field(default_factory=list)
@@ -58,9 +58,9 @@ class Claims:
         return bindings
 
 
-def claims_of(pod: PodInfo, storage: Storage) -> Claims | str:
+def claims_of(pod: PodInfo, storage: Storage) -> PodVolumeClaims | str:
     """Or why no node will do, whichever it is."""
-    claims = Claims()
+    claims = PodVolumeClaims()
     for name, is_ephemeral in _named(pod):
         claim = storage.claims.get(pod.view.key.namespace, name)
         trouble = _trouble(pod, name, claim, is_ephemeral=is_ephemeral) or _sort_in(claim, claims, storage)
@@ -90,7 +90,7 @@ def _trouble(pod: PodInfo, name: str, claim: ReadOnlyTree | None, *, is_ephemera
     return f'persistentvolumeclaim "{name}" is being deleted' if meta.is_deleting(claim) else ""
 
 
-def _sort_in(claim: ReadOnlyTree | None, claims: Claims, storage: Storage) -> str:
+def _sort_in(claim: ReadOnlyTree | None, claims: PodVolumeClaims, storage: Storage) -> str:
     if claim is None:
         return ""
     if is_bound(claim):

@@ -13,7 +13,7 @@ from mockube.apimachinery.labels import Selector, SelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.resources import Key, Resource, T
-from mockube.controller_manager.control.actions import Action, Adopt, Release, Victim
+from mockube.controller_manager.control.actions import Action, Adopt, ObjectRef, Release
 from mockube.controller_manager.control.controller import ToKeys
 from mockube.controller_manager.workloads.indexes import BY_OWNER, orphans_of
 
@@ -48,7 +48,7 @@ def _is_adoptable(obj: ReadOnlyTree, selector: Selector) -> bool:
     return not meta.is_deleting(obj) and selector.matches(meta.labels(obj))
 
 
-def settled(
+def adoption_and_release_actions(
     claims: OwnedObjects[T],
     resource: Resource[T],
     owner: ReadOnlyTree,
@@ -59,10 +59,10 @@ def settled(
     """What makes ownership as it should be; nothing, if it is. The finalizers come and go with it."""
     actions: list[Action] = []
     if claims.strays:
-        strays = tuple(victim(resource, view) for view in claims.strays)
+        strays = tuple(object_ref(resource, view) for view in claims.strays)
         actions.append(Release(resource=resource, objects=strays, owner=owner, finalizers=finalizers))
     if claims.orphans:
-        orphans = tuple(victim(resource, view) for view in claims.orphans)
+        orphans = tuple(object_ref(resource, view) for view in claims.orphans)
         adopt = Adopt(
             resource=resource,
             orphans=orphans,
@@ -74,9 +74,9 @@ def settled(
     return tuple(actions)
 
 
-def victim(resource: Resource[T], view: T) -> Victim:
+def object_ref(resource: Resource[T], view: T) -> ObjectRef:
     obj = resource.tree(view)
-    return Victim.of(obj)
+    return ObjectRef.of(obj)
 
 
 # --- which owners a change concerns

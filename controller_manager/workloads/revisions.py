@@ -15,7 +15,7 @@ from mockube.apimachinery.patch.draft import same
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
-from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.template_hash import safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
@@ -37,7 +37,7 @@ _GO_ESCAPES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DesiredRevision:
     """What an owner wants to have recorded, should it not be yet."""
 
     owner: ReadOnlyTree
@@ -47,7 +47,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class SyncedRevision:
     """The revision that holds what is wanted, as it is or as the actions make it."""
 
     revision: ReadOnlyTree
@@ -68,41 +68,41 @@ def in_order(revisions: Iterable[ReadOnlyTree]) -> list[ReadOnlyTree]:
 
 
 def settle(
-    wanted: Wanted,
+    wanted: DesiredRevision,
     history: Sequence[ReadOnlyTree],
     collision_count: int,
     named: Callable[[str], ReadOnlyTree | None],
-) -> Settled:
+) -> SyncedRevision:
     """Find what is wanted in the ordered history, make it the newest again, or record it anew.
 
     `named` finds whatever ControllerRevision of the namespace has a name: hashes collide, and strangers' names do.
     """
     equal = [revision for revision in history if _is_equal(revision.get("data"), wanted.data)]
     if equal and equal[-1] is history[-1]:
-        return Settled(revision=equal[-1], collision_count=collision_count)
+        return SyncedRevision(revision=equal[-1], collision_count=collision_count)
     newest = number(history[-1]) + 1 if history else 1
     if equal:
         again = {**equal[-1], "revision": newest}
         update = Update(resource=kinds.CONTROLLER_REVISIONS, body=again)
-        return Settled(revision=again, collision_count=collision_count, actions=(update,))
+        return SyncedRevision(revision=again, collision_count=collision_count, actions=(update,))
     return _recorded(wanted, newest, collision_count, named)
 
 
 def _recorded(
-    wanted: Wanted, newest: int, collision_count: int, named: Callable[[str], ReadOnlyTree | None]
-) -> Settled:
+    wanted: DesiredRevision, newest: int, collision_count: int, named: Callable[[str], ReadOnlyTree | None]
+) -> SyncedRevision:
     while True:
         revision = _new(wanted, newest, collision_count)
         taken = named(meta.name(revision))
         if taken is None:
             create = Create(resource=kinds.CONTROLLER_REVISIONS, bodies=(revision,))
-            return Settled(revision=revision, collision_count=collision_count, actions=(create,))
+            return SyncedRevision(revision=revision, collision_count=collision_count, actions=(create,))
         if _is_equal(taken.get("data"), wanted.data):
-            return Settled(revision=taken, collision_count=collision_count)
+            return SyncedRevision(revision=taken, collision_count=collision_count)
         collision_count += 1
 
 
-def _new(wanted: Wanted, newest: int, collision_count: int) -> dict[str, Any]:
+def _new(wanted: DesiredRevision, newest: int, collision_count: int) -> dict[str, Any]:
     hashed = hash_of(wanted.data, collision_count)
     metadata = {
         "name": f"{meta.name(wanted.owner)[:_LONGEST_PREFIX]}-{hashed}",
@@ -142,11 +142,13 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def truncated(history: Sequence[ReadOnlyTree], live: Collection[str], limit: int) -> tuple[Action, ...]:
+def truncate_history(
+    history: Sequence[ReadOnlyTree], live: Collection[str], limit: int
+) -> tuple[Action, ...]:
     """Forget the oldest revisions that nobody lives by, beyond the limit; a negative limit keeps all."""
     past = [revision for revision in history if meta.name(revision) not in live]
     surplus = past[: max(len(past) - limit, 0)] if limit >= 0 else []
     if not surplus:
         return ()
-    victims = tuple(victim(kinds.CONTROLLER_REVISIONS, revision) for revision in surplus)
+    victims = tuple(object_ref(kinds.CONTROLLER_REVISIONS, revision) for revision in surplus)
     return (Delete(resource=kinds.CONTROLLER_REVISIONS, victims=victims),)

@@ -5,7 +5,7 @@ import re
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from mockube.apimachinery.intstr import IntOrString, scaled
+from mockube.apimachinery.intstr import IntOrString, scaled_value
 
 _PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
 _MOST_DIGITS: Final = 100
@@ -45,6 +45,6 @@ def fenceposts(
 
     Both may come to nothing by rounding; one pod may be missing then, or the rollout could not begin.
     """
-    surge = scaled(max_surge or 0, replicas, round_up=True)
-    unavailable = scaled(max_unavailable or 0, replicas, round_up=False)
+    surge = scaled_value(max_surge or 0, replicas, round_up=True)
+    unavailable = scaled_value(max_unavailable or 0, replicas, round_up=False)
     return Fenceposts(surge, unavailable if surge or unavailable else 1)

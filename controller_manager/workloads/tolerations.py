@@ -14,7 +14,7 @@ def tolerates(spec: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
     return any(_tolerates(one, taint) for one in spec.get("tolerations") or ())
 
 
-def untolerated(
+def find_untolerated_taint(
     spec: ReadOnlyTree, taints: Sequence[ReadOnlyTree], effects: Collection[str]
 ) -> ReadOnlyTree | None:
     """The first of these effects that the pod does not tolerate."""

@@ -64,7 +64,7 @@ class _Density(NamedTuple):
     """Others that come before the first group."""
 
 
-def scattered(
+def scatter(
     waiting: Sequence[PodView], all_pods: Sequence[PodView], terms: Sequence[Mapping[str, str]]
 ) -> list[PodView]:
     """`scatterStrategy`: pods that wait, with those of each term spread over the others; the commonest terms first."""

@@ -18,7 +18,7 @@ from mockube.etcd.archive.lines import Entry, mark_of
 from mockube.etcd.archive.read import Archive
 from mockube.etcd.embedded.mvcc import STEP
 from mockube.etcd.embedded.store import EmbeddedStore
-from mockube.etcd.embedded.turn import turn
+from mockube.etcd.embedded.turn import yield_to_loop
 from mockube.etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
 
 KEYS_OF_A_LEASE: Final = 1_000
@@ -37,7 +37,7 @@ class NotEmpty(Exception):
         self.count = count
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class RestoreTarget(Struct, frozen=True, kw_only=True):
     """Where in a store the keys go."""
 
     root: bytes
@@ -60,7 +60,7 @@ class Place(Struct, frozen=True, kw_only=True):
         return any(key.startswith(self.root + folder) for folder in self.spared)
 
 
-async def restore(kv: KV, archive: Archive, place: Place, *, replace: bool) -> Revision:
+async def restore(kv: KV, archive: Archive, place: RestoreTarget, *, replace: bool) -> Revision:
     """Answers with the revision that all of it is at; `NotEmpty` if something is there and `replace` was not said."""
     if not replace and (count := await _count(kv, place)):
         raise NotEmpty(count)
@@ -69,18 +69,18 @@ async def restore(kv: KV, archive: Archive, place: Place, *, replace: bool) -> R
     return await _bit_by_bit(kv, archive, place)
 
 
-async def _count(kv: KV, place: Place) -> int:
+async def _count(kv: KV, place: RestoreTarget) -> int:
     counted = [Range(key=key, range_end=end, count_only=True) for key, end in place.intervals()]
     return sum([(await kv.range(one)).count for one in counted])
 
 
-async def _at_once(store: EmbeddedStore, archive: Archive, place: Place) -> Revision:
+async def _at_once(store: EmbeddedStore, archive: Archive, place: RestoreTarget) -> Revision:
     entries = await asyncio.to_thread(list, archive.entries())
     puts = [put async for put in _puts(store, entries, archive, place)]
     return await store.rewrite(place.root, puts, spared=place.spares)
 
 
-async def _bit_by_bit(kv: KV, archive: Archive, place: Place) -> Revision:
+async def _bit_by_bit(kv: KV, archive: Archive, place: RestoreTarget) -> Revision:
     mark = mark_of(place.root)
     await kv.put(Put(key=mark, value=archive.name.encode()))
     for key, range_end in place.intervals():
@@ -93,11 +93,13 @@ async def _bit_by_bit(kv: KV, archive: Archive, place: Place) -> Revision:
     return revision
 
 
-async def _puts(kv: KV, entries: Iterable[Entry], archive: Archive, place: Place) -> AsyncIterator[Put]:
+async def _puts(
+    kv: KV, entries: Iterable[Entry], archive: Archive, place: RestoreTarget
+) -> AsyncIterator[Put]:
     leases = _Leases(kv)
     for number, entry in enumerate(entries):
         if number % STEP == 0:
-            await turn()
+            await yield_to_loop()
         key = place.of(archive, entry)
         if not place.spares(key):
             yield Put(key=key, value=entry.value, lease=await leases.of(entry.ttl))

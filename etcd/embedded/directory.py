@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mockube.etcd.embedded import snapshot as snapshots
-from mockube.etcd.embedded.disk import Disk, named, remove_unfinished
+from mockube.etcd.embedded.disk import Disk, naming_file, remove_unfinished
 from mockube.etcd.embedded.lock import DirectoryLock
 from mockube.etcd.embedded.mvcc import FIRST_REVISION
 from mockube.etcd.embedded.recovery import Recovery
@@ -73,7 +73,7 @@ def begin_after(path: Path, revision: Revision, disk: Disk) -> None:
 
 
 def take_directory(path: Path) -> DirectoryLock:
-    with named(path):
+    with naming_file(path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return DirectoryLock(path)
 

@@ -24,7 +24,7 @@ _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
+def naming_file(path: Path) -> Iterator[None]:
     """Raise the system's errors as the store's, saying which file they are about."""
     try:
         yield
@@ -34,7 +34,7 @@ def named(path: Path) -> Iterator[None]:
 
 def remove_unfinished(directory: Path) -> None:
     """Remove what a crash left half made."""
-    with named(directory):
+    with naming_file(directory):
         for path in directory.glob("*" + UNFINISHED):
             path.unlink()
 
@@ -86,12 +86,12 @@ class File:
     def __init__(self, disk: Disk, path: Path, flags: int = 0) -> None:
         self.path = path
         self._disk = disk
-        with named(path):
+        with naming_file(path):
             self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
 
     def write(self, data: bytes, offset: int) -> None:
         rest = memoryview(data)
-        with named(self.path):
+        with naming_file(self.path):
             while rest:
                 written = self._disk.write(self._fd, rest, offset)
                 rest = rest[written:]
@@ -103,11 +103,11 @@ class File:
             self._disk.sync(self._fd)
 
     def size(self) -> int:
-        with named(self.path):
+        with naming_file(self.path):
             return os.fstat(self._fd).st_size
 
     def cut(self, size: int) -> None:
-        with named(self.path):
+        with naming_file(self.path):
             self._disk.cut(self._fd, size)
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class NewFile(File):
     def __init__(self, disk: Disk, path: Path) -> None:
         self._name = path
         unfinished = path.with_name(path.name + UNFINISHED)
-        with named(unfinished):
+        with naming_file(unfinished):
             # What is there may be somebody else's, who could read what is written to it.
             unfinished.unlink(missing_ok=True)
         super().__init__(disk, unfinished, os.O_CREAT | os.O_EXCL)
@@ -131,7 +131,7 @@ class NewFile(File):
     def publish(self) -> None:
         """Make it durable and give it its name."""
         self.sync()
-        with named(self._name):
+        with naming_file(self._name):
             self.path.replace(self._name)
         self.path = self._name
         with _syncing(self.path.parent):
@@ -141,7 +141,7 @@ class NewFile(File):
         """Close it, and remove it unless it was published."""
         self.close()
         if self.path != self._name:
-            with named(self.path):
+            with naming_file(self.path):
                 self.path.unlink()
 
 

@@ -93,7 +93,7 @@ class Channel:
         self._long = 2 * len(self.log) + max(TRIM, len(self.watches))
 
 
-class Prepared:
+class PreparedEvents:
     """The events of one revision, matched with channels."""
 
     __slots__ = ("_events", "per_channel")
@@ -131,13 +131,13 @@ class Hub:
         self._turn: asyncio.Future[None] | None = None
         self._watches: set[Member] = set()
         self._progress: set[Member] = set()
-        self._prepared: Prepared | None = None
+        self._prepared: PreparedEvents | None = None
         self._closed = False
 
     def prepare(self, events: Sequence[Event]) -> None:
         """Match some events of the next revision now, so that `publish` need not: it is published alone, or discarded."""
         if self._prepared is None:
-            self._prepared = Prepared()
+            self._prepared = PreparedEvents()
         self._prepared.add(self._interest, events)
 
     def discard_prepared(self) -> None:
@@ -206,7 +206,7 @@ class Hub:
             return
         prepared, self._prepared = self._prepared, None
         if prepared is None:
-            prepared = Prepared()
+            prepared = PreparedEvents()
             prepared.add(self._interest, events)
         for channel, matching in prepared.per_channel.items():
             if matching:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from mockube.etcd.embedded import codec, segment, snapshot
 from mockube.etcd.embedded.checkpoint import chunks
 from mockube.etcd.embedded.codec import Commit, Entry
-from mockube.etcd.embedded.disk import Disk, named, remove_unfinished
+from mockube.etcd.embedded.disk import Disk, naming_file, remove_unfinished
 from mockube.etcd.embedded.frame import find_frame, read_frames
 from mockube.etcd.embedded.lock import DirectoryLock
 from mockube.etcd.embedded.mvcc import FIRST_REVISION
@@ -135,7 +135,7 @@ class _Repair:
 
 def _set_aside(directory: Path, paths: Iterable[Path]) -> Path:
     aside = next(path for n in itertools.count(1) if not (path := directory / f"removed-{n}").exists())
-    with named(aside):
+    with naming_file(aside):
         aside.mkdir(mode=0o700)
         for path in paths:
             path.rename(aside / path.name)
@@ -144,7 +144,7 @@ def _set_aside(directory: Path, paths: Iterable[Path]) -> Path:
 
 def _newest_revision(path: Path) -> Revision:
     """The newest revision in any record of a segment that is still whole; 0 if there is none."""
-    with named(path):
+    with naming_file(path):
         data = path.read_bytes()
     return max((entry.revision for entry in _entries(data) if isinstance(entry, Commit)), default=0)
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, File, NewFile, named
+from mockube.etcd.embedded.disk import Disk, File, NewFile, naming_file
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Revision
@@ -55,7 +55,7 @@ def segment_path(directory: Path, number: int) -> Path:
 
 def segment_numbers(directory: Path) -> list[int]:
     """The numbers of the segments that are there, in order."""
-    with named(directory):
+    with naming_file(directory):
         return sorted(int(found[1]) for path in directory.iterdir() if (found := _NAME.fullmatch(path.name)))
 
 
@@ -82,7 +82,7 @@ def remove_segments_before(directory: Path, number: int) -> None:
     for old in segment_numbers(directory):
         if old < number:
             path = segment_path(directory, old)
-            with named(path):
+            with naming_file(path):
                 path.unlink()
 
 
@@ -117,7 +117,7 @@ def _check_succession(before: Segment, segment: Segment) -> None:
 
 def _read(path: Path) -> tuple[Segment, Corrupt | None]:
     """Read up to where the file stops being whole; that is damage if there are whole frames after it."""
-    with named(path):
+    with naming_file(path):
         data = path.read_bytes()
     if not data.startswith(MAGIC):
         raise Corrupt(str(path), 0, f"a log of format 1 begins with {MAGIC!r}")

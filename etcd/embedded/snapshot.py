@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, NewFile, named
+from mockube.etcd.embedded.disk import Disk, NewFile, naming_file
 from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
@@ -81,7 +81,7 @@ def snapshot_path(directory: Path, revision: Revision) -> Path:
 
 def snapshot_revisions(directory: Path) -> list[Revision]:
     """The revisions of the snapshots that are there, in order."""
-    with named(directory):
+    with naming_file(directory):
         return sorted(int(found[1]) for path in directory.iterdir() if (found := _NAME.fullmatch(path.name)))
 
 
@@ -94,7 +94,7 @@ def remove_snapshots_before(directory: Path, revision: Revision) -> None:
     for old in snapshot_revisions(directory):
         if old < revision:
             path = snapshot_path(directory, old)
-            with named(path):
+            with naming_file(path):
                 path.unlink()
 
 
@@ -149,7 +149,7 @@ class SnapshotWriter:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    with named(path):
+    with naming_file(path):
         data = path.read_bytes()
     if not data.startswith(MAGIC):
         raise Corrupt(str(path), 0, f"a snapshot of format 1 begins with {MAGIC!r}")

@@ -13,7 +13,7 @@ from typing import Protocol
 from mockube.etcd.embedded.admit import Limits, check_key, check_txn
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.turn import turn
+from mockube.etcd.embedded.turn import yield_to_loop
 from mockube.etcd.embedded.watch import StoreWatch
 from mockube.etcd.errors import Closed, KVError
 from mockube.etcd.kv import (
@@ -264,7 +264,7 @@ class EmbeddedStore:
         with closing(self._core.rewrite(prefix, wanted, spared)) as steps:
             for events in steps:
                 self._prepare(events)
-                await turn()
+                await yield_to_loop()
         revision = self._core.revision
         await self._settle()
         return revision

@@ -5,6 +5,6 @@ from types import coroutine
 
 
 @coroutine
-def turn() -> Generator[None, None, None]:
+def yield_to_loop() -> Generator[None, None, None]:
     """Let everything else that can run do so once."""
     yield

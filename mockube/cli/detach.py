@@ -52,7 +52,7 @@ class Reports:
 Work: TypeAlias = Callable[[Reports], int]
 
 
-def detached(work: Work, log: Path) -> int | None:
+def detach(work: Work, log: Path) -> int | None:
     """None once it is ready; its exit code if it has ended before. In the process that works it never returns."""
     reader, writer = os.pipe()
     child = os.fork()

@@ -6,7 +6,7 @@ import os
 import msgspec
 
 from mockube.apimachinery.clock import RealClock
-from mockube.checkup import Verdict, look_around
+from mockube.checkup import CheckResult, look_around
 from mockube.cli.output import Code
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_output
@@ -24,4 +24,4 @@ def run(options: argparse.Namespace) -> int:
     else:
         for name, one in found:
             print(f"{one.verdict:5}  {name}: {one.words}")
-    return Code.UNHEALTHY if any(one.verdict is Verdict.WRONG for _, one in found) else Code.OK
+    return Code.UNHEALTHY if any(one.verdict is CheckResult.WRONG for _, one in found) else Code.OK

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
 from mockube.cli.shared_flags import add_name
-from mockube.clusters.found import Found, State, find
+from mockube.clusters.found import FoundCluster, State, find
 from mockube.clusters.lock import holder, send_signals
 from mockube.clusters.waiting import until
 from mockube.failure import Failure, TimedOut
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _end(found: Found, signals: tuple[signal.Signals, ...]) -> None:
+def _end(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
     """Wait for the process that ran it when it was looked for; another one may run it by the end."""
     clock, lock, meant = RealClock(), found.place.lock, found.holder
     if meant is None:

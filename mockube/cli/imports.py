@@ -11,11 +11,11 @@ from typing import Final
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.output import Code
 from mockube.cli.parsing import Parser
-from mockube.cli.target import add_server, server_of, told
+from mockube.cli.target import add_server, reporting_failures, server_of
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, Unreadable, read
-from mockube.importing.importer import Importer, Item, Outcome, Wishes
+from mockube.importing.importer import Importer, ImportOptions, Item, Outcome
 
 STDIN: Final = "-"
 
@@ -36,12 +36,12 @@ def add_flags(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     found = [one for name in options.files for one in _read(name)]
-    wishes = Wishes(replace=options.replace, dry_run=options.dry_run, namespace=options.namespace)
+    wishes = ImportOptions(replace=options.replace, dry_run=options.dry_run, namespace=options.namespace)
     report = _Report(wishes)
     for one in found:
         if isinstance(one, Unreadable):
             report.refuse(f"{one.origin}: {one.problem}")
-    with told():
+    with reporting_failures():
         asyncio.run(_run([one for one in found if isinstance(one, Document)], server_of(options), report))
     print(report.summary())
     return Code.ERROR if report.counts[Outcome.FAILED] else Code.OK
@@ -62,7 +62,7 @@ def _read(name: str) -> Iterator[Document | Unreadable]:
 class _Report:
     """A line for each object: what was done on stdout, what could not be done on stderr."""
 
-    def __init__(self, wishes: Wishes) -> None:
+    def __init__(self, wishes: ImportOptions) -> None:
         self.wishes = wishes
         self.counts: Counter[Outcome] = Counter()
         self._dry = " (dry run)" if wishes.dry_run else ""

@@ -9,7 +9,7 @@ from mockube.cli.output import table
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import say
 from mockube.cli.shared_flags import add_output
-from mockube.clusters.found import Found, look
+from mockube.clusters.found import FoundCluster, look
 from mockube.clusters.kubeconfigs import read_url
 from mockube.clusters.places import places
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _row(found: Found) -> tuple[str, ...]:
+def _row(found: FoundCluster) -> tuple[str, ...]:
     running = found.record
     return (
         found.place.name,
@@ -45,7 +45,7 @@ def _row(found: Found) -> tuple[str, ...]:
     )
 
 
-def _tree(found: Found) -> dict[str, object]:
+def _tree(found: FoundCluster) -> dict[str, object]:
     return {
         "name": found.place.name,
         "state": found.state,

@@ -13,8 +13,8 @@ from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.found import find
 from mockube.clusters.lock import holder
-from mockube.clusters.logs import COMPONENTS, Tail, merged
-from mockube.clusters.places import Place
+from mockube.clusters.logs import COMPONENTS, Tail, merge_lines
+from mockube.clusters.places import ClusterFolder
 from mockube.clusters.waiting import PAUSE
 from mockube.failure import Missing
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     if not files:
         raise Missing(f'"{place.name}" has no logs of {" and ".join(wanted)}')
     tails = [Tail(path, name if len(files) > 1 else "") for name, path in files.items()]
-    lines = merged(tails)
+    lines = merge_lines(tails)
     _show(lines if options.tail is None else lines[max(0, len(lines) - options.tail) :])
     if options.follow:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl+C has nothing to put in order
@@ -43,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _follow(place: Place, tails: Sequence[Tail]) -> None:
+async def _follow(place: ClusterFolder, tails: Sequence[Tail]) -> None:
     clock = RealClock()
     followed = holder(place.lock)
     while followed is not None and holder(place.lock) == followed:
         await clock.sleep(PAUSE)
-        _show(merged(tails))
-    _show(merged(tails))
+        _show(merge_lines(tails))
+    _show(merge_lines(tails))
 
 
 def _show(lines: Sequence[str]) -> None:

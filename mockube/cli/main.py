@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from mockube.cli.output import Code, code_of, signalled
+from mockube.cli.output import Code, code_of, signal_exit_code
 from mockube.cli.parsing import Parser, nearest
 from mockube.failure import Failure
 
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _unable(error)
     except KeyboardInterrupt:
-        return signalled(signal.SIGINT)
+        return signal_exit_code(signal.SIGINT)
     return code
 
 
@@ -169,7 +169,7 @@ def _unable(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         # The reader has gone, as in `mockube demo | head -n 1`. Python would flush, and fail, once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return signalled(signal.SIGPIPE)
+        return signal_exit_code(signal.SIGPIPE)
     where = f"{error.filename}: " if error.filename else ""
     print(f"mockube: {where}{error.strerror or error} (`mockube doctor` may know more)", file=sys.stderr)
     return Code.ERROR

@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import labels, natural, seconds
 from mockube.apimachinery.names import check_label_value
 from mockube.cli.parsing import Parser
-from mockube.cli.target import add_server, server_of, told
+from mockube.cli.target import add_server, reporting_failures, server_of
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.kubelet.addresses import MOST_NODES
@@ -39,7 +39,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with told():
+    with reporting_failures():
         print(asyncio.run(_run(options, server_of(options))))
     return 0
 

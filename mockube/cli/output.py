@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
-from mockube.clusters.places import DEFAULT, Place
+from mockube.clusters.places import DEFAULT, ClusterFolder
 from mockube.clusters.record import MEMORY, Record
 from mockube.failure import Failure, Missing, Misused, TimedOut
 
@@ -40,7 +40,7 @@ def code_of(failure: Failure) -> Code:
     return next(CODES[kind] for kind in type(failure).__mro__ if kind in CODES)
 
 
-def signalled(number: signal.Signals) -> int:
+def signal_exit_code(number: signal.Signals) -> int:
     """As shells tell that a signal has ended a command."""
     return 128 + number
 
@@ -61,7 +61,7 @@ _KEPT: Final = {
 }
 
 
-def greeting(place: Place, record: Record) -> str:
+def greeting(place: ClusterFolder, record: Record) -> str:
     name = "" if place.name == DEFAULT else f" --name {place.name}"
     return READY.format(
         version=record.version,

@@ -60,7 +60,7 @@ _SILENT: Final[Mapping[str, Any]] = {
 }
 
 
-def passed(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
+def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
     """The flags that were given, for the API server and for the controller manager."""
     found: dict[str, list[str]] = {SERVER: [], MANAGER: [], BOTH: []}
     for dest, texts in vars(options).items():

@@ -11,7 +11,7 @@ from mockube.cli.progress import say
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.found import State, find, look, ready_record
 from mockube.clusters.lock import Holder, send_signals
-from mockube.clusters.places import Place
+from mockube.clusters.places import ClusterFolder
 from mockube.clusters.supervisor import RESET, empty, refuse_reset
 from mockube.clusters.waiting import until
 from mockube.failure import Failure, TimedOut
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _is_done(place: Place, meant: Holder, resets_before: int) -> bool:
+def _is_done(place: ClusterFolder, meant: Holder, resets_before: int) -> bool:
     found = look(place)
     if found.holder != meant:
         raise Failure(f'"{place.name}" has ended instead: `mockube logs` may say why')

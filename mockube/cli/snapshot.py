@@ -9,7 +9,7 @@ from typing import Final
 from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import Store
 from mockube.cli.parsing import Parser
-from mockube.cli.target import add_server, told
+from mockube.cli.target import add_server, reporting_failures
 
 STORE_FLAGS: Final[Mapping[str, str]] = {
     "data_dir": "the folder of one that does not run",
@@ -38,7 +38,7 @@ def add_flags(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     from mockube.cli.snapshotting import WORK  # noqa: PLC0415 - it brings every kind of store along
 
-    with told():
+    with reporting_failures():
         asyncio.run(WORK[options.action](options))
     return 0
 

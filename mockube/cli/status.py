@@ -8,7 +8,7 @@ import msgspec
 from mockube.cli.output import Code, table
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name, add_output
-from mockube.clusters.found import Found, State, find
+from mockube.clusters.found import FoundCluster, State, find
 from mockube.clusters.health import Health, examine
 from mockube.clusters.record import Record
 
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     return Code.UNHEALTHY if health.problems else Code.OK
 
 
-def _shown(found: Found, health: Health) -> str:
+def _shown(found: FoundCluster, health: Health) -> str:
     place, running = found.place, found.record
     rows = [(f"{place.name}:", f"{found.state}{', and not well' if health.problems else ''}")]
     rows += [("problem", problem) for problem in health.problems]
@@ -57,7 +57,7 @@ def _processes(running: Record) -> list[str]:
     ]
 
 
-def _tree(found: Found, health: Health) -> dict[str, object]:
+def _tree(found: FoundCluster, health: Health) -> dict[str, object]:
     return {
         "name": found.place.name,
         "state": found.state,

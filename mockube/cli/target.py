@@ -35,7 +35,7 @@ def server_of(options: argparse.Namespace) -> Access:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def reporting_failures() -> Iterator[None]:
     """What goes wrong below, as a person is told of it."""
     try:
         yield

@@ -12,22 +12,22 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import words
 from mockube.apiserver.config.command_line import ENVIRONMENT
 from mockube.apiserver.config.exposure import warnings
-from mockube.cli.detach import Reports, detached
+from mockube.cli.detach import Reports, detach
 from mockube.cli.output import code_of, greeting
 from mockube.cli.parsing import Parser
-from mockube.cli.passthrough_flags import SERVER, add_passed, passed
+from mockube.cli.passthrough_flags import SERVER, add_passed, split_flags
 from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_name, add_shape
 from mockube.cli.waits import WAIT_SECONDS, Wait, wait
 from mockube.clusters import record
 from mockube.clusters.found import State, look
 from mockube.clusters.kubeconfigs import refuse_others
-from mockube.clusters.lock import Held
+from mockube.clusters.lock import ClusterLocked
 from mockube.clusters.logs import OURS
-from mockube.clusters.places import Place, place_of
+from mockube.clusters.places import ClusterFolder, place_of
 from mockube.clusters.ports import LOOPBACK, refuse_taken, usual
 from mockube.clusters.record import MEMORY, Record
-from mockube.clusters.supervisor import Supervisor, Wanted
+from mockube.clusters.supervisor import ClusterSpec, Supervisor
 from mockube.clusters.waiting import until
 from mockube.failure import Failure, Misused
 
@@ -75,22 +75,22 @@ def run(options: argparse.Namespace) -> int:
     if not options.detach:
         return _attached(place, wanted)
     place.prepare()
-    code = detached(lambda reports: _reporting(place, wanted, reports), place.log(OURS))
+    code = detach(lambda reports: _reporting(place, wanted, reports), place.log(OURS))
     running = record.read(place.record)
     if code is None and running is not None:
         print(greeting(place, running))
     return code or 0
 
 
-def _there(place: Place, running: Record | None, *, content: bool) -> int:
+def _there(place: ClusterFolder, running: Record | None, *, content: bool) -> int:
     if content and (running is None or not running.ready):
         clock = RealClock()
         asyncio.run(until(lambda: look(place).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
         running = record.read(place.record)
     if running is None or not running.ready:
-        raise Held(f'"{place.name}" is being started already')
+        raise ClusterLocked(f'"{place.name}" is being started already')
     if not content:
-        raise Held(
+        raise ClusterLocked(
             f'"{place.name}" runs already, as process {running.pid} at {running.url}: end it with `mockube down`, '
             "take it as it is with --exist-ok, or start another one with --name"
         )
@@ -98,7 +98,7 @@ def _there(place: Place, running: Record | None, *, content: bool) -> int:
     return 0
 
 
-def _attached(place: Place, wanted: Wanted) -> int:
+def _attached(place: ClusterFolder, wanted: ClusterSpec) -> int:
     clock = RealClock()
     progress = Progress(sys.stderr, live=is_live(), clock=clock)
 
@@ -116,7 +116,7 @@ def _attached(place: Place, wanted: Wanted) -> int:
         progress.done()
 
 
-def _reporting(place: Place, wanted: Wanted, reports: Reports) -> int:
+def _reporting(place: ClusterFolder, wanted: ClusterSpec, reports: Reports) -> int:
     supervisor = Supervisor(place, wanted, clock=RealClock(), tell=reports.say, step=reports.step)
     try:
         return asyncio.run(supervisor.run(once_ready=lambda _: reports.ready()))
@@ -125,8 +125,8 @@ def _reporting(place: Place, wanted: Wanted, reports: Reports) -> int:
         return code_of(failure)
 
 
-def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
-    server, manager = passed(options)
+def _wanted(options: argparse.Namespace, place: ClusterFolder) -> ClusterSpec:
+    server, manager = split_flags(options)
     given = vars(options)
     port = given[f"{SERVER}.secure-port"] or [str(usual(place, os.environ))]
     address = given[f"{SERVER}.bind-address"] or [LOOPBACK]
@@ -140,7 +140,7 @@ def _wanted(options: argparse.Namespace, place: Place) -> Wanted:
             "--etcd-servers, and --keep or --data-dir, exclude each other: what is stored is in etcd or here"
         )
     folder = None if etcd else _folder(options, place)
-    return Wanted(
+    return ClusterSpec(
         version=version("mockube"),
         nodes=options.simulate_nodes,
         packs=options.packs,
@@ -169,7 +169,7 @@ def _exposure(options: argparse.Namespace) -> Sequence[str]:
     return warnings(found["authorization-mode"], found["allowed-hosts"])
 
 
-def _folder(options: argparse.Namespace, place: Place) -> Path | None:
+def _folder(options: argparse.Namespace, place: ClusterFolder) -> Path | None:
     """Where the store is kept. What was kept once is not forgotten because a flag is left out the next time."""
     if options.data_dir is not None:
         return Path(options.data_dir).absolute()

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from mockube.clusters import record
 from mockube.clusters.lock import Holder, holder
-from mockube.clusters.places import Place, place_of, places
+from mockube.clusters.places import ClusterFolder, place_of, places
 from mockube.clusters.record import Record
 from mockube.failure import Missing
 
@@ -20,8 +20,8 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    place: Place
+class FoundCluster:
+    place: ClusterFolder
     state: State
     record: Record | None = None
     """Of the run that goes on, or of the one that was killed."""
@@ -29,14 +29,16 @@ class Found:
     """The process that runs it."""
 
 
-def look(place: Place) -> Found:
+def look(place: ClusterFolder) -> FoundCluster:
     running, found = holder(place.lock), record.read(place.record)
     if running is not None and found is not None and found.pid != running.pid:
         found = None  # of an earlier run, that was killed
-    return Found(place=place, state=_state(found, held=running is not None), record=found, holder=running)
+    return FoundCluster(
+        place=place, state=_state(found, held=running is not None), record=found, holder=running
+    )
 
 
-def find(name: str, environment: Mapping[str, str]) -> Found:
+def find(name: str, environment: Mapping[str, str]) -> FoundCluster:
     """One that exists, whether it runs or not."""
     place = place_of(name, environment)
     if not place.folder.is_dir():
@@ -46,13 +48,13 @@ def find(name: str, environment: Mapping[str, str]) -> Found:
     return look(place)
 
 
-def running(name: str, environment: Mapping[str, str]) -> tuple[Place, Record]:
+def running(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, Record]:
     """One that runs, and is ready."""
     found = find(name, environment)
     return found.place, ready_record(found)
 
 
-def ready_record(found: Found) -> Record:
+def ready_record(found: FoundCluster) -> Record:
     """Of one that runs and is ready; Missing if it does not."""
     if found.state is not State.RUNNING or found.record is None:
         name = found.place.name

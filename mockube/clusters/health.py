@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mockube.apimachinery import conditions
-from mockube.clusters.found import Found, State
+from mockube.clusters.found import FoundCluster, State
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 
 SECONDS: Final = 5.0
@@ -24,7 +24,7 @@ class Health:
     nodes_ready: int = 0
 
 
-def examine(found: Found) -> Health:
+def examine(found: FoundCluster) -> Health:
     """Of one that runs, or ought to."""
     if found.record is None or found.state is State.DEAD:
         return Health(problems=("the process that ran it was killed",))

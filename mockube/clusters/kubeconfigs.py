@@ -11,20 +11,20 @@ import yaml
 
 from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.pki.private import write_private
-from mockube.clusters.places import Place
+from mockube.clusters.places import ClusterFolder
 from mockube.failure import Failure
 
 LISTS: Final = ("clusters", "users", "contexts")
 
 
-def publish(place: Place) -> str:
+def publish(place: ClusterFolder) -> str:
     """Give the cluster its kubeconfig; answers with the server's address."""
-    tree = named(_read(place.admin), place.context)
+    tree = rename_entries(_read(place.admin), place.context)
     _write(place.kubeconfig, tree)
     return server_of(tree)
 
 
-def named(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def rename_entries(tree: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The same for one cluster, all of whose entries are called so."""
     (cluster,), (user,) = tree["clusters"], tree["users"]
     return {
@@ -44,17 +44,17 @@ def server_of(tree: Mapping[str, Any]) -> str:
     return ""
 
 
-def read_url(place: Place) -> str:
+def read_url(place: ClusterFolder) -> str:
     """Where the cluster was served last; "" if it never was."""
     return server_of(_read(place.kubeconfig)) if place.kubeconfig.exists() else ""
 
 
-def copy(place: Place, path: Path) -> None:
+def copy(place: ClusterFolder, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(path, _read(place.kubeconfig))
 
 
-def refuse_others(place: Place, path: Path) -> None:
+def refuse_others(place: ClusterFolder, path: Path) -> None:
     """A file that leads to other clusters is not overwritten."""
     there = {entry.get("name") for entry in _read(path).get("clusters") or ()} if path.exists() else set()
     if not there <= {place.context}:
@@ -63,7 +63,7 @@ def refuse_others(place: Place, path: Path) -> None:
         )
 
 
-def merge(place: Place, path: Path) -> None:
+def merge(place: ClusterFolder, path: Path) -> None:
     """Add the cluster to a file that may lead to others, and make it the current one."""
     mine = _read(place.kubeconfig)
     there: Mapping[str, Any] = _read(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}

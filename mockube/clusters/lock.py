@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.clock import Clock
-from mockube.clusters.places import Place
+from mockube.clusters.places import ClusterFolder
 from mockube.etcd.embedded.lock import open_lock
 from mockube.failure import Failure
 
@@ -23,7 +23,7 @@ _LONGEST: Final = 100
 """Bytes of the file that are read."""
 
 
-class Held(Failure):
+class ClusterLocked(Failure):
     """Somebody else runs the cluster."""
 
 
@@ -37,7 +37,7 @@ class Holder(NamedTuple):
 
 
 @asynccontextmanager
-async def holding(place: Place, clock: Clock) -> AsyncIterator[None]:
+async def holding(place: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
     place.prepare()
     descriptor = open_lock(place.lock)
     try:
@@ -46,7 +46,7 @@ async def holding(place: Place, clock: Clock) -> AsyncIterator[None]:
                 break
             await clock.sleep(_PAUSE)
         else:
-            raise Held(f'"{place.name}" runs already')
+            raise ClusterLocked(f'"{place.name}" runs already')
         pid = os.getpid()
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{pid} {_start_of(pid)}\n".encode(), 0)

@@ -38,6 +38,6 @@ class Tail:
             yield self._moment, f"{self._label}{line}\n"
 
 
-def merged(tails: Sequence[Tail]) -> Sequence[str]:
+def merge_lines(tails: Sequence[Tail]) -> Sequence[str]:
     """What is new in all of them."""
     return [line for _, line in heapq.merge(*(tail.lines() for tail in tails), key=lambda one: one[0])]

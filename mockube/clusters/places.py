@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ClusterFolder:
     name: str
     folder: Path
 
@@ -71,22 +71,22 @@ class Place:
         return self.folder / "lock"
 
 
-def place_of(name: str, environment: Mapping[str, str]) -> Place:
+def place_of(name: str, environment: Mapping[str, str]) -> ClusterFolder:
     if not _NAME.fullmatch(name):
         raise Misused(
             f'"{name}" is no name for a cluster: lower case letters, digits and "-" between them, 40 at most'
         )
-    return Place(name=name, folder=home(environment) / name)
+    return ClusterFolder(name=name, folder=clusters_folder(environment) / name)
 
 
-def places(environment: Mapping[str, str]) -> Sequence[Place]:
+def places(environment: Mapping[str, str]) -> Sequence[ClusterFolder]:
     """Of every cluster that there is, by name."""
-    folder = home(environment)
+    folder = clusters_folder(environment)
     found = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-    return [Place(name=name, folder=folder / name) for name in found if _NAME.fullmatch(name)]
+    return [ClusterFolder(name=name, folder=folder / name) for name in found if _NAME.fullmatch(name)]
 
 
-def home(environment: Mapping[str, str]) -> Path:
+def clusters_folder(environment: Mapping[str, str]) -> Path:
     """The folder of all clusters. What is not absolute is ignored, as the XDG specification wants it."""
     said = Path(environment.get("XDG_DATA_HOME", ""))
     data = said if said.is_absolute() else Path.home() / ".local" / "share"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from mockube.clusters.found import State, look
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.places import DEFAULT, Place, places
+from mockube.clusters.places import DEFAULT, ClusterFolder, places
 from mockube.failure import Failure
 
 UPSTREAM: Final = 6443
@@ -26,7 +26,7 @@ _LISTENING: Final = "0A"
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
-def usual(place: Place, environment: Mapping[str, str]) -> int:
+def usual(place: ClusterFolder, environment: Mapping[str, str]) -> int:
     """That is taken if no flag says which."""
     said = environment.get(VARIABLE, "")
     if said.isdigit():

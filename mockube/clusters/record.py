@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from mockube.apiserver.pki.private import write_private
-from mockube.clusters.places import Place
+from mockube.clusters.places import ClusterFolder
 
 MEMORY: Final = "memory"
 
@@ -40,7 +40,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     components: Mapping[str, Component] = {}
 
 
-def write(place: Place, record: Record) -> None:
+def write(place: ClusterFolder, record: Record) -> None:
     write_private(place.record, msgspec.json.encode(record))
 
 

@@ -20,7 +20,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.clusters import kubeconfigs, record
 from mockube.clusters.lock import holding
 from mockube.clusters.logs import OURS
-from mockube.clusters.places import Place
+from mockube.clusters.places import ClusterFolder
 from mockube.clusters.ports import port_of
 from mockube.clusters.record import MEMORY, Component, Record
 from mockube.failure import Failure, TimedOut
@@ -43,7 +43,7 @@ class Until(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ClusterSpec:
     """What a cluster shall be."""
 
     version: str
@@ -63,7 +63,9 @@ class Wanted:
 
 
 class Supervisor:
-    def __init__(self, place: Place, wanted: Wanted, *, clock: Clock, tell: Tell, step: Tell) -> None:
+    def __init__(
+        self, place: ClusterFolder, wanted: ClusterSpec, *, clock: Clock, tell: Tell, step: Tell
+    ) -> None:
         self._place = place
         self._wanted = wanted
         self._clock = clock
@@ -190,14 +192,14 @@ class Supervisor:
         plane.stop()
 
 
-def empty(place: Place) -> None:
+def empty(place: ClusterFolder) -> None:
     """What was kept until now is gone; what comes is kept as before."""
     if place.data.exists():
         shutil.rmtree(place.data)
         place.data.mkdir(mode=0o700)
 
 
-def refuse_reset(found: Record, place: Place) -> None:
+def refuse_reset(found: Record, place: ClusterFolder) -> None:
     """What is stored elsewhere is not ours to remove."""
     if found.store not in {MEMORY, str(place.data)}:
         raise Failure(

@@ -20,7 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Hosted(Generic[T]):
+class HostedRun(Generic[T]):
     """Begun once, and ended once; any thread may wait for what is `opened`, and for when it has `ended`."""
 
     def __init__(self, block: Callable[[], AbstractAsyncContextManager[T]], *, name: str) -> None:

@@ -10,19 +10,19 @@ from typing import Final
 
 from mockube.apimachinery.chance import SystemChance
 from mockube.apimachinery.clock import Clock
-from mockube.cluster_client import NAME, Reach
+from mockube.cluster_client import NAME, ServerClient
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
-from mockube.controller_manager.client.connect import Connection, connected
+from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Config
 from mockube.embedded.faults import Faults
-from mockube.embedded.flags import told
-from mockube.embedded.log_capture import Journal, journal
+from mockube.embedded.flags import parse_flags
+from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import Recorder
 from mockube.embedded.serving import KUBECONFIG, Site, server_config, serving
-from mockube.embedded.virtual_clock import TravelClock, travel
+from mockube.embedded.virtual_clock import TravelClock, advance_clock
 from mockube.processes.defaults import KRUISE, NODES
 
 START_SECONDS: Final = 30.0
@@ -31,7 +31,7 @@ PATIENCE_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ClusterOptions:
     nodes: int = NODES
     packs: str = KRUISE
     """Kinds to serve besides Kubernetes' own."""
@@ -47,25 +47,25 @@ class Plane:
 
     clock: TravelClock
     site: Site
-    reach: Reach
+    reach: ServerClient
     """As the administrator."""
     recorder: Recorder
     faults: Faults
-    journal: Journal
+    journal: CapturedLog
 
     async def advance(self, seconds: float) -> None:
         """Let so many seconds pass at once, with all that happens in them."""
-        await travel(self.clock, seconds, lambda: self.faults.is_busy)
+        await advance_clock(self.clock, seconds, lambda: self.faults.is_busy)
 
 
 @asynccontextmanager
-async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
+async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
     """From when its nodes are ready and pods can be made; ValueError for flags that mean nothing."""
     clock, chance = TravelClock(), SystemChance()
     faults = Faults(clock)
     recorder = Recorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
-        heard = stack.enter_context(journal())
+        heard = stack.enter_context(capture_log())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
         config = server_config(folder, packs=wanted.packs, flags=wanted.flags)
         manager_config = _manager_config(wanted, folder / KUBECONFIG)
@@ -87,11 +87,13 @@ async def control_plane(wanted: Wanted) -> AsyncIterator[Plane]:
         yield Plane(clock=clock, site=site, reach=reach, recorder=recorder, faults=faults, journal=heard)
 
 
-def _manager_config(wanted: Wanted, kubeconfig: Path) -> Config:
+def _manager_config(wanted: ClusterOptions, kubeconfig: Path) -> Config:
     """There is one manager, so nobody needs to be elected."""
     own = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(wanted.nodes))
     given = (
-        told(lambda: parse((*own, *wanted.manager_flags), {}, NAMES)) if wanted.manager_flags else Config()
+        parse_flags(lambda: parse((*own, *wanted.manager_flags), {}, NAMES))
+        if wanted.manager_flags
+        else Config()
     )
     return replace(
         given,
@@ -112,7 +114,7 @@ async def _working(manager: Manager) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _reaching(site: Site, access: Access, clock: Clock) -> AsyncIterator[Reach]:
+async def _reaching(site: Site, access: Access, clock: Clock) -> AsyncIterator[ServerClient]:
     connection = Connection(access=access, clock=clock, agent=NAME, transport=site.transport)
-    async with connected(connection) as client:
-        yield Reach(client)
+    async with connect(connection) as client:
+        yield ServerClient(client)

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def told(parse: Callable[[], T]) -> T:
+def parse_flags(parse: Callable[[], T]) -> T:
     """ValueError with what it says as it ends."""
     said = io.StringIO()
     try:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from mockube import clients
-from mockube.embedded.background_loop import Hosted
+from mockube.embedded.background_loop import HostedRun
 from mockube.embedded.control_plane import Plane
 from mockube.embedded.faults import Cut, Harm, Rule
 from mockube.embedded.matching import Criteria, matcher
@@ -22,7 +22,7 @@ class NotStarted(Failure):
 class Fault:
     """A fault that strikes until it is stopped, or as often as it was told to. As a block, it stops with it."""
 
-    def __init__(self, rule: Rule, hosted: Hosted[Plane]) -> None:
+    def __init__(self, rule: Rule, hosted: HostedRun[Plane]) -> None:
         self._rule = rule
         self._hosted = hosted
 
@@ -49,7 +49,7 @@ class Fault:
 class Handle:
     """A control plane that is hosted, or is to be."""
 
-    def __init__(self, hosted: Hosted[Plane], clients: ExitStack | None = None) -> None:
+    def __init__(self, hosted: HostedRun[Plane], clients: ExitStack | None = None) -> None:
         """`clients` are closed with the cluster."""
         self._hosted = hosted
         self._clients = clients or ExitStack()

@@ -16,7 +16,7 @@ KEPT: Final = 200
 LOGGERS: Final = ("mockube.apiserver", "mockube.controller_manager", "mockube.etcd")
 
 
-class Journal(logging.Handler):
+class CapturedLog(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self._thread = threading.get_ident()
@@ -32,9 +32,9 @@ class Journal(logging.Handler):
 
 
 @contextmanager
-def journal() -> Iterator[Journal]:
+def capture_log() -> Iterator[CapturedLog]:
     """Of the thread in which it is opened."""
-    made = Journal()
+    made = CapturedLog()
     loggers = [logging.getLogger(name) for name in LOGGERS]
     for logger in loggers:
         logger.addHandler(made)

@@ -24,7 +24,7 @@ from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gath
 from mockube.apiserver.user import User
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
-from mockube.embedded.flags import told
+from mockube.embedded.flags import parse_flags
 from mockube.embedded.matching import CONTROLLERS
 
 LOOPBACK: Final = "127.0.0.1"
@@ -89,7 +89,7 @@ def server_config(folder: Path, *, packs: str, flags: Sequence[str]) -> Config:
         features = Features(packs=tuple(filter(None, [packs])))
         return Config(serving=Serving(secure_port=0, cert_dir=certificates), features=features)
     own = ("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs)
-    return told(lambda: parse((*own, *flags), {}))
+    return parse_flags(lambda: parse((*own, *flags), {}))
 
 
 def _known_to(credentials: Credentials, token: str) -> Credentials:

@@ -74,7 +74,7 @@ class TravelClock:
         self._wind()
 
 
-async def travel(clock: TravelClock, seconds: float, is_busy: Callable[[], bool]) -> None:
+async def advance_clock(clock: TravelClock, seconds: float, is_busy: Callable[[], bool]) -> None:
     """Let so many seconds pass at once, stride by stride; after each, all is waited for that comes of it."""
     await _quiet(is_busy)
     while seconds > 0:

@@ -69,7 +69,7 @@ def kind_of(tree: ReadOnlyTree) -> GroupKind:
     return GroupKind(GroupVersion.parse(meta.api_version(tree)).group, meta.kind(tree))
 
 
-def cleaned(tree: ReadOnlyTree, nodes: Collection[str]) -> dict[str, Any]:
+def clean_object(tree: ReadOnlyTree, nodes: Collection[str]) -> dict[str, Any]:
     """What to create; `nodes` are those that there will be."""
     kind = kind_of(tree)
     clean = {**tree, "metadata": {name: it for name, it in tree["metadata"].items() if name not in _METADATA}}

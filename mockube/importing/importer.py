@@ -22,7 +22,7 @@ from mockube.importing.cleaning import (
     DEFINITION,
     NAMESPACE,
     NODE,
-    cleaned,
+    clean_object,
     implied_objects,
     kind_of,
     reason_to_skip,
@@ -68,7 +68,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ImportOptions:
     replace: bool = False
     dry_run: bool = False
     namespace: str = ""
@@ -79,7 +79,7 @@ class Wishes:
 class Importer:
     client: Client
     clock: Clock
-    wishes: Wishes
+    wishes: ImportOptions
     tell: Callable[[Item], None]
     """Called once for each object, when it is known what became of it."""
     _kinds: Kinds = field(init=False)
@@ -155,7 +155,7 @@ class Importer:
                 await self._say_status(tree)
 
     async def _create(self, tree: ReadOnlyTree) -> ReadOnlyTree:
-        resource, wanted = self._kinds.resource_of(tree), cleaned(tree, self._nodes)
+        resource, wanted = self._kinds.resource_of(tree), clean_object(tree, self._nodes)
         try:
             return await self.client.create(resource, wanted)
         except Invalid:
@@ -169,7 +169,7 @@ class Importer:
         there = await self.client.get(resource, Key.of(item.tree))
         if not self.wishes.replace or item.origin is None:
             return there, Outcome.EXISTS
-        body = cleaned(item.tree, self._nodes)
+        body = clean_object(item.tree, self._nodes)
         references = meta.owner_references(there)
         body = meta.with_metadata(
             body, resourceVersion=meta.resource_version(there), ownerReferences=references

@@ -8,7 +8,7 @@ from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.discovery import Offered, discover
+from mockube.controller_manager.client.discovery import DiscoveredResource, discover
 from mockube.controller_manager.client.resources import Key
 from mockube.failure import Failure
 
@@ -19,7 +19,7 @@ class NotServed(Failure):
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    offered: Mapping[GroupKind, Offered]
+    offered: Mapping[GroupKind, DiscoveredResource]
 
     def resource_of(self, tree: ReadOnlyTree) -> AnyResource:
         """In the version that the object is of."""
@@ -35,7 +35,7 @@ class Kinds:
         found = self.offered.get(_kind(tree))
         return bool(meta.namespace(tree)) if found is None else found.resource.namespaced
 
-    def _find(self, kind: GroupKind) -> Offered:
+    def _find(self, kind: GroupKind) -> DiscoveredResource:
         found = self.offered.get(kind)
         if found is None:
             raise NotServed(f"the server has no kind {kind}")

@@ -14,7 +14,7 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.processes.child_processes import Processes, Program, first, shell_code
 from mockube.processes.notify_socket import readiness
-from mockube.processes.supervised_process import Kept, Tell
+from mockube.processes.supervised_process import SupervisedProcess, Tell
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What says stop; the last is sent when the terminal is closed."""
@@ -32,7 +32,7 @@ class ControlPlane:
         self._server: Process
         self._killed = False
         self.processes = Processes()
-        self.manager = Kept(manager, self.processes, clock=clock, tell=tell)
+        self.manager = SupervisedProcess(manager, self.processes, clock=clock, tell=tell)
         self.stopped_by = 0
         """The signal that said stop, if one has."""
         self.failed: Program | None = None

@@ -13,7 +13,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.processes.child_processes import Program
 from mockube.processes.control_plane import ControlPlane
 from mockube.processes.defaults import KRUISE, NODES
-from mockube.processes.preimport import held
+from mockube.processes.preimport import preimport_command
 from mockube.processes.supervised_process import Tell
 
 SERVER: Final = "apiserver"
@@ -59,7 +59,9 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
     return ControlPlane(
         server=Program(name=SERVER, command=server, log=launch.log(SERVER)),
         manager=Program(
-            name=MANAGER, command=held(PYTHON, "mockube.controller_manager", manager), log=launch.log(MANAGER)
+            name=MANAGER,
+            command=preimport_command(PYTHON, "mockube.controller_manager", manager),
+            log=launch.log(MANAGER),
         ),
         clock=clock,
         tell=tell,

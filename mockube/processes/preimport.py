@@ -14,7 +14,7 @@ GO = b"\n"
 POLITE = 10
 
 
-def held(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
+def preimport_command(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
     """The command that does so."""
     return [*python, "-m", "mockube.processes.preimport", program, *arguments]
 

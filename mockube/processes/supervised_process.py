@@ -26,7 +26,7 @@ USAGE: Final = 2
 Tell: TypeAlias = Callable[[str], None]
 
 
-class Kept:
+class SupervisedProcess:
     def __init__(self, program: Program, processes: Processes, *, clock: Clock, tell: Tell) -> None:
         self._program = program
         self._processes = processes

@@ -13,7 +13,7 @@ from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.request.snapshots import PATH
-from mockube.apiserver.snapshots import place
+from mockube.apiserver.snapshots import restore_target
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.store import STORE_FOLDER, connect, open_durable
 from mockube.connect import open_client
@@ -139,7 +139,7 @@ def _pieces(kv: KV, prefix: str, clock: Clock) -> AsyncGenerator[bytes, None]:
 
 async def _put(kv: KV, found: Archive, prefix: str, *, replace: bool) -> None:
     try:
-        await restore(kv, found, place(Layout(prefix).root), replace=replace)
+        await restore(kv, found, restore_target(Layout(prefix).root), replace=replace)
     except NotEmpty as error:
         raise NeedsReplace(str(error)) from error
 

@@ -16,7 +16,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.http.listen import Door, bind
 from mockube.apiserver.running import Surroundings, running
 from mockube.apiserver.serving_credentials import gather
-from mockube.embedded.background_loop import Hosted
+from mockube.embedded.background_loop import HostedRun
 from mockube.embedded.serving import server_config
 from tests.support.process import ROOT, ApiServerProcess, ManagerProcess
 from tests.support.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
@@ -97,7 +97,7 @@ def server_within_one_second(folder, flags):
             chance=SystemChance(),
             drain_seconds=0,
         )
-        hosted = Hosted(lambda: running(config, surroundings), name="server")
+        hosted = HostedRun(lambda: running(config, surroundings), name="server")
         hosted.start()
         hosted.opened.result()
         yield f"https://127.0.0.1:{surroundings.port}"

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.storage.continuation import Continuation, encode
-from mockube.apiserver.store import opened
+from mockube.apiserver.store import open_store
 from tests.support import apiserver
 from tests.support.turns import until
 
@@ -23,7 +23,7 @@ def clock():
 
 @pytest.fixture
 async def client(clock):
-    async with opened(Store(), clock) as kv, apiserver.running(clock=clock, kv=kv) as client:
+    async with open_store(Store(), clock) as kv, apiserver.running(clock=clock, kv=kv) as client:
         yield client
 
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.request.snapshots import BODY_SECONDS, LARGEST, PATH
 from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.memory import MemoryStore
@@ -199,7 +199,7 @@ async def test_what_a_server_wants_to_be_there_is_made_again(client):
     wanted = []
 
     async def furnish():
-        wanted.append(Wanted(resource=("", "v1", "namespaces"), name="default"))
+        wanted.append(RequiredObject(resource=("", "v1", "namespaces"), name="default"))
 
     client.server.on_restored.append(furnish)
     assert (await restore(client, await saved(empty))).status == 200

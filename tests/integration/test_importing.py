@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin
-from mockube.importing.importer import Importer, Outcome, Wishes
+from mockube.importing.importer import Importer, ImportOptions, Outcome
 from tests.support.apiserver import running
 from tests.support.definitions import definition
 from tests.support.running_manager import running_manager
@@ -45,7 +45,7 @@ class Cluster:
         documents = [
             Document(origin=Origin(file="f", document=at), tree=tree) for at, tree in enumerate(trees, 1)
         ]
-        importer = Importer(self.manager.client, self.manager.clock, Wishes(**wishes), told.append)
+        importer = Importer(self.manager.client, self.manager.clock, ImportOptions(**wishes), told.append)
         work = asyncio.create_task(importer.run(documents))
         await self.manager.settle()
         while not work.done():

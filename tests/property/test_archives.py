@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.archive.read import BadArchive
-from mockube.etcd.archive.restore import Place, restore
+from mockube.etcd.archive.restore import RestoreTarget, restore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put, Range, prefix_end
 from tests.support.archives import NAME, ROOT, entries, opened, saved
@@ -50,7 +50,7 @@ async def held(kv):
 @given(content=CONTENTS)
 async def test_what_is_restored_is_saved_again_as_it_was(store, content):
     data = await saved(await store_of(content))
-    await restore(store, opened(data), Place(root=ROOT), replace=True)
+    await restore(store, opened(data), RestoreTarget(root=ROOT), replace=True)
     assert await held(store) == {key: value for key, (value, _) in content.items()}
     assert entries(await saved(store)) == entries(data)
 

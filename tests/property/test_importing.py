@@ -4,7 +4,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.importing.cleaning import cleaned, implied, needless, status_of, without_assigned
+from mockube.importing.cleaning import clean_object, implied, needless, status_of, without_assigned
 from mockube.importing.documents import Document, read
 from mockube.importing.order import waves
 
@@ -68,7 +68,7 @@ def test_whatever_can_be_said_is_got_ready_or_refused(trees):
     for tree in objects:
         needless(tree)
         status_of(tree, ())
-        clean = cleaned(tree, ())
+        clean = clean_object(tree, ())
         assert not {"uid", "ownerReferences", "deletionTimestamp"} & clean["metadata"].keys()
         without_assigned(clean)
 

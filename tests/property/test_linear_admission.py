@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.user import User
-from mockube.controller_manager.scheduler.amounts import requested, weighed
+from mockube.controller_manager.scheduler.amounts import nonzero_requests, pod_requests
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.doubling import check_linear
@@ -185,7 +185,10 @@ def defaulted(spec):
     DEFAULTS.default_object("v1", "Pod", Decoder().decode(POD, tree).tree)
 
 
-WHOLE_PODS = {"defaults": defaulted, "what is requested": lambda spec: (requested(spec), weighed(spec))}
+WHOLE_PODS = {
+    "defaults": defaulted,
+    "what is requested": lambda spec: (pod_requests(spec), nonzero_requests(spec)),
+}
 
 
 def before(size):

@@ -63,7 +63,7 @@ class AdvancedSets(Sets):
                 {"name": it["name"], "image": it["image"], "imageID": f"id-{it['image']}"}
                 for it in pod["spec"]["containers"]
             ],
-            "conditions": conditions.updated(conditions.of(pod), condition, self.clock.now()),
+            "conditions": conditions.set_condition(conditions.of(pod), condition, self.clock.now()),
         }
         if pod.get("status") != seen:
             self.change(PODS, f"web-{ordinal}", ("status",), seen)

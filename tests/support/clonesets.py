@@ -135,7 +135,7 @@ class Clones(World):
             **status,
             "phase": "Running",
             "containerStatuses": statuses,
-            "conditions": conditions.updated(before, condition, self.clock.now()),
+            "conditions": conditions.set_condition(before, condition, self.clock.now()),
         }
         changed = {**pod, "spec": {"nodeName": node, **pod["spec"]}, "status": seen}
         if changed != pod:

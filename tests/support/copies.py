@@ -3,7 +3,15 @@
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Create, Delete, Patch, Plan, Saying, Victim
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Create,
+    Delete,
+    EventTemplate,
+    ObjectRef,
+    Patch,
+    Plan,
+)
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of
 
@@ -39,14 +47,14 @@ def reconcile(caches, key, now):
                 "ownerReferences": [meta.controller_reference(parent)],
             }
         }
-        saying = Saying(
+        saying = EventTemplate(
             about=parent,
             done=("SuccessfulCreate", "Created copy: {name}"),
             failed=("FailedCreate", "Error creating: {error}"),
         )
         return Plan(actions=(Create(resource=SECRETS, bodies=(body,) * missing, saying=saying),))
     if missing < 0:
-        victims = tuple(Victim(key_of(copy), meta.uid(copy)) for copy in have[missing:])
+        victims = tuple(ObjectRef(key_of(copy), meta.uid(copy)) for copy in have[missing:])
         return Plan(actions=(Delete(resource=SECRETS, victims=victims),))
     if parent["data"].get("have") != str(wanted):
         return Plan(actions=(Patch(resource=CONFIG_MAPS, key=key, body={"data": {"have": str(wanted)}}),))

@@ -3,12 +3,12 @@
 import contextlib
 
 from mockube.apimachinery.clock import RealClock
-from mockube.controller_manager.client.connect import Connection, connected
+from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.kubeconfig import Access
 
 
 @contextlib.asynccontextmanager
 async def client_of(url, *, token="admin", clock=None, **wanted):
     access = Access(server=url, token=token)
-    async with connected(Connection(access=access, clock=clock or RealClock(), **wanted)) as client:
+    async with connect(Connection(access=access, clock=clock or RealClock(), **wanted)) as client:
         yield client

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from mockube.apimachinery import quantity
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.kubelet.effects import Remove, Tell, Write
-from mockube.controller_manager.kubelet.pod_lifecycle.pod import Home, step
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import Room
+from mockube.controller_manager.kubelet.effects import EmitEvent, Remove, Write
+from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext, step
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 IP = "10.244.0.7"
@@ -40,8 +40,8 @@ def scheduled():
 def home(*, details=False, allocatable=None, used=None):
     amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
     taken = {name: quantity.parse(text) for name, text in (used or {}).items()}
-    room = Room(allocatable=lambda: amounts, used=lambda: taken)
-    return Home(ip="10.128.0.2", pod_ip=IP, room=room, details=details)
+    room = NodeResources(allocatable=lambda: amounts, used=lambda: taken)
+    return NodeContext(ip="10.128.0.2", pod_ip=IP, room=room, details=details)
 
 
 def patched(value, patch):
@@ -110,7 +110,7 @@ class World:
                 assert body["metadata"] == {"uid": "uid-1"}
                 self.pod = {**self.pod, "status": patched(self.pod["status"], body["status"])}
                 self.writes += 1
-            case Tell():
+            case EmitEvent():
                 self.told.append(effect)
             case Remove():
                 self.removed = True

@@ -8,7 +8,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.transport_wrappers import Fenced
+from mockube.controller_manager.client.transport_wrappers import FencedTransport
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
 from mockube.controller_manager.manager_run import Work
@@ -106,7 +106,7 @@ class Cluster:
                 await lead(elector, lambda: self._work(elector), clock=self.clock, patience=10.0)
 
     async def _work(self, elector):
-        transport = Fenced(self.transport, elector.may_write)
+        transport = FencedTransport(self.transport, elector.may_write)
         used = outfit(transport, self.clock, config=CONFIG, detector=self._detector)
         self.work = Work(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
         await self.work.run()

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quoted
+from mockube.apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quote_text
 from mockube.apimachinery.remembered import remembered
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
@@ -118,8 +118,8 @@ class ListAtom:
 
 def _single(key: str) -> Callable[[str], Element]:
     """What makes the step of the one key of a list, if its value is a text."""
-    begin = f"{KEY}{{{quoted(key)}:"
-    return remembered(_NAMES, longest=_LONGEST_NAME)(lambda name: f"{begin}{quoted(name)}}}")
+    begin = f"{KEY}{{{quote_text(key)}:"
+    return remembered(_NAMES, longest=_LONGEST_NAME)(lambda name: f"{begin}{quote_text(name)}}}")
 
 
 def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any]:

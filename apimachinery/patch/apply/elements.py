@@ -28,7 +28,7 @@ class MalformedFields(ValueError):
 
 
 @remembered(_CACHED, longest=_LONGEST)
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text as it stands in a step."""
     return gotext.marshal(text)
 
@@ -45,7 +45,7 @@ def of_keys(keys: dict[str, Any]) -> Element:
 @remembered(_CACHED, longest=_LONGEST)
 def _of_keys(text: bytes) -> Element:
     keys: dict[str, Any] = orjson.loads(text)
-    members = (f"{quoted(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
+    members = (f"{quote_text(name)}:{gotext.marshal(value)}" for name, value in sorted(keys.items()))
     return f"{KEY}{{{','.join(members)}}}"
 
 
@@ -102,7 +102,7 @@ def _rank(value: Any) -> tuple[int, Any]:
 
 
 @remembered(_CACHED, longest=_LONGEST)
-def shown(element: Element) -> str:
+def format_element(element: Element) -> str:
     """As messages show it: `.spec`, `[name="main"]`, `[="example.com/a"]`, `[0]`."""
     kind, content = element[:2], element[2:]
     if kind == FIELD:

@@ -15,7 +15,7 @@ from mockube.apimachinery.patch.apply.atoms import TypedError
 from mockube.apimachinery.patch.apply.conflicts import Conflicts
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import has
-from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, capped
+from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, cap_managers
 from mockube.apimachinery.patch.apply.ownership import Versions
 from mockube.apimachinery.patch.apply.updater import Write
 from mockube.apimachinery.patch.apply.validate import validate
@@ -95,7 +95,7 @@ class FieldManager:
 
     def _updated(self, managed: Managed, live: Json, new: Json, manager: str, time: str | None) -> Managed:
         owner = Manager(manager or UNKNOWN, UPDATE, self.versions.own, self.subresource)
-        return capped(
+        return cap_managers(
             updater.update(self.versions, managed, _bare(live), _bare(new), Write(owner=owner, time=time))
         )
 
@@ -136,7 +136,7 @@ class FieldManager:
         try:
             validate(self.versions.atoms[self.versions.own], obj, duplicates=duplicates)
         except TypedError as error:
-            raise Untypable(refusal.format(shown(obj), error)) from None
+            raise Untypable(refusal.format(describe_object(obj), error)) from None
 
     def _applied(self, managed: Managed, live: Json, config: Json, write: Write) -> tuple[Json, Managed]:
         bare = _bare(live)
@@ -145,7 +145,7 @@ class FieldManager:
         except Conflicts as refused:
             if write.owner.name != last_applied.KUBECTL:
                 raise
-            mine = last_applied.owned(self.versions.atoms[self.versions.own], bare)
+            mine = last_applied.last_applied_fields(self.versions.atoms[self.versions.own], bare)
             others = [conflict for conflict in refused.conflicts if not has(mine, conflict.path)]
             if others:
                 raise Conflicts(others) from None
@@ -175,7 +175,7 @@ def _said_metadata(obj: Json) -> Json:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def shown(obj: Json) -> str:
+def describe_object(obj: Json) -> str:
     """An object by its name and kind, as errors show it."""
     metadata = _said_metadata(obj)
     namespace, name = (metadata.get(field) for field in ("namespace", "name"))

@@ -9,7 +9,7 @@ give back an operand itself where that is the result, so that "nothing changed" 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from mockube.apimachinery.patch.apply.elements import FIELD, Element, order, shown
+from mockube.apimachinery.patch.apply.elements import FIELD, Element, format_element, order
 
 SELF: Final = "."
 
@@ -60,7 +60,7 @@ def paths(fields: FieldSet, above: Path = ()) -> Iterator[Path]:
 
 
 def shown_path(path: Path) -> str:
-    return "".join(map(shown, path))
+    return "".join(map(format_element, path))
 
 
 def has(fields: FieldSet, path: Path) -> bool:

@@ -13,7 +13,7 @@ from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.patch.apply.atoms import Atom, TypedError
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, FieldSet, difference
-from mockube.apimachinery.patch.apply.places import mentioned
+from mockube.apimachinery.patch.apply.places import applied_fields
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.wellknown import ANNOTATION_LAST_APPLIED
 
@@ -25,7 +25,7 @@ KUBECTL: Final = "kubectl"
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 
 
-def owned(atom: Atom, live: Json) -> FieldSet:
+def last_applied_fields(atom: Atom, live: Json) -> FieldSet:
     """What the annotation says and the live object still has: nothing, if the annotation says nothing of use."""
     config = _config(meta.annotations(live).get(ANNOTATION_LAST_APPLIED, ""))
     if not meta.kind(config) or meta.api_version(config) != meta.api_version(live):
@@ -35,7 +35,7 @@ def owned(atom: Atom, live: Json) -> FieldSet:
         validate(atom, config)
     except TypedError:
         return EMPTY
-    fields = mentioned(atom, config)
+    fields = applied_fields(atom, config)
     for changed in compare(atom, config, live):
         fields = difference(fields, changed)
     return fields

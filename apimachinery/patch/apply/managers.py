@@ -113,7 +113,7 @@ def entry(owner: Manager, api_version: str, time: str | None, fields: dict[str, 
     return {name: value for name, value in members.items() if value or name == "fieldsV1"}
 
 
-def capped(managed: Managed) -> Managed:
+def cap_managers(managed: Managed) -> Managed:
     """The managers with the oldest that updated become one for each API version, until there are few enough."""
     updaters = [owner for owner in managed if not owner.applied]
     surplus = len(updaters) - MAX_UPDATERS

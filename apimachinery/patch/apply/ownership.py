@@ -20,7 +20,7 @@ from mockube.apimachinery.patch.apply.fieldset import (
     paths,
 )
 from mockube.apimachinery.patch.apply.managers import Managed, Manager, Owned
-from mockube.apimachinery.patch.apply.reconcile import reconciled
+from mockube.apimachinery.patch.apply.reconcile import reconcile_owned_fields
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ NEVER_OWNED: Final = of_fields(
 """What every object has, and the server's own: nobody gets to own it."""
 
 
-def renamed(value: Json, version: str) -> Json:
+def with_api_version(value: Json, version: str) -> Json:
     """An object in another version, where versions differ in their names only."""
     return {**value, "apiVersion": version}
 
@@ -52,7 +52,7 @@ class Versions:
 
     own: str
     atoms: Mapping[str, Atom]
-    convert: Callable[[Json, str], Json] = renamed
+    convert: Callable[[Json, str], Json] = with_api_version
     """An object in another of the versions."""
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
     """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
@@ -65,10 +65,10 @@ class Versions:
         return changes.without(self.reset_fields.get(version, EMPTY))
 
 
-def known(versions: Versions, managed: Managed) -> dict[Manager, Owned]:
+def known_managers(versions: Versions, managed: Managed) -> dict[Manager, Owned]:
     """The managers that speak a version that there is, each with what it owns by the types of today."""
     return {
-        owner: reconciled(versions.atoms[owned.api_version], owned)
+        owner: reconcile_owned_fields(versions.atoms[owned.api_version], owned)
         for owner, owned in managed.items()
         if owned.api_version in versions.atoms
     }

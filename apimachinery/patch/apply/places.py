@@ -8,7 +8,7 @@ from mockube.apimachinery.patch.apply.elements import FIELD
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf, union
 
 
-def mentioned(atom: Atom, value: Any) -> FieldSet:
+def applied_fields(atom: Atom, value: Any) -> FieldSet:
     """What somebody owns who applies this.
 
     Every primitive and atomic value, every item of other lists, every key of other maps, and what is empty or null.
@@ -26,7 +26,7 @@ def mentioned(atom: Atom, value: Any) -> FieldSet:
 def _members(atom: MapAtom | Untyped, value: Mapping[str, Any]) -> FieldSet:
     fields = FieldSet()
     for name, item in value.items():
-        node = mentioned(atom.member(name) or DEDUCED, item)
+        node = applied_fields(atom.member(name) or DEDUCED, item)
         if item is None or item == {} or not atom.declares(name):
             node = union(node, LEAF)
         if node:
@@ -38,7 +38,7 @@ def _items(atom: ListAtom, items: Sequence[Any]) -> FieldSet:
     fields = FieldSet()
     for element, item in zip(atom.elements(items), items, strict=True):
         # What is there more than once is one place, and nothing below it.
-        fields[element] = LEAF if element in fields else union(mentioned(atom.items, item), LEAF)
+        fields[element] = LEAF if element in fields else union(applied_fields(atom.items, item), LEAF)
     return fields
 
 

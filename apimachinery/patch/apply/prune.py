@@ -12,7 +12,7 @@ from mockube.apimachinery.patch.apply.fieldset import (
 )
 from mockube.apimachinery.patch.apply.managers import Managed, Owned
 from mockube.apimachinery.patch.apply.ownership import Json, Versions
-from mockube.apimachinery.patch.apply.places import mentioned, remove, with_fields
+from mockube.apimachinery.patch.apply.places import applied_fields, remove, with_fields
 
 
 def prune(versions: Versions, merged: Json, managed: Managed, last: Owned) -> Json:
@@ -52,4 +52,4 @@ def _with_owned(versions: Versions, version: str, whole: Json, pruned: Json, own
 
 def _places(versions: Versions, version: str, value: Json) -> FieldSet:
     atom = versions.atoms[version]
-    return with_fields(atom, mentioned(atom, versions.at(version, value)))
+    return with_fields(atom, applied_fields(atom, versions.at(version, value)))

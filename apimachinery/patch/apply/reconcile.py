@@ -8,7 +8,7 @@ from mockube.apimachinery.patch.apply.fieldset import LEAF, SELF, FieldSet, is_l
 from mockube.apimachinery.patch.apply.managers import Owned
 
 
-def reconciled(atom: Atom, owned: Owned) -> Owned:
+def reconcile_owned_fields(atom: Atom, owned: Owned) -> Owned:
     """What a manager owns, by the type as it is now."""
     changed = _changed_usual if len(owned.text) <= fieldsv1.LONGEST else _changed
     fields = changed(atom, owned.text) if owned.text else None

@@ -12,8 +12,8 @@ from mockube.apimachinery.patch.apply.fieldset import (
 )
 from mockube.apimachinery.patch.apply.managers import Managed, Manager, Owned
 from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions, known, settle
-from mockube.apimachinery.patch.apply.places import mentioned
+from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED, Json, Versions, known_managers, settle
+from mockube.apimachinery.patch.apply.places import applied_fields
 from mockube.apimachinery.patch.apply.prune import prune
 
 
@@ -30,7 +30,9 @@ def update(
     versions: Versions, managed: Managed, before: Json, after: Json, write: Write
 ) -> dict[Manager, Owned]:
     """The managers after somebody wrote an object: the writer owns what it changed, beside what it had."""
-    rest, change = settle(versions, known(versions, managed), before, after, taker=write.owner, force=True)
+    rest, change = settle(
+        versions, known_managers(versions, managed), before, after, taker=write.owner, force=True
+    )
     taken = difference(change.written, NEVER_OWNED)
     own = rest.pop(write.owner, Owned(EMPTY, versions.own))
     lost = difference(intersection(own.fields, change.written), taken)
@@ -48,9 +50,9 @@ def apply(
     What the applier said last time and does not say any more goes, unless somebody else owns it. `Conflicts` if what
     would change has another owner, and it is not forced. An object that does not change is the very same.
     """
-    managed = known(versions, managed)
+    managed = known_managers(versions, managed)
     last = managed.get(write.owner, Owned(EMPTY, versions.own))
-    claimed = mentioned(versions.atoms[versions.own], config)
+    claimed = applied_fields(versions.atoms[versions.own], config)
     claimed = recursive_difference(claimed, versions.reset_fields.get(versions.own, EMPTY))
     managed[write.owner] = Owned(claimed, versions.own)
     new = prune(versions, merge(versions.atoms[versions.own], live, config), managed, last)

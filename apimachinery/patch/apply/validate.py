@@ -13,7 +13,7 @@ from mockube.apimachinery.patch.apply.atoms import (
     Unaddressable,
     Untyped,
 )
-from mockube.apimachinery.patch.apply.elements import FIELD, INDEX, Element, shown
+from mockube.apimachinery.patch.apply.elements import FIELD, INDEX, Element, format_element
 
 _Errors: TypeAlias = Sequence[tuple[str, str]]
 
@@ -82,11 +82,11 @@ class _Validator:
                 except Unaddressable as error:
                     return [*errors, ("", f"element {position}: {error}")]
                 if element in seen and not self._duplicates:
-                    errors.append(("", f"duplicate entries for key {shown(element)}"))
+                    errors.append(("", f"duplicate entries for key {format_element(element)}"))
                 seen.add(element)
             errors += _below(element, self.errors(atom.items, item))
         return errors
 
 
 def _below(element: Element, errors: _Errors) -> _Errors:
-    return [(shown(element) + path, message) for path, message in errors] if errors else errors
+    return [(format_element(element) + path, message) for path, message in errors] if errors else errors

@@ -57,7 +57,7 @@ def positions(elements: Elements, key: str) -> dict[Any, int]:
     return found
 
 
-def arranged(elements: Elements, wanted: Elements, live: Elements, key: str) -> list[Any]:
+def arrange_elements(elements: Elements, wanted: Elements, live: Elements, key: str) -> list[Any]:
     """The elements in order: those named in `wanted` in its order, the others in the order of `live`.
 
     An element of `live` alone comes as early as it can without passing one that stood before it in `live`.

@@ -24,7 +24,7 @@ from mockube.apimachinery.patch.strategic.directives import (
 from mockube.apimachinery.patch.strategic.elements import (
     Elements,
     are_objects,
-    arranged,
+    arrange_elements,
     list_type,
     member_type,
     name_of,
@@ -154,7 +154,7 @@ def _merged_list(current: Elements, patch: Elements, kind: Type, *, deleting: bo
         return [item for item in current if item not in deleted]
     else:
         merged = list(dict.fromkeys([*current, *patch]))
-    return arranged(merged, wanted=patch, live=current, key=kind.merge_key)
+    return arrange_elements(merged, wanted=patch, live=current, key=kind.merge_key)
 
 
 def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[Elements, Elements]:
@@ -219,7 +219,7 @@ def _merge_ordered_list(merged: dict[str, Any], name: str, patch: Json, order: A
         return
     if are_objects(current, changes):
         current = _refilled(current, elements, changes, kind.merge_key)
-    merged[name] = arranged(elements, wanted=order, live=current, key=kind.merge_key)
+    merged[name] = arrange_elements(elements, wanted=order, live=current, key=kind.merge_key)
 
 
 def _refilled(current: Elements, elements: Elements, changes: Elements, key: str) -> Elements:

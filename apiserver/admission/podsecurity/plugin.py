@@ -22,7 +22,7 @@ from mockube.apiserver.admission.podsecurity.policy import (
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import SLICE, turn
+from mockube.apiserver.turns import SLICE, yield_to_loop
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 NAMESPACE: Final[Target] = "", "namespaces", ""
@@ -133,7 +133,7 @@ class PodSecurity(Plugin):
             if backend.clock.monotonic() > deadline:
                 break
             if checked % SLICE == 0:
-                await turn()
+                await yield_to_loop()
         return list(_existing_warnings(namespace, enforced, names, checked, len(pods)))
 
 
@@ -237,7 +237,7 @@ async def _by_priority(pods: Sequence[Stored], exempt: Sequence[str]) -> list[Re
     first, others, owners = list[ReadOnlyTree](), list[ReadOnlyTree](), set[str]()
     for at, stored in enumerate(pods, 1):
         if at % SLICE == 0:
-            await turn()
+            await yield_to_loop()
         pod = stored.tree()
         if pod["spec"].get("runtimeClassName") in exempt:
             continue

@@ -10,7 +10,7 @@ from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.bearer import BadToken, Known
+from mockube.apiserver.authn.bearer import BadToken, KnownToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.claims import (
     LEEWAY_SECONDS,
@@ -62,7 +62,7 @@ class ServiceAccounts:
         }
         return jwt.sign(self.keys, claims)
 
-    async def read(self, token: str, audiences_: Sequence[str]) -> Known | None:
+    async def read(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
         if jwt.issuer(token) not in self._issuers:
             return None
         claims = jwt.verify(self.keys, token)
@@ -81,7 +81,7 @@ class ServiceAccounts:
             raise BadToken(problem)
         account = Account.read(claims)
         await self._check(account, now)
-        return Known(account.user(claims.get("jti") or ""), shared)
+        return KnownToken(account.user(claims.get("jti") or ""), shared)
 
     async def _check(self, account: Account, now: datetime) -> None:
         """Refuse a token if what it names is gone, or is another object of the same name."""

@@ -21,7 +21,7 @@ from mockube.apiserver.authz.node.references import (
 )
 from mockube.apiserver.storage.resource_cache import Change, ResourceCache
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.turns import turn
+from mockube.apiserver.turns import yield_to_loop
 
 GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
 """Of the resources that are followed."""
@@ -78,7 +78,7 @@ class NodeGraph:
         """Take in what has changed, while other requests are served."""
         while self._noted:
             self._take_in(AT_ONCE)
-            await turn()
+            await yield_to_loop()
 
     # --- following
 

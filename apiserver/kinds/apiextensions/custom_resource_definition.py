@@ -61,7 +61,7 @@ def _prepare_delete(definition: Tree) -> None:
         finalizers = metadata.get("finalizers", [])
         metadata["finalizers"] = finalizers if CLEANUP in finalizers else [*finalizers, CLEANUP]
         now = parse_time(metadata["deletionTimestamp"])
-        listed = conditions.updated(conditions.of(definition), _TERMINATING, now)
+        listed = conditions.set_condition(conditions.of(definition), _TERMINATING, now)
         definition["status"] = (definition.get("status") or {}) | {"conditions": listed}
 
 

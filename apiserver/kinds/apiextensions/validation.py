@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import unchanged, within
+from mockube.apiserver.kinds.common.objects import immutable_fields, within
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.webhook_clients import accepts, check_review_versions, client
 
@@ -252,7 +252,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _spec(any_accepted=_any_accepted(old))(to_internal(within(new, "spec")), _SPEC)
     established = conditions.is_true(old, "Established")
     for way in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
-        yield from unchanged(*way)(new, old)
+        yield from immutable_fields(*way)(new, old)
     yield from _check_rest(new)
     yield from _check_approval(new, old)
     if not within(old, "spec").get("preserveUnknownFields"):

@@ -26,7 +26,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import again, part, together, within
+from mockube.apiserver.kinds.common.objects import again, in_order, part, within
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import OWN_STATUS, Request, Strategy
@@ -119,7 +119,7 @@ _LOCAL: Final = {
 def _prepare_create(service: Tree, request: Request) -> None:
     """Mark a version that this server serves itself as available."""
     if not service.get("spec", {}).get("service"):
-        service["status"] = {"conditions": conditions.updated((), _LOCAL, request.now)}
+        service["status"] = {"conditions": conditions.set_condition((), _LOCAL, request.now)}
 
 
 # --- columns
@@ -158,8 +158,8 @@ KIND: Final = Kind(
     validation=Validation(
         metadata_first=False,
         create=_create,
-        update=together(objectmeta.check_update, again(_create)),
-        subresources={"status": together(objectmeta.check_update, part(_STATUS, "status"))},
+        update=in_order(objectmeta.check_update, again(_create)),
+        subresources={"status": in_order(objectmeta.check_update, part(_STATUS, "status"))},
     ),
     printer=Printer(columns=(NAME, Column(name="Service"), Column(name="Available"), AGE), cells=_cells),
 )

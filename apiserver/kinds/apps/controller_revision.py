@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, non_negative
-from mockube.apiserver.kinds.common.objects import as_created, created, together
+from mockube.apiserver.kinds.common.objects import as_created, created, in_order
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -56,6 +56,6 @@ def _controller(tree: Tree) -> str:
 
 KIND: Final = Kind(
     resource=Resource(group="apps", version="v1", name="controllerrevisions", kind="ControllerRevision"),
-    validation=Validation(create=_create, update=together(as_created(_REVISION), _check_same_data)),
+    validation=Validation(create=_create, update=in_order(as_created(_REVISION), _check_same_data)),
     printer=Printer(columns=(NAME, Column(name="Controller"), Column(name="Revision"), AGE), cells=_cells),
 )

@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.kinds.common.checks import Check, every, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import together, unchanged
+from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import (
     check_selector,
     check_selector_leniently,
@@ -210,8 +210,8 @@ KIND: Final = Kind(
     strategy=_STRATEGY,
     validation=Validation(
         create=_create,
-        update=together(unchanged("spec", "selector"), _update),
-        subresources={"status": together(status_update(_STATUS), check_collisions)},
+        update=in_order(immutable_fields("spec", "selector"), _update),
+        subresources={"status": in_order(status_update(_STATUS), check_collisions)},
     ),
     warnings=Warnings(create=_pod_warnings, update=_warn_update),
     printer=Printer(

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, n
 from mockube.apiserver.kinds.common.checks import every, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import together, unchanged
+from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.workloads import (
     check_amount,
@@ -156,8 +156,8 @@ KIND: Final = Kind(
     ),
     validation=Validation(
         create=_create,
-        update=together(_update, unchanged("spec", "selector")),
-        subresources={"status": together(status_update(_STATUS), check_collisions)},
+        update=in_order(_update, immutable_fields("spec", "selector")),
+        subresources={"status": in_order(status_update(_STATUS), check_collisions)},
     ),
     warnings=warnings_of_kind("apps", "Deployment", named=True),
     printer=Printer(

@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.common.cells import (
 )
 from mockube.apiserver.kinds.common.checks import every, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import together, unchanged
+from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.workloads import (
     check_required_selector,
@@ -109,7 +109,7 @@ KIND: Final = Kind(
     strategy=Strategy(generation=SPEC, first_generation=1, disabled=OF_SPEC_TEMPLATE),
     validation=Validation(
         create=_create,
-        update=together(_update, unchanged("spec", "selector")),
+        update=in_order(_update, immutable_fields("spec", "selector")),
         subresources={"status": status_update(_STATUS)},
     ),
     warnings=warnings_of_kind("apps", "ReplicaSet", named=True),

@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import LABEL
-from mockube.apiserver.kinds.common.objects import together
+from mockube.apiserver.kinds.common.objects import in_order
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.common.workloads import (
@@ -298,7 +298,7 @@ KIND: Final = Kind(
         name=LABEL,
         create=_create,
         update=_update,
-        subresources={"status": together(status_update(_STATUS), check_collisions)},
+        subresources={"status": in_order(status_update(_STATUS), check_collisions)},
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(columns=(NAME, Column(name="Ready"), AGE, CONTAINERS, IMAGES), cells=_cells),

@@ -61,7 +61,7 @@ def condition(tree: Any, condition_type: str) -> str:
     return text(conditions.get(tree, condition_type), "status")
 
 
-def shortened(texts: Sequence[str], *, most: int = 3, separator: str = ",") -> str:
+def join_shortened(texts: Sequence[str], *, most: int = 3, separator: str = ",") -> str:
     """Join the first texts, and count the others, so that a cell stays narrow."""
     shown = separator.join(texts[:most])
     return f"{shown} + {len(texts) - most} more..." if len(texts) > most else shown

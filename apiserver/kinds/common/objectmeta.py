@@ -149,7 +149,7 @@ def _check_owners(owners: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator
         yield from _CHECK_OWNER(owner, path)
         if not owner.get("controller"):
             continue
-        controller = errors.shortened(f"{owner.get('kind', '')}/{owner.get('name', '')}", _LONGEST_OWNER)
+        controller = errors.shorten(f"{owner.get('kind', '')}/{owner.get('name', '')}", _LONGEST_OWNER)
         if first:
             problem = (
                 "Only one reference can have Controller set to true. "

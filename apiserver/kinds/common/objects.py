@@ -38,7 +38,7 @@ def again(create: Create) -> Update:
     return lambda new, _old: create(new)
 
 
-def together(*updates: Update) -> Update:
+def in_order(*updates: Update) -> Update:
     """All of them, in this order."""
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -55,7 +55,7 @@ def within(tree: ReadOnlyTree, *names: str) -> ReadOnlyTree:
     return tree
 
 
-def unchanged(*names: str, absent: Any = None) -> Update:
+def immutable_fields(*names: str, absent: Any = None) -> Update:
     """Refuse that the field at the end of the way changes. `absent` is shown for one that is left out."""
     path = ROOT.child(*names)
 

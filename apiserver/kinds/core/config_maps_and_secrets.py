@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import count, text
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import as_created, together, unchanged
+from mockube.apiserver.kinds.common.objects import as_created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.validation import Create, Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire import go_json
@@ -170,7 +170,7 @@ CONFIG_MAP: Final = Kind(
     resource=Resource(group="", version="v1", name="configmaps", kind="ConfigMap", short_names=("cm",)),
     validation=Validation(
         create=_create_config_map,
-        update=together(_sealed("data", "binaryData"), as_created(_create_config_map)),
+        update=in_order(_sealed("data", "binaryData"), as_created(_create_config_map)),
     ),
     printer=Printer(columns=(NAME, Column(name="Data"), AGE), cells=_config_map),
 )
@@ -181,7 +181,8 @@ SECRET: Final = Kind(
         group="", version="v1", name="secrets", kind="Secret", selectable=(selectable("type"),)
     ),
     validation=Validation(
-        create=_create_secret, update=together(unchanged("type"), _sealed("data"), as_created(_create_secret))
+        create=_create_secret,
+        update=in_order(immutable_fields("type"), _sealed("data"), as_created(_create_secret)),
     ),
     printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE), cells=_secret),
     defaults=of("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),

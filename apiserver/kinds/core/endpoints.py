@@ -18,8 +18,8 @@ from mockube.apiserver.kinds.common.address_warnings import (
 from mockube.apiserver.kinds.common.addresses import check_endpoint_ip, check_ip, check_protocol
 from mockube.apiserver.kinds.common.cells import (
     items,
+    join_shortened,
     number,
-    shortened,
     text,
 )
 from mockube.apiserver.kinds.common.checks import (
@@ -170,7 +170,11 @@ def _warn(endpoints: ReadOnlyTree) -> Iterator[str]:
 def _cells(endpoints: Tree, now: datetime) -> list[Any]:
     subsets = items(endpoints, "subsets")
     addresses = [address for subset in subsets for address in _addresses_and_ports(subset)]
-    return [meta.name(endpoints), shortened(addresses) if subsets else "<none>", ages.age(endpoints, now)]
+    return [
+        meta.name(endpoints),
+        join_shortened(addresses) if subsets else "<none>",
+        ages.age(endpoints, now),
+    ]
 
 
 def _addresses_and_ports(subset: Any) -> list[str]:

@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages, cells
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, every, field, pointer
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import created, part, together, within
+from mockube.apiserver.kinds.common.objects import created, in_order, part, within
 from mockube.apiserver.kinds.common.resource_names import (
     check_amount,
     check_quota_name,
@@ -174,7 +174,7 @@ KIND: Final = Kind(
     strategy=KEPT,
     validation=Validation(
         create=created(pointer("spec", _SPEC), pointer("status", _STATUS)),
-        update=together(part(_SPEC, "spec"), _check_same_scopes),
+        update=in_order(part(_SPEC, "spec"), _check_same_scopes),
         subresources={"status": part(_STATUS, "status")},
     ),
     warnings=Warnings(create=_warn_create),

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.address_warnings import (
     ips_warnings,
 )
 from mockube.apiserver.kinds.common.addresses import check_endpoint_ip, check_ip, check_protocol, is_ipv6
-from mockube.apiserver.kinds.common.cells import items, part, shortened, text
+from mockube.apiserver.kinds.common.cells import items, join_shortened, part, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
     each,
@@ -27,7 +27,7 @@ from mockube.apiserver.kinds.common.checks import (
     valid,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import as_created, created, together, unchanged
+from mockube.apiserver.kinds.common.objects import as_created, created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
 from mockube.apiserver.kinds.common.validation import NOTHING, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -223,8 +223,8 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [
         meta.name(tree),
         text(tree, "addressType"),
-        shortened([_port(port) for port in items(tree, "ports")]) or "<unset>",
-        shortened(addresses) or "<unset>",
+        join_shortened([_port(port) for port in items(tree, "ports")]) or "<unset>",
+        join_shortened(addresses) or "<unset>",
         ages.age(tree, now),
     ]
 
@@ -246,7 +246,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=NOTHING,
         create=_CREATE,
-        update=together(as_created(_CREATE), unchanged("addressType", absent="")),
+        update=in_order(as_created(_CREATE), immutable_fields("addressType", absent="")),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(

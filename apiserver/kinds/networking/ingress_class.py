@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import as_created, created, together, unchanged
+from mockube.apiserver.kinds.common.objects import as_created, created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.networking.ingress import check_reference
@@ -76,8 +76,8 @@ _CREATE: Final = created(
         absent={},
     )
 )
-_UPDATE: Final[Update] = together(
-    unchanged("spec", "controller", absent=""), as_created(_CREATE, SUBDOMAIN, namespaced=False)
+_UPDATE: Final[Update] = in_order(
+    immutable_fields("spec", "controller", absent=""), as_created(_CREATE, SUBDOMAIN, namespaced=False)
 )
 
 

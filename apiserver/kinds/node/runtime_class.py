@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.defaults import NOWHERE, of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import created, unchanged
+from mockube.apiserver.kinds.common.objects import created, immutable_fields
 from mockube.apiserver.kinds.common.selectors import check_labels
 from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
@@ -58,7 +58,7 @@ _CREATE: Final = created(
     ),
 )
 
-_UNCHANGED: Final = unchanged("handler", absent="")
+_UNCHANGED: Final = immutable_fields("handler", absent="")
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.checks import Check, each, every, field, one
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import as_created, created, together, within
+from mockube.apiserver.kinds.common.objects import as_created, created, in_order, within
 from mockube.apiserver.kinds.common.validation import Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UPSERTED
@@ -93,7 +93,7 @@ def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 
 def _validation(create: Create, *, namespaced: bool) -> Validation:
     update = as_created(create, PATH_SEGMENT, namespaced=namespaced)
-    return Validation(name=PATH_SEGMENT, create=create, update=together(update, _check_same_role))
+    return Validation(name=PATH_SEGMENT, create=create, update=in_order(update, _check_same_role))
 
 
 # --- columns

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.cells import items, part
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, field
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import again, created, together, within
+from mockube.apiserver.kinds.common.objects import again, created, in_order, within
 from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Update, Validation
 from mockube.apiserver.kinds.core.volumes.claims import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
@@ -114,7 +114,7 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     validation=Validation(
         again=WHOLE_AND_CHANGE,
         create=_CREATE_TEMPLATE,
-        update=together(again(_CREATE_TEMPLATE), _fixed_spec("resource.ResourceClaimTemplateSpec")),
+        update=in_order(again(_CREATE_TEMPLATE), _fixed_spec("resource.ResourceClaimTemplateSpec")),
     ),
     printer=Printer(columns=(NAME, AGE), cells=_template_cells),
 )

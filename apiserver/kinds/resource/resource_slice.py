@@ -30,7 +30,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import Table, of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import again, created, together, unchanged
+from mockube.apiserver.kinds.common.objects import again, created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_label_name, check_node_selector
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
@@ -213,11 +213,11 @@ KIND: Final = Kind(
     timed_defaults=_timed_defaults,
     validation=Validation(
         create=_CREATE,
-        update=together(
+        update=in_order(
             again(_CREATE),
-            unchanged("spec", "pool", "name", absent=""),
-            unchanged("spec", "driver", absent=""),
-            unchanged("spec", "nodeName"),
+            immutable_fields("spec", "pool", "name", absent=""),
+            immutable_fields("spec", "driver", absent=""),
+            immutable_fields("spec", "nodeName"),
         ),
     ),
     warnings=Warnings(create=_warn_create),

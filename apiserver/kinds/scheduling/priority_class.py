@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.cells import flag, number, text
 from mockube.apiserver.kinds.common.checks import one_of, pointer, required
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import METADATA
-from mockube.apiserver.kinds.common.objects import not_updated, together, unchanged
+from mockube.apiserver.kinds.common.objects import immutable_fields, in_order, not_updated
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
@@ -88,8 +88,8 @@ KIND: Final = Kind(
     ),
     validation=Validation(
         create=_create,
-        update=together(
-            not_updated("value", "may not be changed in an update."), unchanged("preemptionPolicy")
+        update=in_order(
+            not_updated("value", "may not be changed in an update."), immutable_fields("preemptionPolicy")
         ),
     ),
     printer=Printer(

@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, must, one_of, pointer
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import again, created, together, unchanged, within
+from mockube.apiserver.kinds.common.objects import again, created, immutable_fields, in_order, within
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
@@ -121,8 +121,8 @@ KIND: Final = Kind(
     ),
     validation=Validation(
         create=_CREATE,
-        update=together(
-            again(_CREATE), _check_same_attach_required, unchanged("spec", "volumeLifecycleModes")
+        update=in_order(
+            again(_CREATE), _check_same_attach_required, immutable_fields("spec", "volumeLifecycleModes")
         ),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),

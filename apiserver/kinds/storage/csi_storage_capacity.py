@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import field, pointer, valid
 from mockube.apiserver.kinds.common.node_labels import selector_warnings
-from mockube.apiserver.kinds.common.objects import as_created, created, together, unchanged
+from mockube.apiserver.kinds.common.objects import as_created, created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Validation
@@ -39,8 +39,10 @@ KIND: Final = Kind(
     strategy=Strategy(unconditional_update=False),
     validation=Validation(
         create=_CREATE,
-        update=together(
-            as_created(_CREATE), unchanged("nodeTopology"), unchanged("storageClassName", absent="")
+        update=in_order(
+            as_created(_CREATE),
+            immutable_fields("nodeTopology"),
+            immutable_fields("storageClassName", absent=""),
         ),
     ),
     warnings=always(_warn),

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
 from mockube.apiserver.kinds.common.checks import each, every, field, one_of, optional, required, unique
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
-from mockube.apiserver.kinds.common.objects import again, created, together, unchanged
+from mockube.apiserver.kinds.common.objects import again, created, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import always
@@ -107,9 +107,9 @@ KIND: Final = Kind(
     validation=Validation(
         again=WHOLE_AND_CHANGE,
         create=_CREATE,
-        update=together(
+        update=in_order(
             again(_CREATE),
-            *map(unchanged, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
+            *map(immutable_fields, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
         ),
     ),
     warnings=always(_warn),

@@ -9,7 +9,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import required
-from mockube.apiserver.kinds.common.objects import as_created, created, not_updated, together
+from mockube.apiserver.kinds.common.objects import as_created, created, in_order, not_updated
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
@@ -38,7 +38,7 @@ KIND: Final = Kind(
     strategy=KEPT,
     validation=Validation(
         create=_CREATE,
-        update=together(
+        update=in_order(
             not_updated("driverName", "updates to driverName are forbidden."),
             not_updated("parameters", "updates to parameters are forbidden."),
             as_created(_CREATE, namespaced=False),

@@ -141,7 +141,7 @@ def _check_strategy(strategy: ReadOnlyTree, replicas: int, path: Path) -> Iterat
 def _number(value: IntOrString, replicas: int) -> tuple[int, str]:
     """Return the number, or 0 and why there is none."""
     try:
-        return intstr.scaled(value, replicas, round_up=True), ""
+        return intstr.scaled_value(value, replicas, round_up=True), ""
     except IntOrStringError as error:
         return 0, str(error)
 

@@ -136,7 +136,7 @@ def _check_rolling(spec: ReadOnlyTree, update: ReadOnlyTree, path: Path) -> Iter
 def _check_unavailable(value: IntOrString, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from check_amount(value, path)
     try:
-        if intstr.scaled(value, 1, round_up=True) < 1:
+        if intstr.scaled_value(value, 1, round_up=True) < 1:
             yield errors.invalid(path, value, "should not be less than 1")
     except IntOrStringError as error:
         yield errors.invalid(path, value, f"getValueFromIntOrPercent error: {error}")

@@ -75,7 +75,7 @@ class AccessReviews:
         found: Tree = {"allowed": decision is Decision.ALLOW}
         if decision is Decision.DENY:
             found["denied"] = True
-        ignored = selectors.ignored(tree["spec"].get("resourceAttributes") or {})
+        ignored = selectors.ignored_selectors(tree["spec"].get("resourceAttributes") or {})
         return question.answer(tree, found | question.present({"reason": reason, "evaluationError": ignored}))
 
 

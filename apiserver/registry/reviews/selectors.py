@@ -51,7 +51,7 @@ def _check_label(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldEr
     yield from _check_values(requirement.get("values"), path.child("values"))
 
 
-def ignored(attributes: Mapping[str, Any]) -> str:
+def ignored_selectors(attributes: Mapping[str, Any]) -> str:
     """Which selectors cannot be read in whole or in part, as the answer says it."""
     judged = (
         ("fieldSelector", _field_requirement_is_read, fields.parse),

@@ -31,7 +31,7 @@ REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def face(resource: Resource) -> SubresourceView:
+def scale_view(resource: Resource) -> SubresourceView:
     """A resource's objects as Scales."""
 
     def show(tree: Tree) -> Tree:
@@ -129,11 +129,11 @@ def _replicas(scale: Mapping[str, Any]) -> int:
 
 
 async def get(backend: Backend, call: Call) -> ObjectAnswer:
-    return face(call.resource).shown(await read.get(backend, call))
+    return scale_view(call.resource).shown(await read.get(backend, call))
 
 
 async def update(backend: Backend, call: Call) -> ObjectAnswer:
-    options, shown = write_options(call, "UpdateOptions"), face(call.resource)
+    options, shown = write_options(call, "UpdateOptions"), scale_view(call.resource)
     scale = await backend.begin(call, read_object, backend, call, options)
     metadata.match_namespace(scale, call)
     metadata.match_name(scale, call.name)
@@ -149,11 +149,11 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
 async def patch(backend: Backend, call: Call) -> ObjectAnswer:
     if sent(call.body.media_type)[0] in APPLY_TYPES:
         return await _apply(backend, call)
-    return await patches.patch(backend, call, face(call.resource))
+    return await patches.patch(backend, call, scale_view(call.resource))
 
 
 async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
-    shown = face(call.resource)
+    shown = scale_view(call.resource)
     reading = partial(read_application, backend, call, _field_manager(backend), time=None)
     wanted = await backend.begin(call, reading)
 

@@ -37,7 +37,7 @@ class Hooks:
 
     def tended(self, pod: PodView) -> Step:
         revision = identity.revision_of(pod)
-        return turn.tended(pod, self.lifecycle, self.now, revision=revision, wanted=self.newest)
+        return turn.observe_pod(pod, self.lifecycle, self.now, revision=revision, wanted=self.newest)
 
     def held(self, pod: PodView) -> tuple[Patch, ...] | None:
         before = self.lifecycle.pre_delete

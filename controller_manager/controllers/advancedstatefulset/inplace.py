@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Patch, Saying
+from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.controllers.advancedstatefulset.strategy import Policy, Strategy
 from mockube.controller_manager.workloads.inplace import lifecycle, update
 from mockube.controller_manager.workloads.inplace import turn as turns
@@ -23,26 +23,26 @@ class Way(Enum):
     """It must be in place, and cannot: the update goes no further."""
 
 
-class Turn(NamedTuple):
+class UpdateStep(NamedTuple):
     way: Way
     patches: tuple[Patch, ...] = ()
 
 
-def turn(state: StatefulSetState, strategy: Strategy, pod: PodView) -> Turn:
+def update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> UpdateStep:
     if strategy.policy is Policy.RECREATE:
-        return Turn(Way.ANEW)
+        return UpdateStep(Way.ANEW)
     change = _change(state, pod)
     if change is None:
-        return Turn(Way.REFUSED if strategy.policy is Policy.IN_PLACE_ONLY else Way.ANEW)
+        return UpdateStep(Way.REFUSED if strategy.policy is Policy.IN_PLACE_ONLY else Way.ANEW)
     if lifecycle.state_of(pod) == State.PREPARING_DELETE:
-        return Turn(Way.REFUSED)
+        return UpdateStep(Way.REFUSED)
     order = update.Order(
         change=change,
         labels={LABEL_CONTROLLER_REVISION_HASH: state.update_name},
         grace_seconds=strategy.grace_seconds,
     )
     hooks = Lifecycle.of(state.owner.object["spec"])
-    return Turn(Way.IN_PLACE, turns.changed(pod, hooks, order, state.now, _saying(state)))
+    return UpdateStep(Way.IN_PLACE, turns.change_pod(pod, hooks, order, state.now, _saying(state)))
 
 
 def _change(state: StatefulSetState, pod: PodView) -> Change | None:
@@ -54,9 +54,9 @@ def _change(state: StatefulSetState, pod: PodView) -> Change | None:
     return change_between(identity.template_of(old), identity.template_of(state.update), state.update_name)
 
 
-def _saying(state: StatefulSetState) -> Saying:
+def _saying(state: StatefulSetState) -> EventTemplate:
     subject = f"update pod {{name}} in-place(revision {state.update_name})"
-    return Saying(
+    return EventTemplate(
         about=state.owner.object,
         done=("SuccessfulUpdatePodInPlace", f"successfully {subject}"),
         failed=("FailedUpdatePodInPlace", f"failed to {subject}: {{error}}"),

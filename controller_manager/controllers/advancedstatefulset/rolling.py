@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.advancedstatefulset.inplace import W
 from mockube.controller_manager.controllers.advancedstatefulset.strategy import Strategy
 from mockube.controller_manager.workloads.inplace import record, update
 from mockube.controller_manager.workloads.stateful import identity, status
-from mockube.controller_manager.workloads.stateful.reconciliation import Rolled
+from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult
 from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 from mockube.controller_manager.workloads.update_order import by_priority
 
@@ -33,15 +33,15 @@ class _Room:
         return True
 
 
-def roll(state: StatefulSetState) -> Rolled:
+def roll(state: StatefulSetState) -> RolloutResult:
     strategy = Strategy.of(state.owner.object["spec"])
     if state.owner.on_delete or strategy.paused:
-        return Rolled()
+        return RolloutResult()
     room = _Room(strategy.max_unavailable, _down(state))
     named = [pod for pod in _descending(state) if _is_named(pod) and room.admits(pod)]
     removed = _removed(state, named)
     updated = _updated(state, strategy, room, named)
-    return Rolled((*removed.actions, *updated.actions), (*removed.replaced, *updated.replaced))
+    return RolloutResult((*removed.actions, *updated.actions), (*removed.replaced, *updated.replaced))
 
 
 def _down(state: StatefulSetState) -> Iterator[str]:
@@ -77,7 +77,9 @@ def in_order(state: StatefulSetState, strategy: Strategy) -> list[PodView]:
 # --- what is done
 
 
-def _updated(state: StatefulSetState, strategy: Strategy, room: _Room, named: Sequence[PodView]) -> Rolled:
+def _updated(
+    state: StatefulSetState, strategy: Strategy, room: _Room, named: Sequence[PodView]
+) -> RolloutResult:
     patches: list[Action] = []
     in_place: list[PodView] = []
     anew: list[PodView] = []
@@ -88,18 +90,18 @@ def _updated(state: StatefulSetState, strategy: Strategy, room: _Room, named: Se
             break
         if pod in named or record.is_waiting(pod):
             continue  # what is about to change is changed again when it has
-        turn = inplace.turn(state, strategy, pod)
+        turn = inplace.update_step(state, strategy, pod)
         if turn.way is Way.REFUSED:
             break
         patches += turn.patches
         (in_place if turn.way is Way.IN_PLACE else anew).append(pod)
     removed = _removed(state, anew)
-    return Rolled((*patches, *removed.actions), (*in_place, *removed.replaced))
+    return RolloutResult((*patches, *removed.actions), (*in_place, *removed.replaced))
 
 
-def _removed(state: StatefulSetState, pods: Sequence[PodView]) -> Rolled:
+def _removed(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutResult:
     """They go, but those that somebody holds, who is told."""
     held = {pod: state.customs.held(pod) for pod in pods}
     going = tuple(pod for pod, patches in held.items() if patches is None)
     patches = [patch for found in held.values() if found is not None for patch in found]
-    return Rolled((*patches, *status.deletion(state.owner, going)), going)
+    return RolloutResult((*patches, *status.deletion(state.owner, going)), going)

@@ -17,11 +17,11 @@ FAILED_UPDATE: Final = "FailedUpdatePod"
 
 
 def of(state: StatefulSetState, account: Account) -> dict[str, Any]:
-    counted = status.counted(state, account.collision_count, account.replaced)
+    counted = status.count_pods(state, account.collision_count, account.replaced)
     is_rolling = not state.owner.on_delete
     ready = [pod for pod in status.ready(state.pods) if identity.revision_of(pod) == state.update_name]
     return {
-        **(status.completed(counted, state.owner.replicas) if is_rolling else counted),
+        **(status.complete_update(counted, state.owner.replicas) if is_rolling else counted),
         "updatedReadyReplicas": len(ready),
         "updatedAvailableReplicas": sum(map(state.is_available, ready)),
         "labelSelector": str(state.owner.selector),
@@ -79,7 +79,7 @@ def _conditions(state: StatefulSetState, account: Account) -> list[ReadOnlyTree]
         return []
     condition = {"type": failed, "status": "True", "message": _MESSAGES[failed].format(error=account.error)}
     old = [it for it in conditions.of(state.owner.object) if it["type"] == failed]
-    return conditions.updated(old, condition, state.now)
+    return conditions.set_condition(old, condition, state.now)
 
 
 _MESSAGES: Final = {

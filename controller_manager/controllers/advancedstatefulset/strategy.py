@@ -59,7 +59,7 @@ def _policy(name: str | None) -> Policy:
 
 def at_least_one(limit: IntOrString | None, replicas: int) -> int:
     """A share is rounded down."""
-    return max(intstr.scaled(1 if limit is None else limit, replicas, round_up=False), 1)
+    return max(intstr.scaled_value(1 if limit is None else limit, replicas, round_up=False), 1)
 
 
 _END: Final = 2**31

@@ -38,8 +38,8 @@ from mockube.controller_manager.controllers.cloneset.status import Failure
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
-from mockube.controller_manager.workloads.ownership import keys_of_owners, settled
-from mockube.controller_manager.workloads.revisions import Settled, Wanted
+from mockube.controller_manager.workloads.ownership import adoption_and_release_actions, keys_of_owners
+from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -52,7 +52,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return NOTHING  # no server accepts such a set, and trying again would not mend it
     pods = state.pods(caches, owner)
     # What it lets go of is settled alone: the pods' changes bring the key back, and only then they are counted.
-    if first := settled(pods, PODS, owner.object, CLONE_SETS):
+    if first := adoption_and_release_actions(pods, PODS, owner.object, CLONE_SETS):
         return Plan(actions=first)
     history = state.history(caches, owner)
     recorded = _recorded(caches, owner, history)
@@ -70,12 +70,12 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     )
 
 
-def _recorded(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> Settled:
+def _recorded(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
     said = {
         **meta.annotations(owner.object),
         storage.ANNOTATION_CLAIMS_HASH: storage.claims_hash(owner),
     }
-    wanted = Wanted(
+    wanted = DesiredRevision(
         owner=owner.object,
         data=identity.data_of(owner),
         labels=meta.labels(owner.template),
@@ -90,7 +90,7 @@ def _scene(
     owner: SetView,
     pods: Sequence[PodView],
     history: Sequence[ReadOnlyTree],
-    recorded: Settled,
+    recorded: SyncedRevision,
     now: datetime,
 ) -> CloneSetState:
     name = owner.status.get("currentRevision")
@@ -112,16 +112,16 @@ def _scene(
 
 
 def _last(
-    scene: CloneSetState, recorded: Settled, updated: Decision, failing: str, error: ApiError | None
+    scene: CloneSetState, recorded: SyncedRevision, updated: Decision, failing: str, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, told even of a round that failed, unless its revision may not exist; then what is done with."""
     if error is not None and recorded.actions:
         return ()
     failure = _failure(failing, updated, error)
-    told = status.told(scene, status.of(scene, recorded.collision_count, failure))
+    told = status.status_update(scene, status.of(scene, recorded.collision_count, failure))
     live = {scene.current_name, scene.update_name}
     live |= {meta.name(it) for it in scene.history if any(_has(pod, it) for pod in scene.pods)}
-    forgotten = revisions.truncated(scene.history, live, scene.owner.revision_history_limit)
+    forgotten = revisions.truncate_history(scene.history, live, scene.owner.revision_history_limit)
     # Both write the set, and the second would find another version of it: it comes with the next round.
     return (*(told or _without_names_of_the_gone(scene)), *forgotten)
 

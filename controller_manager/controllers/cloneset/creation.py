@@ -9,7 +9,7 @@ from mockube.apimachinery.chance import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Action, Create, Patch, Saying
+from mockube.controller_manager.control.actions import Action, Create, EventTemplate, Patch
 from mockube.controller_manager.controllers.cloneset import identity, storage
 from mockube.controller_manager.controllers.cloneset.diffs import Diffs
 from mockube.controller_manager.controllers.cloneset.state import CloneSetState
@@ -29,7 +29,7 @@ def creation(state: CloneSetState, wanted: Diffs) -> tuple[Action, ...]:
         )
         for index, instance in enumerate(instances)
     )
-    saying = Saying(
+    saying = EventTemplate(
         about=owner.object,
         done=("SuccessfulCreate", "succeed to create pod {name}"),
         failed=("FailedCreate", "failed to create pod: {error}, pod: {name}"),
@@ -43,7 +43,7 @@ def _opened(state: CloneSetState, made: ReadOnlyTree) -> tuple[Patch, ...]:
     pod = PodView.of(made)
     return (
         *update.step(pod, state.now, revision=identity.revision_of(pod)).patches,
-        *readiness.opened(pod, state.now),
+        *readiness.open_new_gate(pod, state.now),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from mockube.apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Action, Delete, Say, Saying, Victim
+from mockube.controller_manager.control.actions import Action, Delete, EventTemplate, ObjectRef, RecordEvent
 from mockube.controller_manager.controllers.cloneset import identity, order, storage
 from mockube.controller_manager.controllers.cloneset.creation import creation
 from mockube.controller_manager.controllers.cloneset.diffs import Diffs
@@ -50,12 +50,12 @@ def _regrets(state: CloneSetState) -> tuple[Action, ...]:
     )
 
 
-def _limited(state: CloneSetState, wanted: Diffs) -> tuple[Say, ...]:
+def _limited(state: CloneSetState, wanted: Diffs) -> tuple[RecordEvent, ...]:
     if wanted.scale_up <= wanted.scale_up_limit:
         return ()
     limit = wanted.scale_up_limit
     message = f"scaleUp is limited because of scaleStrategy.maxUnavailable, limit: {limit}"
-    return (Say(about=state.owner.object, type="Warning", reason="ScaleUpLimited", message=message),)
+    return (RecordEvent(about=state.owner.object, type="Warning", reason="ScaleUpLimited", message=message),)
 
 
 def _within(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> list[PodView]:
@@ -108,10 +108,10 @@ def _removal(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Action, ...
 def _deletion(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Delete, ...]:
     if not pods:
         return ()
-    saying = Saying(
+    saying = EventTemplate(
         about=state.owner.object,
         done=(REASON_SUCCESSFUL_DELETE, "succeed to delete pod {name}"),
         failed=(REASON_FAILED_DELETE, "failed to delete pod {name}: {error}"),
     )
-    victims = tuple(Victim(pod.key, pod.uid) for pod in pods)
+    victims = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
     return (Delete(resource=PODS, victims=victims, saying=saying),)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from mockube.apimachinery import labels, meta
-from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled
+from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled_value
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
@@ -115,7 +115,7 @@ def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update:
 
 def _scaled(value: IntOrString, replicas: int, *, round_up: bool) -> int:
     try:
-        return scaled(value, replicas, round_up=round_up)
+        return scaled_value(value, replicas, round_up=round_up)
     except IntOrStringError:
         return 0  # no server with upstream's validation accepts it
 

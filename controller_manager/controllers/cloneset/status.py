@@ -28,7 +28,7 @@ def of(state: CloneSetState, collision_count: int, failure: Failure | None) -> d
         wanted.append({"type": failure.type, "status": "True", "message": failure.message})
     for condition in wanted:
         if condition is not None:
-            said = conditions.updated(said, condition, state.now)
+            said = conditions.set_condition(said, condition, state.now)
     return {**status, **({"conditions": said} if said else {})}
 
 
@@ -58,7 +58,7 @@ def _counts(state: CloneSetState) -> dict[str, int]:
     }
 
 
-def told(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]:
+def status_update(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]:
     """The write of it, if it says anything new."""
     old = state.owner.status
     if _says_the_same(old, new):

@@ -9,9 +9,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Action, Create, Delete, Saying, Update
+from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, Update
 from mockube.controller_manager.controllers.cloneset.spec import SetView
-from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import hash_of
 
 LABEL_INSTANCE: Final = "apps.kruise.io/cloneset-instance-id"
@@ -73,7 +73,9 @@ def missing(owner: SetView, instances: Iterable[str], claims: Iterable[ReadOnlyT
     )
     if not bodies:
         return ()
-    saying = Saying(about=owner.object, failed=("FailedCreate", "failed to create pvc: {error}, pvc: {name}"))
+    saying = EventTemplate(
+        about=owner.object, failed=("FailedCreate", "failed to create pvc: {error}, pvc: {name}")
+    )
     return (Create(resource=PERSISTENT_VOLUME_CLAIMS, bodies=bodies, saying=saying),)
 
 
@@ -119,13 +121,15 @@ def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTr
 def _given_to(owner: SetView, claim: ReadOnlyTree, pod: PodView) -> Update:
     others = [ref for ref in meta.owner_references(claim) if ref["uid"] != owner.uid]
     body = meta.with_metadata(claim, ownerReferences=[*others, meta.controller_reference(pod.object)])
-    saying = Saying(about=owner.object, failed=("FailedUpdate", "failed to update PVC {name}: {error}"))
+    saying = EventTemplate(
+        about=owner.object, failed=("FailedUpdate", "failed to update PVC {name}: {error}")
+    )
     return Update(resource=PERSISTENT_VOLUME_CLAIMS, body=body, saying=saying)
 
 
 def _deletion(owner: SetView, claims: Collection[ReadOnlyTree], failed: str) -> tuple[Action, ...]:
     if not claims:
         return ()
-    victims = tuple(victim(PERSISTENT_VOLUME_CLAIMS, claim) for claim in claims)
-    saying = Saying(about=owner.object, failed=("FailedDelete", failed))
+    victims = tuple(object_ref(PERSISTENT_VOLUME_CLAIMS, claim) for claim in claims)
+    saying = EventTemplate(about=owner.object, failed=("FailedDelete", failed))
     return (Delete(resource=PERSISTENT_VOLUME_CLAIMS, victims=victims, saying=saying),)

@@ -7,7 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_SPECIFIED_DELETE
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Patch, Saying
+from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.controllers.cloneset import identity, order, storage
 from mockube.controller_manager.controllers.cloneset.diffs import Diffs
 from mockube.controller_manager.controllers.cloneset.order import Decision, earliest, side_by_side
@@ -16,7 +16,7 @@ from mockube.controller_manager.workloads.inplace import lifecycle, record, turn
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 from mockube.controller_manager.workloads.inplace.record import Change, change_between
 from mockube.controller_manager.workloads.inplace.update import Order, Step
-from mockube.controller_manager.workloads.update_order import by_priority, scattered
+from mockube.controller_manager.workloads.update_order import by_priority, scatter
 
 
 class _Begun(NamedTuple):
@@ -30,7 +30,7 @@ def plan(state: CloneSetState) -> Decision:
     """What pods have come to by themselves is told first, be the update paused or not."""
     steps = [_tended(state, pod) for pod in state.pods]
     begun = _Begun() if state.owner.paused else _begun(state, _chosen(state))
-    tended = turn.undisturbed((patch for step in steps for patch in step.patches), begun.patches)
+    tended = turn.patches_without_gates((patch for step in steps for patch in step.patches), begun.patches)
     patches = tended or begun.patches
     return Decision(
         actions=side_by_side(patches),
@@ -42,7 +42,7 @@ def plan(state: CloneSetState) -> Decision:
 
 def _tended(state: CloneSetState, pod: PodView) -> Step:
     hooks, revision = state.owner.lifecycle, identity.revision_of(pod)
-    return turn.tended(pod, hooks, state.now, revision=revision, wanted=state.update_name)
+    return turn.observe_pod(pod, hooks, state.now, revision=revision, wanted=state.update_name)
 
 
 # --- which pods
@@ -66,7 +66,7 @@ def _in_order(state: CloneSetState, waiting: Sequence[PodView]) -> list[PodView]
     owner = state.owner
     ordered = by_priority(order.for_update(waiting), owner.priority)
     if owner.scatter:
-        ordered = scattered(ordered, state.pods, owner.scatter)
+        ordered = scatter(ordered, state.pods, owner.scatter)
     return sorted(ordered, key=lambda pod: lifecycle.state_of(pod) != State.PREPARING_UPDATE)
 
 
@@ -111,7 +111,7 @@ def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
             labels=identity.revision_labels(state.update_name),
             grace_seconds=state.owner.grace_seconds,
         )
-        return turn.changed(pod, state.owner.lifecycle, ordered, state.now, _saying(state, "InPlace"))
+        return turn.change_pod(pod, state.owner.lifecycle, ordered, state.now, _saying(state, "InPlace"))
     return None if state.owner.update_type == "InPlaceOnly" else _recreated(state, pod)
 
 
@@ -143,10 +143,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
 """What was done and what failed, in upstream's words."""
 
 
-def _saying(state: CloneSetState, how: str) -> Saying:
+def _saying(state: CloneSetState, how: str) -> EventTemplate:
     done, failed = _TEXTS[how]
     revision = f"(revision {state.update_name})"
-    return Saying(
+    return EventTemplate(
         about=state.owner.object,
         done=(f"SuccessfulUpdatePod{how}", f"successfully {done}{revision}"),
         failed=(f"FailedUpdatePod{how}", f"failed to {failed}{revision}: {{error}}"),

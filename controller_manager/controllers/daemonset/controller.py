@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Plan, Remember, Say
+from mockube.controller_manager.control.actions import NOTHING, Action, Plan, RecordEvent, Remember
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.daemonset.history import History, forgotten, history_of
 from mockube.controller_manager.controllers.daemonset.placement import fit_of
@@ -27,7 +27,11 @@ from mockube.controller_manager.workloads.indexes import (
     owner_of,
     owner_of_pod,
 )
-from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
+from mockube.controller_manager.workloads.ownership import (
+    adoption_and_release_actions,
+    keys_of_owners,
+    owned_objects,
+)
 
 _PATIENCE: Final = timedelta(milliseconds=50)
 """Pods change in swarms, and each look counts all nodes. What somebody wishes is looked at at once."""
@@ -39,7 +43,9 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
         return Plan(actions=(Remember(None),))
     if daemon_set["spec"].get("selector") == {}:
         message = "This daemon set is selecting all pods. A non-empty selector is required."
-        return Plan(actions=(Say(about=daemon_set, type="Warning", reason="SelectingAll", message=message),))
+        return Plan(
+            actions=(RecordEvent(about=daemon_set, type="Warning", reason="SelectingAll", message=message),)
+        )
     if meta.is_deleting(daemon_set):
         return NOTHING
     try:
@@ -50,8 +56,8 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
     pods = owned_objects(caches, PODS, daemon_set, selector)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.
     first = (
-        *settled(revisions, CONTROLLER_REVISIONS, daemon_set, DAEMON_SETS),
-        *settled(pods, PODS, daemon_set, DAEMON_SETS),
+        *adoption_and_release_actions(revisions, CONTROLLER_REVISIONS, daemon_set, DAEMON_SETS),
+        *adoption_and_release_actions(pods, PODS, daemon_set, DAEMON_SETS),
     )
     if first:
         return Plan(actions=first)

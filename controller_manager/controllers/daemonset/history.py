@@ -14,10 +14,10 @@ from mockube.controller_manager.control.actions import (
     Action,
     Create,
     Delete,
+    ObjectRef,
     Patch,
     SlowStart,
     Update,
-    Victim,
 )
 from mockube.controller_manager.workloads.revisions import in_order, number
 from mockube.controller_manager.workloads.template_hash import template_hash
@@ -69,7 +69,7 @@ def forgotten(
         return ()
     live = {pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) for pod in pods}
     dead = [revision for revision in old if hash_of(revision) not in live][:surplus]
-    victims = tuple(map(Victim.of, dead))
+    victims = tuple(map(ObjectRef.of, dead))
     return (Delete(resource=CONTROLLER_REVISIONS, victims=victims),) if victims else ()
 
 
@@ -120,4 +120,4 @@ def _without_duplicates(
     others = [pod for pod in pods if pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) != hash_of(kept)]
     patches = tuple(Patch(resource=PODS, key=pod.key, body=labels) for pod in others)
     relabel = (SlowStart(effects=patches),) if patches else ()
-    return (*relabel, Delete(resource=CONTROLLER_REVISIONS, victims=tuple(map(Victim.of, duplicates))))
+    return (*relabel, Delete(resource=CONTROLLER_REVISIONS, victims=tuple(map(ObjectRef.of, duplicates))))

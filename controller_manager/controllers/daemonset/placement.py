@@ -10,7 +10,7 @@ from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.node_selectors import required_by
 from mockube.controller_manager.workloads.templates import pod_of
-from mockube.controller_manager.workloads.tolerations import untolerated
+from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 LABEL_TEMPLATE_GENERATION: Final = "pod-template-generation"
@@ -50,9 +50,9 @@ def fit_of(daemon_set: ReadOnlyTree) -> Callable[[ReadOnlyTree], Fit]:
         if (name and name != meta.name(node)) or (selects is not None and not selects(node)):
             return NO_FIT
         taints = (node.get("spec") or {}).get("taints") or ()
-        if untolerated(spec, taints, ("NoExecute", "NoSchedule")) is None:
+        if find_untolerated_taint(spec, taints, ("NoExecute", "NoSchedule")) is None:
             return FITS
-        return Fit(should_run=False, may_stay=untolerated(spec, taints, ("NoExecute",)) is None)
+        return Fit(should_run=False, may_stay=find_untolerated_taint(spec, taints, ("NoExecute",)) is None)
 
     return fit
 

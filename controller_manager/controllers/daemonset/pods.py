@@ -16,7 +16,14 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
-from mockube.controller_manager.control.actions import Action, Create, Delete, Say, Saying, Victim
+from mockube.controller_manager.control.actions import (
+    Action,
+    Create,
+    Delete,
+    EventTemplate,
+    ObjectRef,
+    RecordEvent,
+)
 from mockube.controller_manager.controllers.daemonset.placement import pod_for
 from mockube.controller_manager.controllers.daemonset.state import DaemonState, Failures, oldest_first
 
@@ -32,7 +39,7 @@ class Changes:
     create: list[str] = field(default_factory=list)
     """The nodes that need a pod."""
     delete: list[PodView] = field(default_factory=list)
-    events: list[Say] = field(default_factory=list)
+    events: list[RecordEvent] = field(default_factory=list)
     delays: list[timedelta] = field(default_factory=list)
     """For how long failed pods are left alone."""
 
@@ -81,7 +88,7 @@ def _replaces_ended(state: DaemonState, node: str, pod: PodView, changes: Change
     if pod.phase == SUCCEEDED:
         message = f"Found succeeded daemon pod {name}, will try to delete it"
         changes.events.append(
-            Say(about=state.daemon_set, type="Normal", reason="SucceededDaemonPod", message=message)
+            RecordEvent(about=state.daemon_set, type="Normal", reason="SucceededDaemonPod", message=message)
         )
     else:
         key = ((state.daemon_set.get("status") or {}).get("observedGeneration") or 0, node)
@@ -91,7 +98,7 @@ def _replaces_ended(state: DaemonState, node: str, pod: PodView, changes: Change
         changes.failures = changes.failures.with_deletion(key, state.now)
         message = f"Found failed daemon pod {name}, will try to kill it"
         changes.events.append(
-            Say(about=state.daemon_set, type="Warning", reason="FailedDaemonPod", message=message)
+            RecordEvent(about=state.daemon_set, type="Warning", reason="FailedDaemonPod", message=message)
         )
     changes.delete.append(pod)
     return True
@@ -108,7 +115,7 @@ def _surplus(state: DaemonState, pods: Sequence[PodView]) -> list[PodView]:
 
 
 def _creation(daemon_set: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
-    saying = Saying(
+    saying = EventTemplate(
         about=daemon_set,
         done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
         failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
@@ -117,10 +124,10 @@ def _creation(daemon_set: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Cre
 
 
 def _deletion(daemon_set: ReadOnlyTree, pods: Sequence[PodView]) -> Delete:
-    saying = Saying(
+    saying = EventTemplate(
         about=daemon_set,
         done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
         failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
-    victims = tuple(dict.fromkeys(Victim(pod.key, pod.uid) for pod in pods))
+    victims = tuple(dict.fromkeys(ObjectRef(pod.key, pod.uid) for pod in pods))
     return Delete(resource=PODS, victims=victims, saying=saying)

@@ -82,7 +82,7 @@ class DaemonState:
         value = (strategy.get("rollingUpdate") or {}).get(name)
         if strategy.get("type") != "RollingUpdate" or value is None:
             return 0
-        return intstr.scaled(value, total, round_up=True)
+        return intstr.scaled_value(value, total, round_up=True)
 
 
 def pods_by_node(pods: Iterable[PodView]) -> Mapping[str, Sequence[PodView]]:

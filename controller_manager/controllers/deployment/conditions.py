@@ -53,10 +53,10 @@ def with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Condition
     old = find(conditions, condition["type"])
     if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition["reason"]):
         return conditions
-    return replaced(conditions, condition)
+    return replace_condition(conditions, condition)
 
 
-def replaced(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
+def replace_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
     """The condition told anew, whatever was told before."""
     old = find(conditions, condition["type"])
     if old is not None and old["status"] == condition["status"]:

@@ -11,14 +11,18 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Plan, Say
+from mockube.controller_manager.control.actions import NOTHING, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.deployment import status
 from mockube.controller_manager.controllers.deployment.observe import scene_of, selector_of
 from mockube.controller_manager.controllers.deployment.state import DeploymentView
 from mockube.controller_manager.controllers.deployment.sync import plan
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
-from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
+from mockube.controller_manager.workloads.ownership import (
+    adoption_and_release_actions,
+    keys_of_owners,
+    owned_objects,
+)
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -35,7 +39,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return _selecting_all(deployment)
     claims = owned_objects(caches, REPLICA_SETS, deployment, selector)
     # Whose the sets are is settled alone: their changes bring the key back, and only then they are counted.
-    if first := settled(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
+    if first := adoption_and_release_actions(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
         return Plan(actions=first)
     return plan(scene_of(caches, deployment, claims.owned), now)
 
@@ -44,7 +48,7 @@ def _selecting_all(deployment: ReadOnlyTree) -> Plan:
     """Nothing is done for a Deployment that would take every pod there is."""
     view = DeploymentView(deployment)
     text = "This deployment is selecting all pods. A non-empty selector is required."
-    warning = Say(about=deployment, type="Warning", reason="SelectingAll", message=text)
+    warning = RecordEvent(about=deployment, type="Warning", reason="SelectingAll", message=text)
     seen = {**view.status, "observedGeneration": meta.generation(deployment)}
     return Plan(actions=(warning, *status.written(view, seen)))
 

@@ -12,7 +12,7 @@ from mockube.controller_manager.control.actions import Delete
 from mockube.controller_manager.controllers.deployment import revision
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
 from mockube.controller_manager.workloads.indexes import BY_OWNER
-from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash
 
 
@@ -69,13 +69,13 @@ def _old_pods_run(caches: Caches, olds: Iterable[SetView]) -> bool:
     )
 
 
-def forgotten(state: DeploymentState) -> tuple[Delete, ...]:
+def replica_sets_to_delete(state: DeploymentState) -> tuple[Delete, ...]:
     limit = state.deployment.history_limit
     if limit is None:
         return ()
     past = sorted((old for old in state.olds if not old.deleting), key=lambda old: (old.revision, old.age))
     surplus = past[: max(len(past) - limit, 0)]
-    victims = tuple(victim(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
+    victims = tuple(object_ref(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
     return (Delete(resource=REPLICA_SETS, victims=victims),) if victims else ()
 
 

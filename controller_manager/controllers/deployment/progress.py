@@ -38,7 +38,9 @@ def paused_or_resumed(deployment: DeploymentView, told: Conditions, now: datetim
     return conditions.with_condition(told, conditions.progressing("Unknown", reason, message, now))
 
 
-def found(deployment: DeploymentView, new: SetView, told: Conditions, now: datetime) -> Conditions:
+def found_set_conditions(
+    deployment: DeploymentView, new: SetView, told: Conditions, now: datetime
+) -> Conditions:
     """Of a rollout that nothing was said of yet, its set being there already."""
     if deployment.progress_deadline is None or conditions.find(told, CONDITION_PROGRESSING) is not None:
         return told
@@ -47,7 +49,7 @@ def found(deployment: DeploymentView, new: SetView, told: Conditions, now: datet
     return conditions.with_condition(told, condition)
 
 
-def created(deployment: DeploymentView, name: str, told: Conditions, now: datetime) -> Conditions:
+def new_set_conditions(deployment: DeploymentView, name: str, told: Conditions, now: datetime) -> Conditions:
     if deployment.progress_deadline is None:
         return told
     message = f'Created new replica set "{name}"'
@@ -64,7 +66,7 @@ def not_created(deployment: DeploymentView, name: str, error: object, now: datet
     return conditions.with_condition(told, condition)
 
 
-def judged(
+def progress_conditions(
     deployment: DeploymentView, new: SetView | None, status: ReadOnlyTree, told: Conditions, now: datetime
 ) -> Conditions:
     """The conditions with what the counts of the status say of the rollout."""
@@ -80,7 +82,7 @@ def judged(
     if _gets_on(deployment.status, status):
         reason, message = conditions.REPLICA_SET_UPDATED, f"{subject} is progressing."
         # Told anew each time: its time is what the deadline is counted from.
-        return conditions.replaced(told, conditions.progressing("True", reason, message, now))
+        return conditions.replace_condition(told, conditions.progressing("True", reason, message, now))
     if _is_late(deployment, told, now):
         reason, message = conditions.PROGRESS_DEADLINE_EXCEEDED, f"{subject} has timed out progressing."
         return conditions.with_condition(told, conditions.progressing("False", reason, message, now))

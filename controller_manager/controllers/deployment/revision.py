@@ -44,7 +44,7 @@ def newest(sets: Iterable[SetView]) -> int:
 # --- a set that is there
 
 
-def synced(deployment: DeploymentView, new: SetView, olds: Iterable[SetView]) -> Update | None:
+def sync_new_replica_set(deployment: DeploymentView, new: SetView, olds: Iterable[SetView]) -> Update | None:
     """What brings the set of the Deployment's template up to it: the newest revision, its annotations, its readiness."""
     annotations = _annotations(deployment, new.object, newest(olds) + 1)
     is_as_ready = (new.object["spec"].get("minReadySeconds") or 0) == deployment.min_ready_seconds
@@ -97,7 +97,7 @@ def hash_of_new(deployment: DeploymentView) -> str:
     return template_hash(deployment.template, deployment.status.get("collisionCount"))
 
 
-def made(deployment: DeploymentView, hashed: str, replicas: int, revision: int) -> ReadOnlyTree:
+def new_replica_set(deployment: DeploymentView, hashed: str, replicas: int, revision: int) -> ReadOnlyTree:
     """The ReplicaSet of the Deployment's template. The same again after a failure, so that it is never made twice."""
     hash_label = {LABEL_POD_TEMPLATE_HASH: hashed}
     template = meta.with_labels(deployment.template, {**hash_label})

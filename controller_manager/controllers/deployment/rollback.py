@@ -9,7 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
-from mockube.controller_manager.control.actions import Action, Say, Saying, Update
+from mockube.controller_manager.control.actions import Action, EventTemplate, RecordEvent, Update
 from mockube.controller_manager.controllers.deployment.observe import DeploymentState
 from mockube.controller_manager.controllers.deployment.revision import ANNOTATION_ROLLBACK_TO, OWN_ANNOTATIONS
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
@@ -20,7 +20,7 @@ _UNCHANGED: Final = "DeploymentRollbackTemplateUnchanged"
 _DONE: Final = "DeploymentRollback"
 
 
-def wanted(deployment: DeploymentView) -> int | None:
+def rollback_revision(deployment: DeploymentView) -> int | None:
     """The revision to go back to, 0 for the last one; None if nobody asks for any."""
     text = meta.annotations(deployment.object).get(ANNOTATION_ROLLBACK_TO, "")
     return int_or_none(text)
@@ -39,7 +39,7 @@ def rolled_back(state: DeploymentState, revision: int) -> tuple[Action, ...]:
         text = f'The rollback revision contains the same template as current deployment "{deployment.name}"'
         return _given_up(deployment, _UNCHANGED, text)
     text = f'Rolled back deployment "{deployment.name}" to revision {revision}'
-    saying = Saying(about=deployment.object, done=(_DONE, text))
+    saying = EventTemplate(about=deployment.object, done=(_DONE, text))
     return (Update(resource=DEPLOYMENTS, body=_with_version(deployment, target), saying=saying),)
 
 
@@ -51,7 +51,7 @@ def _last(state: DeploymentState) -> int:
 
 def _given_up(deployment: DeploymentView, reason: str, text: str) -> tuple[Action, ...]:
     body = meta.with_annotations(deployment.object, {ANNOTATION_ROLLBACK_TO: None})
-    say = Say(about=deployment.object, type="Warning", reason=reason, message=text)
+    say = RecordEvent(about=deployment.object, type="Warning", reason=reason, message=text)
     return (say, Update(resource=DEPLOYMENTS, body=body))
 
 

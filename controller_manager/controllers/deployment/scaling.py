@@ -10,7 +10,7 @@ from math import copysign
 from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import REASON_SCALING_REPLICA_SET
 from mockube.controller_manager.client.kinds import REPLICA_SETS
-from mockube.controller_manager.control.actions import Saying, Update
+from mockube.controller_manager.control.actions import EventTemplate, Update
 from mockube.controller_manager.controllers.deployment.observe import DeploymentState
 from mockube.controller_manager.controllers.deployment.revision import size_annotations
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
@@ -87,13 +87,15 @@ def _rounded(number: float) -> int:
 # --- sizes as writes
 
 
-def resized(deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes) -> tuple[Update, ...]:
+def resize_actions(deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes) -> tuple[Update, ...]:
     """The writes that give sets their sizes, and tell the Deployment's events of each."""
     chosen = [it for it in sets if wanted.get(it.name, it.replicas) != it.replicas]
     return tuple(_resize(deployment, it, wanted[it.name]) for it in chosen)
 
 
-def remembered(deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes) -> tuple[Update, ...]:
+def desired_replicas_actions(
+    deployment: DeploymentView, sets: Iterable[SetView], wanted: Sizes
+) -> tuple[Update, ...]:
     """The writes for sets that keep their size, so that it counts as one for what the Deployment wants now."""
     outdated = (it for it in sets if it.desired_annotation not in (None, deployment.replicas))
     return tuple(
@@ -107,9 +109,9 @@ def _resize(deployment: DeploymentView, it: SetView, size: int) -> Update:
     return Update(resource=REPLICA_SETS, body=body, saying=_saying(deployment, it, size))
 
 
-def _saying(deployment: DeploymentView, it: SetView, size: int) -> Saying | None:
+def _saying(deployment: DeploymentView, it: SetView, size: int) -> EventTemplate | None:
     if size == it.replicas:
         return None
     way = "up" if size > it.replicas else "down"
     text = f"Scaled {way} replica set {it.name} from {it.replicas} to {size}"
-    return Saying(about=deployment.object, done=(REASON_SCALING_REPLICA_SET, text))
+    return EventTemplate(about=deployment.object, done=(REASON_SCALING_REPLICA_SET, text))

@@ -33,7 +33,7 @@ def scaled_status(state: DeploymentState, told: Conditions, now: datetime) -> Re
 def rolled_status(state: DeploymentState, told: Conditions, now: datetime) -> ReadOnlyTree:
     counts = _counts(state)
     said = _with_availability(state, counts, told, now)
-    said = progress.judged(state.deployment, state.new, counts, said, now)
+    said = progress.progress_conditions(state.deployment, state.new, counts, said, now)
     failure = conditions.replica_failure((*([state.new] if state.new else []), *state.olds))
     if failure is None:
         return _status(state, counts, conditions.without(said, CONDITION_REPLICA_FAILURE))

@@ -12,7 +12,7 @@ from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_REVISION, REASON_SCALING_REPLICA_SET
 from mockube.controller_manager.client.kinds import REPLICA_SETS
-from mockube.controller_manager.control.actions import Action, Create, Plan, Saying, Update
+from mockube.controller_manager.control.actions import Action, Create, EventTemplate, Plan, Update
 from mockube.controller_manager.controllers.deployment import (
     observe,
     progress,
@@ -36,17 +36,17 @@ def plan(state: DeploymentState, now: datetime) -> Plan:
         return _told(state, (), status.scaled_status(state, told, now))
     told = progress.paused_or_resumed(deployment, told, now)
     if state.new is not None:
-        if update := revision.synced(deployment, state.new, state.olds):
+        if update := revision.sync_new_replica_set(deployment, state.new, state.olds):
             return Plan(actions=(update,))
-        told = progress.found(deployment, state.new, told, now)
+        told = progress.found_set_conditions(deployment, state.new, told, now)
     return _next_step(state, told, now)
 
 
 def _next_step(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
     deployment = state.deployment
-    back_to = rollback.wanted(deployment)
+    back_to = rollback.rollback_revision(deployment)
     if deployment.paused:
-        cleanup = observe.forgotten(state) if back_to is None else ()
+        cleanup = observe.replica_sets_to_delete(state) if back_to is None else ()
         return _told(state, (*_scaled(state), *cleanup), status.scaled_status(state, told, now))
     if back_to is not None and state.new is not None:
         return Plan(actions=rollback.rolled_back(state, back_to))
@@ -60,8 +60,8 @@ def _next_step(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
 def _scaled(state: DeploymentState) -> tuple[Update, ...]:
     sizes = scaling.sizes(state)
     return (
-        *scaling.resized(state.deployment, state.sets, sizes),
-        *scaling.remembered(state.deployment, state.sets, sizes),
+        *scaling.resize_actions(state.deployment, state.sets, sizes),
+        *scaling.desired_replicas_actions(state.deployment, state.sets, sizes),
     )
 
 
@@ -76,7 +76,7 @@ def _is_cleared(state: DeploymentState) -> bool:
 def _rolled(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
     actions: tuple[Action, ...] = _rolling(state) if state.deployment.rolls else _recreating(state)
     if not actions and progress.is_complete(state.deployment, state.deployment.status):
-        actions = observe.forgotten(state)
+        actions = observe.replica_sets_to_delete(state)
     after = status.rolled_status(state, told, now)
     return _told(state, actions, after, progress.next_check(state.deployment, after, now))
 
@@ -86,17 +86,17 @@ def _rolling(state: DeploymentState) -> tuple[Update, ...]:
     new, deployment = state.new, state.deployment
     assert new is not None
     size = size_of_new(deployment, new.replicas, state.olds)
-    grown = scaling.resized(deployment, (new,), {new.name: size})
-    return grown or scaling.resized(deployment, state.olds, sizes_of_old(state))
+    grown = scaling.resize_actions(deployment, (new,), {new.name: size})
+    return grown or scaling.resize_actions(deployment, state.olds, sizes_of_old(state))
 
 
 def _recreating(state: DeploymentState) -> tuple[Update, ...]:
     new, deployment = state.new, state.deployment
-    if emptied := scaling.resized(deployment, state.olds, {old.name: 0 for old in state.olds}):
+    if emptied := scaling.resize_actions(deployment, state.olds, {old.name: 0 for old in state.olds}):
         return emptied
     if new is None or state.old_pods_run:
         return ()
-    return scaling.resized(deployment, (new,), {new.name: deployment.replicas})
+    return scaling.resize_actions(deployment, (new,), {new.name: deployment.replicas})
 
 
 # --- the set of a new version
@@ -106,7 +106,7 @@ def _created(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
     deployment = state.deployment
     replicas = size_of_new(deployment, 0, state.olds)
     number = revision.newest(state.olds) + 1
-    body = revision.made(deployment, state.hash_of_new, replicas, number)
+    body = revision.new_replica_set(deployment, state.hash_of_new, replicas, number)
 
     def tell(error: ApiError | None) -> tuple[Action, ...]:
         if isinstance(error, AlreadyExists):
@@ -116,7 +116,7 @@ def _created(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
             return status.written(deployment, {**deployment.status, "conditions": said})
         made = SetView.of(body)
         after = DeploymentState(deployment=deployment, new=made, olds=state.olds)
-        said = progress.created(deployment, made.name, told, now)
+        said = progress.new_set_conditions(deployment, made.name, told, now)
         return status.written(deployment, status.rolled_status(after, said, now), str(number))
 
     return Plan(
@@ -124,10 +124,10 @@ def _created(state: DeploymentState, told: Conditions, now: datetime) -> Plan:
     )
 
 
-def _saying(state: DeploymentState, replicas: int) -> Saying:
+def _saying(state: DeploymentState, replicas: int) -> EventTemplate:
     grown = (REASON_SCALING_REPLICA_SET, f"Scaled up replica set {{name}} from 0 to {replicas}")
     failed = (REPLICA_SET_CREATE_ERROR, 'Failed to create new replica set "{name}": {error}')
-    return Saying(about=state.deployment.object, done=grown if replicas else ("", ""), failed=failed)
+    return EventTemplate(about=state.deployment.object, done=grown if replicas else ("", ""), failed=failed)
 
 
 def _collided(state: DeploymentState) -> Plan:

@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.disruption import scale
-from mockube.controller_manager.controllers.disruption.scale import Expected
+from mockube.controller_manager.controllers.disruption.scale import ExpectedScale
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 """For so long an evicted pod is taken for gone, though its deletion has not been seen."""
@@ -18,7 +18,7 @@ DELETION_TIMEOUT: Final = timedelta(minutes=2)
 CONDITION: Final = "DisruptionAllowed"
 
 
-class Disrupted(NamedTuple):
+class DisruptedPods(NamedTuple):
     """Pods that were evicted and are not deleting yet, by name and since when."""
 
     expected: Mapping[str, str]
@@ -27,7 +27,7 @@ class Disrupted(NamedTuple):
     next_check: datetime | None
 
 
-def disrupted(budget: ReadOnlyTree, pods: Collection[PodView], now: datetime) -> Disrupted:
+def disrupted_pods(budget: ReadOnlyTree, pods: Collection[PodView], now: datetime) -> DisruptedPods:
     evicted = (budget.get("status") or {}).get("disruptedPods") or {}
     staying = {pod.key.name: pod for pod in pods if not pod.deleting}
     waiting = {
@@ -35,32 +35,36 @@ def disrupted(budget: ReadOnlyTree, pods: Collection[PodView], now: datetime) ->
     }
     overdue = tuple(staying[name] for name, until in waiting.items() if until <= now)
     expected = {name: evicted[name] for name, until in waiting.items() if until > now}
-    return Disrupted(expected, overdue, min((waiting[name] for name in expected), default=None))
+    return DisruptedPods(expected, overdue, min((waiting[name] for name in expected), default=None))
 
 
-class Wanted(NamedTuple):
+class DesiredHealthy(NamedTuple):
     expected_pods: int
     desired_healthy: int
     unmanaged: bool
 
 
-def wanted(caches: Caches, budget: ReadOnlyTree, pods: Collection[PodView]) -> Wanted:
+def desired_healthy(caches: Caches, budget: ReadOnlyTree, pods: Collection[PodView]) -> DesiredHealthy:
     """How many there should be, and how many of them must be healthy; or `UnknownScaleError`."""
     most_missing = budget["spec"].get("maxUnavailable")
     least = budget["spec"].get("minAvailable")
     if most_missing is not None:
-        found = scale.expected(caches, pods)
-        missing = intstr.scaled(most_missing, found.replicas, round_up=True)
-        return Wanted(found.replicas, max(found.replicas - missing, 0), found.unmanaged)
+        found = scale.expected_scale(caches, pods)
+        missing = intstr.scaled_value(most_missing, found.replicas, round_up=True)
+        return DesiredHealthy(found.replicas, max(found.replicas - missing, 0), found.unmanaged)
     if isinstance(least, int):
-        return Wanted(len(pods), least, unmanaged=False)
-    found = Expected(0, unmanaged=False) if least is None else scale.expected(caches, pods)
-    desired = intstr.scaled(least or 0, found.replicas, round_up=True)
-    return Wanted(found.replicas, desired, found.unmanaged)
+        return DesiredHealthy(len(pods), least, unmanaged=False)
+    found = ExpectedScale(0, unmanaged=False) if least is None else scale.expected_scale(caches, pods)
+    desired = intstr.scaled_value(least or 0, found.replicas, round_up=True)
+    return DesiredHealthy(found.replicas, desired, found.unmanaged)
 
 
 def status(
-    budget: ReadOnlyTree, pods: Collection[PodView], counts: Wanted, evicted: Mapping[str, str], now: datetime
+    budget: ReadOnlyTree,
+    pods: Collection[PodView],
+    counts: DesiredHealthy,
+    evicted: Mapping[str, str],
+    now: datetime,
 ) -> dict[str, Any]:
     healthy = sum(pod.is_ready and not pod.deleting and pod.key.name not in evicted for pod in pods)
     # A budget that selects nothing yet allows nothing: its first pods may come before it is counted again.
@@ -100,4 +104,4 @@ def _conditions(
     budget: ReadOnlyTree, verdict: _Verdict, generation: int, now: datetime
 ) -> list[ReadOnlyTree]:
     told = {"type": CONDITION, "observedGeneration": generation, **verdict._asdict()}
-    return conditions.updated(conditions.of(budget), told, now)
+    return conditions.set_condition(conditions.of(budget), told, now)

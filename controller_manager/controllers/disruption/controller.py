@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import POD_DISRUPTION_BUDGETS, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Plan, Say, Update
+from mockube.controller_manager.control.actions import NOTHING, Action, Plan, RecordEvent, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.disruption import budget as budgets
 from mockube.controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError, selector_text
@@ -34,13 +34,13 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return NOTHING  # no server accepts such a budget, and trying again would not mend it
     nobody = [] if pods else [_say(budget, "Normal", "NoPods", "No matching pods found")]
     try:
-        counts = budgets.wanted(caches, budget, pods)
+        counts = budgets.desired_healthy(caches, budget, pods)
     except UnknownScaleError as problem:
         message = f"Failed to calculate the number of expected pods: {problem}"
         said = _say(budget, "Warning", "CalculateExpectedPodCountFailed", message)
         told = budgets.failed_status(budget, str(problem), now)
         return Plan(actions=(*nobody, said, *_told(budget, told)))
-    disrupted = budgets.disrupted(budget, pods, now)
+    disrupted = budgets.disrupted_pods(budget, pods, now)
     told = budgets.status(budget, pods, counts, disrupted.expected, now)
     unmanaged = [_unmanaged(budget)] if counts.unmanaged else []
     overdue = [_overdue(pod) for pod in disrupted.overdue]
@@ -62,20 +62,20 @@ def _told(budget: ReadOnlyTree, status: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=POD_DISRUPTION_BUDGETS, body=body, subresource="status"),)
 
 
-def _unmanaged(budget: ReadOnlyTree) -> Say:
+def _unmanaged(budget: ReadOnlyTree) -> RecordEvent:
     text = _UNMANAGED.format(selector=selector_text(budget["spec"].get("selector")))
     return _say(budget, "Warning", "UnmanagedPods", text)
 
 
-def _overdue(pod: PodView) -> Say:
+def _overdue(pod: PodView) -> RecordEvent:
     # The namespace twice, and no name: that is what upstream says.
     name = f"{pod.key.namespace}/{pod.key.namespace}"
     message = f"Pod was expected by PDB {name} to be deleted but it wasn't"
     return _say(pod.object, "Warning", "NotDeleted", message)
 
 
-def _say(about: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> Say:
-    return Say(about=about, type=kind, reason=reason, message=message)
+def _say(about: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> RecordEvent:
+    return RecordEvent(about=about, type=kind, reason=reason, message=message)
 
 
 # --- which budgets a change concerns

@@ -23,13 +23,13 @@ class Scale(NamedTuple):
     replicas: int
 
 
-class Expected(NamedTuple):
+class ExpectedScale(NamedTuple):
     replicas: int
     unmanaged: bool
     """There are pods that no controller has, and that are not counted."""
 
 
-def expected(caches: Caches, pods: Iterable[PodView]) -> Expected:
+def expected_scale(caches: Caches, pods: Iterable[PodView]) -> ExpectedScale:
     """The scales of all controllers of these pods together."""
     scales: dict[str, int] = {}
     unmanaged = False
@@ -40,7 +40,7 @@ def expected(caches: Caches, pods: Iterable[PodView]) -> Expected:
             scales[pod.owner_uid] = 0  # asked for once, also where the scale is another one's
             scale = _scale(caches, pod)
             scales[scale.uid] = scale.replicas
-    return Expected(sum(scales.values()), unmanaged)
+    return ExpectedScale(sum(scales.values()), unmanaged)
 
 
 def _scale(caches: Caches, pod: PodView) -> Scale:

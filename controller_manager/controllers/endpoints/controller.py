@@ -22,14 +22,14 @@ from mockube.controller_manager.control.actions import (
     NOTHING,
     Create,
     Delete,
+    EventTemplate,
+    ObjectRef,
     Plan,
     Remember,
-    Saying,
     Update,
-    Victim,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.endpoints.subsets import shortened, subsets_of
+from mockube.controller_manager.controllers.endpoints.subsets import subsets_of, truncate_subsets
 from mockube.controller_manager.workloads import services
 
 LABEL_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
@@ -80,7 +80,7 @@ def _without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
     is_ours = was_known or _is_managed(present)
     if present is None or not is_ours or ANNOTATION_LEADER in meta.annotations(present):
         return Plan(actions=(forget,))
-    return Plan(actions=(Delete(resource=ENDPOINTS, victims=(Victim.of(present),)), forget))
+    return Plan(actions=(Delete(resource=ENDPOINTS, victims=(ObjectRef.of(present),)), forget))
 
 
 def _is_managed(endpoints: ReadOnlyTree | None) -> bool:
@@ -105,7 +105,7 @@ def _is_right(present: ReadOnlyTree, service: ReadOnlyTree, subsets: list[dict[s
 def _wanted(
     service: ReadOnlyTree, present: ReadOnlyTree | None, subsets: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    kept, is_over = shortened(subsets)
+    kept, is_over = truncate_subsets(subsets)
     base = present or {
         "apiVersion": "v1",
         "kind": "Endpoints",
@@ -123,9 +123,9 @@ def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Create
     place = f"{meta.namespace(service)}/{meta.name(service)}"
     if is_new:
         failed = ("FailedToCreateEndpoint", f"Failed to create endpoint for service {place}: {{error}}")
-        return Create(resource=ENDPOINTS, bodies=(body,), saying=Saying(about=body, failed=failed))
+        return Create(resource=ENDPOINTS, bodies=(body,), saying=EventTemplate(about=body, failed=failed))
     failed = ("FailedToUpdateEndpoint", f"Failed to update endpoint {place}: {{error}}")
-    return Update(resource=ENDPOINTS, body=body, saying=Saying(about=body, failed=failed))
+    return Update(resource=ENDPOINTS, body=body, saying=EventTemplate(about=body, failed=failed))
 
 
 def _of_endpoints(_: Caches, change: Change) -> Iterable[Key]:

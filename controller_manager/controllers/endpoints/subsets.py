@@ -113,7 +113,7 @@ def _ports(service: ReadOnlyTree, pod: PodView) -> Iterator[_Port | None]:
             )
 
 
-def shortened(subsets: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+def truncate_subsets(subsets: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
     """At most 1,000 addresses, ready ones first, each subset by its share; and whether any were left out."""
     ready = sum(len(one.get(_READY, ())) for one in subsets)
     not_ready = sum(len(one.get(_NOT_READY, ())) for one in subsets)

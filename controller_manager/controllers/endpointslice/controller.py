@@ -21,15 +21,15 @@ from mockube.controller_manager.control.actions import (
     Action,
     Create,
     Delete,
+    EventTemplate,
+    ObjectRef,
     Plan,
-    Saying,
     Update,
-    Victim,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.endpointslice.desired import (
     address_types,
-    grouped,
+    group_by_ports,
     labels_of,
     slice_of,
 )
@@ -76,7 +76,7 @@ def _changes(
     changes = Changes(delete=[one for one in slices if one["addressType"] not in types])
     for address_type in types:
         present = [one for one in slices if one["addressType"] == address_type]
-        wanted = grouped(service, pods, address_type, lambda name: nodes.get("", name))
+        wanted = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
         new_slice = partial(slice_of, service, labels, address_type)
         shape = Shape(labels=labels, new_slice=new_slice, most=max_endpoints)
         changes = changes + arrange(service, present, wanted, shape)
@@ -99,14 +99,14 @@ def _actions(service: ReadOnlyTree, changes: Changes, moment: str | None) -> Ite
             saying=_failure(service, "Update", "update"),
         )
     if changes.delete:
-        victims = tuple(Victim.of(one) for one in changes.delete)
+        victims = tuple(ObjectRef.of(one) for one in changes.delete)
         yield Delete(resource=ENDPOINT_SLICES, victims=victims, saying=_failure(service, "Delete", "delete"))
 
 
-def _failure(service: ReadOnlyTree, name: str, verb: str) -> Saying:
+def _failure(service: ReadOnlyTree, name: str, verb: str) -> EventTemplate:
     place = f"{meta.namespace(service)}/{meta.name(service)}"
     message = f"Error {verb.removesuffix('e')}ing EndpointSlice for Service {place}: {{error}}"
-    return Saying(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
+    return EventTemplate(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
 
 
 def _told(one: ReadOnlyTree) -> str:

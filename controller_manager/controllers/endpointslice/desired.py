@@ -37,7 +37,7 @@ def address_types(service: ReadOnlyTree) -> tuple[str, ...]:
     return ("IPv6",) if services.is_ipv6(address) else ("IPv4",)
 
 
-def grouped(
+def group_by_ports(
     service: ReadOnlyTree,
     pods: Iterable[PodView],
     address_type: str,

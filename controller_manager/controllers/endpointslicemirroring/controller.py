@@ -18,7 +18,15 @@ from mockube.apimachinery.wellknown import (
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Create, Delete, Plan, Update, Victim
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Action,
+    Create,
+    Delete,
+    ObjectRef,
+    Plan,
+    Update,
+)
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.endpointslice.desired import Endpoints, Ports, ports_of, slice_of
 from mockube.controller_manager.controllers.endpointslice.slices import (
@@ -66,7 +74,7 @@ def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
 
 
 def _without(present: Iterable[ReadOnlyTree]) -> Plan:
-    victims = tuple(Victim.of(one) for one in present)
+    victims = tuple(ObjectRef.of(one) for one in present)
     return Plan(actions=(Delete(resource=ENDPOINT_SLICES, victims=victims),)) if victims else NOTHING
 
 

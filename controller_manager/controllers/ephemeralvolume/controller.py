@@ -10,7 +10,14 @@ from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Create, Plan, Say, Saying
+from mockube.controller_manager.control.actions import (
+    NOTHING,
+    Action,
+    Create,
+    EventTemplate,
+    Plan,
+    RecordEvent,
+)
 from mockube.controller_manager.control.controller import Controller, Watch
 
 
@@ -34,15 +41,15 @@ def _creation(pod: PodView, volume: ReadOnlyTree) -> Create:
     return Create(
         resource=PERSISTENT_VOLUME_CLAIMS,
         bodies=(_claim(pod, volume),),
-        saying=Saying(about=pod.object, failed=failed),
+        saying=EventTemplate(about=pod.object, failed=failed),
     )
 
 
-def _strangers(pod: PodView, volume: ReadOnlyTree) -> Say:
+def _strangers(pod: PodView, volume: ReadOnlyTree) -> RecordEvent:
     claim = f"{pod.key.namespace}/{_claim_name(pod, volume)}"
     problem = f"PVC {claim} was not created for pod {pod.key} (pod is not owner)"
     message = f"ephemeral volume {volume['name']}: {problem}"
-    return Say(about=pod.object, type="Warning", reason="FailedBinding", message=message)
+    return RecordEvent(about=pod.object, type="Warning", reason="FailedBinding", message=message)
 
 
 def _ephemeral(pod: PodView) -> list[ReadOnlyTree]:

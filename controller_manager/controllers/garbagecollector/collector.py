@@ -33,8 +33,8 @@ from mockube.controller_manager.controllers.garbagecollector.references import (
 from mockube.controller_manager.controllers.garbagecollector.verdict import (
     Disown,
     Keep,
+    OwnerState,
     Remove,
-    Standing,
     judge,
     unblocked_owners,
 )
@@ -171,20 +171,20 @@ class Collector:
             case Remove():
                 await self._remove(resource, latest, verdict)
 
-    async def _standing(self, dependent: ReadOnlyTree, owner: OwnerReference) -> Standing:
+    async def _standing(self, dependent: ReadOnlyTree, owner: OwnerReference) -> OwnerState:
         if owner.uid in self._absent:
-            return Standing.DANGLING
+            return OwnerState.DANGLING
         resource = self._kinds.resource(owner.api_version, owner.kind)
         namespace = meta.namespace(dependent)
         if resource is None or (resource.namespaced and not namespace):
             self._say_invalid(dependent, owner)
-            return Standing.SOLID  # Nobody can tell: it stays.
+            return OwnerState.SOLID  # Nobody can tell: it stays.
         found = await self._latest(resource, Key(namespace, owner.name), owner.uid)
         if found is None:
             self._say_if_elsewhere(dependent, owner)
             self._absent.add(owner.uid)
-            return Standing.DANGLING
-        return Standing.WAITING if waits_for_dependents(found) else Standing.SOLID
+            return OwnerState.DANGLING
+        return OwnerState.WAITING if waits_for_dependents(found) else OwnerState.SOLID
 
     def _say_if_elsewhere(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         node = self._graph.node(owner.uid)

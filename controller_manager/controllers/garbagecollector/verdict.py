@@ -14,7 +14,7 @@ from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHA
 from mockube.controller_manager.controllers.garbagecollector.references import with_owners_patch
 
 
-class Standing(Enum):
+class OwnerState(Enum):
     """What an owner is to its dependent."""
 
     SOLID = auto()
@@ -48,21 +48,21 @@ Verdict = Keep | Disown | Remove
 
 
 def judge(
-    obj: ReadOnlyTree, standings: Sequence[Standing], *, has_dependents: bool, is_in_circle: bool
+    obj: ReadOnlyTree, standings: Sequence[OwnerState], *, has_dependents: bool, is_in_circle: bool
 ) -> Verdict:
     """`standings` are those of the object's owners, in their order."""
     if not standings:
         return Keep()
-    if Standing.SOLID in standings:
+    if OwnerState.SOLID in standings:
         return _kept(obj, standings)
-    if Standing.WAITING in standings and has_dependents:
+    if OwnerState.WAITING in standings and has_dependents:
         return Remove(propagation="Foreground", unblock=is_in_circle)
     return Remove(propagation=_asked_for(obj))
 
 
-def _kept(obj: ReadOnlyTree, standings: Sequence[Standing]) -> Verdict:
+def _kept(obj: ReadOnlyTree, standings: Sequence[OwnerState]) -> Verdict:
     paired = zip(meta.owner_references(obj), standings, strict=True)
-    solid = [reference for reference, standing in paired if standing is Standing.SOLID]
+    solid = [reference for reference, standing in paired if standing is OwnerState.SOLID]
     return Keep() if len(solid) == len(standings) else Disown(with_owners_patch(obj, solid))
 
 

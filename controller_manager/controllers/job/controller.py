@@ -22,8 +22,8 @@ from mockube.controller_manager.control.actions import (
     Delete,
     Outcome,
     Plan,
+    RecordEvent,
     Remember,
-    Say,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.job import ending
@@ -41,7 +41,11 @@ from mockube.controller_manager.controllers.job.tracking import Progress, track
 from mockube.controller_manager.queue.rate_limiting import Retries
 from mockube.controller_manager.workloads import indexes
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
-from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
+from mockube.controller_manager.workloads.ownership import (
+    adoption_and_release_actions,
+    keys_of_owners,
+    owned_objects,
+)
 
 FORGET: Final = Plan(actions=(Remember(None),))
 
@@ -60,7 +64,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
     except SelectorError:
         return NOTHING
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
-    if first := settled(claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)):
+    if first := adoption_and_release_actions(claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)):
         return Plan(actions=first)
     return _plan(state_of(job, claims.owned, remembered or Failures()), now)
 
@@ -119,7 +123,7 @@ def _status(state: JobState, active: int, now: datetime) -> dict[str, Any]:
 
 def _with_suspension(
     state: JobState, status: dict[str, Any], now: datetime
-) -> tuple[dict[str, Any], tuple[Say, ...]]:
+) -> tuple[dict[str, Any], tuple[RecordEvent, ...]]:
     """With the condition Suspended as it is to be; the time runs from the last resumption on."""
     word = "Suspended" if is_suspended(state.job) else "Resumed"
     wanted = ending.condition(
@@ -136,7 +140,7 @@ def _with_suspension(
     status = {**status, "conditions": after, "startTime": format_time(now)}
     if is_suspended(state.job):
         del status["startTime"]
-    return status, (Say(about=state.job, type="Normal", reason=word, message=wanted["message"]),)
+    return status, (RecordEvent(about=state.job, type="Normal", reason=word, message=wanted["message"]),)
 
 
 def _progress(state: JobState, status: dict[str, Any], end: ReadOnlyTree | None) -> Progress:

@@ -18,7 +18,14 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Action, Create, Delete, RemoveFinalizer, Saying, Victim
+from mockube.controller_manager.control.actions import (
+    Action,
+    Create,
+    Delete,
+    EventTemplate,
+    ObjectRef,
+    RemoveFinalizer,
+)
 from mockube.controller_manager.controllers.job import intervals
 from mockube.controller_manager.controllers.job.backoff import earliest, finish_time, remaining
 from mockube.controller_manager.controllers.job.policies import pod_failure
@@ -76,7 +83,7 @@ def _wanted(state: JobState) -> int:
 
 
 def deletion(state: JobState, pods: Sequence[PodView]) -> Delete:
-    saying = Saying(
+    saying = EventTemplate(
         about=state.job,
         done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
         failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
@@ -84,8 +91,8 @@ def deletion(state: JobState, pods: Sequence[PodView]) -> Delete:
     return Delete(resource=PODS, victims=victims(pods), saying=saying)
 
 
-def victims(pods: Iterable[PodView]) -> tuple[Victim, ...]:
-    return tuple(Victim(pod.key, pod.uid) for pod in pods)
+def victims(pods: Iterable[PodView]) -> tuple[ObjectRef, ...]:
+    return tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
 
 
 def finalizer_removal(pods: Iterable[PodView]) -> RemoveFinalizer:
@@ -153,7 +160,7 @@ def _delay(predecessor: PodView | None, now: datetime) -> timedelta:
 
 
 def _create(job: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
-    saying = Saying(
+    saying = EventTemplate(
         about=job,
         done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
         failed=(REASON_FAILED_CREATE, "Error creating: {error}"),

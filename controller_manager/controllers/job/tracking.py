@@ -18,9 +18,9 @@ from mockube.controller_manager.control.actions import (
     Action,
     Outcome,
     Plan,
+    RecordEvent,
     Remember,
     RemoveFinalizer,
-    Say,
     Update,
 )
 from mockube.controller_manager.controllers.job import intervals
@@ -62,7 +62,7 @@ class Progress:
     """The uids of pods that still have their finalizer."""
     is_full: bool = False
     """There are more pods to count."""
-    said: tuple[Say, ...] = ()
+    said: tuple[RecordEvent, ...] = ()
 
     @property
     def body(self) -> ReadOnlyTree:
@@ -229,16 +229,16 @@ def _with_end(status: Status, end: ReadOnlyTree) -> Status:
     }
 
 
-def _farewell(progress: Progress, status: Status) -> tuple[Say, ...]:
+def _farewell(progress: Progress, status: Status) -> tuple[RecordEvent, ...]:
     end, job = progress.end or {}, progress.state.job
     if end["type"] != COMPLETE:
-        return (Say(about=job, type="Warning", reason=end["reason"], message=end["message"]),)
-    done = Say(about=job, type="Normal", reason="Completed", message="Job completed")
+        return (RecordEvent(about=job, type="Warning", reason=end["reason"], message=end["message"]),)
+    done = RecordEvent(about=job, type="Normal", reason="Completed", message="Job completed")
     completions = progress.state.spec.get("completions")
     if completions is None or (status.get("succeeded") or 0) <= completions:
         return (done,)
     message = "Too many succeeded pods running after completion count reached"
-    return (Say(about=job, type="Warning", reason="TooManySucceededPods", message=message), done)
+    return (RecordEvent(about=job, type="Warning", reason="TooManySucceededPods", message=message), done)
 
 
 _ZEROS: Final = ("active", "succeeded", "failed", "completedIndexes")

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.kinds import (
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
 )
-from mockube.controller_manager.control.actions import Action, Plan, Say, Update
+from mockube.controller_manager.control.actions import Action, Plan, RecordEvent, Update
 from mockube.controller_manager.controllers.persistentvolume import binding, claims
 from mockube.controller_manager.controllers.persistentvolume import binding as lookups
 from mockube.controller_manager.workloads import volumes
@@ -54,12 +54,12 @@ def provision(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     message = _WAITING.format(provisioner=provisioner)
     return (
         Update(resource=PERSISTENT_VOLUME_CLAIMS, body=meta.with_annotations(claim, marks)),
-        Say(about=claim, type="Normal", reason="ExternalProvisioning", message=message),
+        RecordEvent(about=claim, type="Normal", reason="ExternalProvisioning", message=message),
     )
 
 
-def _failed(claim: ReadOnlyTree, message: str) -> Say:
-    return Say(about=claim, type="Warning", reason="ProvisioningFailed", message=message)
+def _failed(claim: ReadOnlyTree, message: str) -> RecordEvent:
+    return RecordEvent(about=claim, type="Warning", reason="ProvisioningFailed", message=message)
 
 
 _LOST_REFERENCE: Final = (
@@ -94,7 +94,7 @@ def _bound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 def _lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     """Told once: the data are gone, whatever comes later."""
     told = binding.unbound_status(claim, "Lost")
-    return (*told, say(claim, "Warning", reason, message)) if told else ()
+    return (*told, record_event(claim, "Warning", reason, message)) if told else ()
 
 
 def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
@@ -118,7 +118,7 @@ def _without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tupl
     elif volumes.class_name(claim):
         told = claims.provision(caches, claim)
     else:
-        told = (say(claim, "Normal", "FailedBinding", _NO_VOLUME),)
+        told = (record_event(claim, "Normal", "FailedBinding", _NO_VOLUME),)
     return told + _pending(claim)
 
 
@@ -126,14 +126,14 @@ def _pending(claim: ReadOnlyTree) -> tuple[Action, ...]:
     return binding.unbound_status(claim, "Pending")
 
 
-def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> Say:
+def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> RecordEvent:
     pods = lookups.unscheduled_consumers(caches, claim)
     if not pods:
         message = "waiting for first consumer to be created before binding"
-        return say(claim, "Normal", "WaitForFirstConsumer", message)
+        return record_event(claim, "Normal", "WaitForFirstConsumer", message)
     noun = "pod" if len(pods) == 1 else "pods"
     message = f"waiting for {noun} {','.join(pods)} to be scheduled"
-    return say(claim, "Normal", "WaitForPodScheduled", message)
+    return record_event(claim, "Normal", "WaitForPodScheduled", message)
 
 
 def _requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> tuple[Action, ...]:
@@ -146,12 +146,16 @@ def _requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None) -> t
         if not problem:
             return binding.bind(volume, claim)
         message = f"Cannot bind to requested volume {quoted}: {problem}"
-        return (say(claim, "Warning", "VolumeMismatch", message), *_pending(claim))
+        return (record_event(claim, "Warning", "VolumeMismatch", message), *_pending(claim))
     if matching.is_bound_to(volume, claim):
         return binding.bind(volume, claim)
-    taken = say(claim, "Warning", "FailedBinding", f"volume {quoted} already bound to a different claim.")
+    taken = record_event(
+        claim, "Warning", "FailedBinding", f"volume {quoted} already bound to a different claim."
+    )
     return (taken, *_pending(claim))
 
 
-def say(claim: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str) -> Say:
-    return Say(about=claim, type=kind, reason=reason, message=message)
+def record_event(
+    claim: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str
+) -> RecordEvent:
+    return RecordEvent(about=claim, type=kind, reason=reason, message=message)

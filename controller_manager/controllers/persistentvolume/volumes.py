@@ -8,7 +8,7 @@ from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from mockube.controller_manager.control.actions import Action, Confirm, Delete, Plan, Say, Victim
+from mockube.controller_manager.control.actions import Action, Confirm, Delete, ObjectRef, Plan, RecordEvent
 from mockube.controller_manager.controllers.persistentvolume import binding
 from mockube.controller_manager.workloads.volumes import PROVISIONED_BY
 
@@ -87,7 +87,7 @@ def _deleted(volume: ReadOnlyTree) -> tuple[Action, ...]:
     if not path.startswith(_DELETABLE):
         problem = f"host_path deleter only supports /tmp/.+ but received provided {path}"
         return _failed(volume, "VolumeFailedDelete", problem)
-    victim = Victim.of(volume)
+    victim = ObjectRef.of(volume)
     return (Delete(resource=PERSISTENT_VOLUMES, victims=(victim,)),)
 
 
@@ -96,5 +96,5 @@ _DELETABLE: Final = "/tmp/"  # noqa: S108 - where upstream's plugin may delete; 
 
 def _failed(volume: ReadOnlyTree, reason: str, message: str) -> tuple[Action, ...]:
     told = binding.phase(volume, "Failed", message)
-    said = Say(about=volume, type="Warning", reason=reason, message=message)
+    said = RecordEvent(about=volume, type="Warning", reason=reason, message=message)
     return (*told, said) if told else ()

@@ -23,7 +23,7 @@ from mockube.controller_manager.controllers.replicaset.plan import (
 from mockube.controller_manager.controllers.replicaset.status import next_check, status_update
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
-from mockube.controller_manager.workloads.ownership import keys_of_owners, settled
+from mockube.controller_manager.workloads.ownership import adoption_and_release_actions, keys_of_owners
 
 
 def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -38,7 +38,7 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
         return NOTHING  # no server accepts it; pods that are made for it would never be found again
     claims = pods_of(caches, owner, selector)
     # Whose the pods are is settled alone: the pods' changes bring the key back, and only then they are counted.
-    if first := settled(claims, PODS, owner, family.resource):
+    if first := adoption_and_release_actions(claims, PODS, owner, family.resource):
         return Plan(actions=first)
     state = scene_of(owner, claims.owned)
     kin = partial(kin_of, caches, family, owner)

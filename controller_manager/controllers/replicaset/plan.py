@@ -21,7 +21,7 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Resource
-from mockube.controller_manager.control.actions import Action, Create, Delete, Saying, Victim
+from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, ObjectRef
 from mockube.controller_manager.workloads.indexes import BY_OWNER
 from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.ranking import first_to_go
@@ -119,7 +119,7 @@ def plan(state: ReplicaSetState, kin: Callable[[], Iterable[PodView]], now: date
 
 
 def _creation(state: ReplicaSetState, count: int) -> Create:
-    saying = Saying(
+    saying = EventTemplate(
         about=state.owner,
         done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
         failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
@@ -128,9 +128,9 @@ def _creation(state: ReplicaSetState, count: int) -> Create:
 
 
 def _deletion(state: ReplicaSetState, pods: Iterable[PodView]) -> Delete:
-    saying = Saying(
+    saying = EventTemplate(
         about=state.owner,
         done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
         failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
-    return Delete(resource=PODS, victims=tuple(Victim(pod.key, pod.uid) for pod in pods), saying=saying)
+    return Delete(resource=PODS, victims=tuple(ObjectRef(pod.key, pod.uid) for pod in pods), saying=saying)

@@ -28,8 +28,8 @@ def _kept(owner: SetView, _: Sequence[Slot], __: str) -> range:
 
 
 def _status(state: StatefulSetState, account: Account) -> dict[str, Any]:
-    counted = status.counted(state, account.collision_count, account.replaced)
-    return counted if state.owner.on_delete else status.completed(counted, state.owner.replicas)
+    counted = status.count_pods(state, account.collision_count, account.replaced)
+    return counted if state.owner.on_delete else status.complete_update(counted, state.owner.replicas)
 
 
 _KIND: Final = Kind(

@@ -3,16 +3,16 @@
 from mockube.apimachinery import intstr
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.stateful import status
-from mockube.controller_manager.workloads.stateful.reconciliation import Rolled
+from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState
 
 
-def roll(state: StatefulSetState) -> Rolled:
+def roll(state: StatefulSetState) -> RolloutResult:
     if state.owner.on_delete:
-        return Rolled()
+        return RolloutResult()
     victims = _outdated(state)
-    return Rolled(status.deletion(state.owner, victims), tuple(victims))
+    return RolloutResult(status.deletion(state.owner, victims), tuple(victims))
 
 
 def _outdated(state: StatefulSetState) -> list[PodView]:
@@ -47,4 +47,4 @@ def _rolling_slots(state: StatefulSetState) -> list[Slot]:
 
 def _most_unavailable(owner: SetView) -> int:
     limit = 1 if owner.max_unavailable is None else owner.max_unavailable
-    return max(intstr.scaled(limit, owner.replicas, round_up=False), 1)
+    return max(intstr.scaled_value(limit, owner.replicas, round_up=False), 1)

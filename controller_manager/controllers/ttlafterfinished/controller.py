@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Confirm, Delete, Plan, Victim
+from mockube.controller_manager.control.actions import NOTHING, Confirm, Delete, ObjectRef, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 
 _FINISHED: Final = ("Complete", "Failed")
@@ -26,7 +26,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return Plan(again_after=expiry - now)
     # Its time may have been changed since the cache has seen it.
     confirm = Confirm(resource=JOBS, namespace=key.namespace, name=key.name, holds=partial(_is_over, now))
-    delete = Delete(resource=JOBS, victims=(Victim.of(job),), propagation="Foreground")
+    delete = Delete(resource=JOBS, victims=(ObjectRef.of(job),), propagation="Foreground")
     return Plan(actions=(confirm, delete))
 
 

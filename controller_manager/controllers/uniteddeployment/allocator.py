@@ -20,7 +20,7 @@ class AllocationError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SubsetInfo:
     name: str
     replicas: IntOrString | None = None
     min_replicas: IntOrString | None = None
@@ -37,7 +37,7 @@ class Place:
     """Its pods that others stand for."""
 
 
-def bounds(total: int, place: Place) -> tuple[int, int]:
+def bounds(total: int, place: SubsetInfo) -> tuple[int, int]:
     """What cannot be read counts as none."""
     return _bound(total, place.min_replicas, 0), _bound(total, place.max_replicas, UNLIMITED)
 
@@ -51,7 +51,7 @@ def _bound(total: int, value: IntOrString | None, absent: int) -> int:
         return 0
 
 
-def allocate_specified(total: int | None, places: Sequence[Place]) -> Mapping[str, int]:
+def allocate_specified(total: int | None, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`. Without a total, every subset must say its number."""
     specified = dict(_specified(-1 if total is None else total, places))
     _check(total, specified, places)
@@ -63,7 +63,7 @@ def allocate_specified(total: int | None, places: Sequence[Place]) -> Mapping[st
     return specified | {name: average + (number < remainder) for number, name in enumerate(open_)}
 
 
-def _specified(total: int, places: Sequence[Place]) -> list[tuple[str, int]]:
+def _specified(total: int, places: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
     """What cannot be read was never said."""
     found = []
     for place in places:
@@ -75,7 +75,7 @@ def _specified(total: int, places: Sequence[Place]) -> list[tuple[str, int]]:
     return found
 
 
-def _check(total: int | None, specified: Mapping[str, int], places: Sequence[Place]) -> None:
+def _check(total: int | None, specified: Mapping[str, int], places: Sequence[SubsetInfo]) -> None:
     said, are_all = sum(specified.values()), len(specified) == len(places)
     if total is None:
         if not are_all:
@@ -96,12 +96,12 @@ Limits = tuple[str, int, int]
 """Of the subset with this name, its least and its most."""
 
 
-def allocate_bounded(total: int, places: Sequence[Place]) -> Mapping[str, int]:
+def allocate_bounded(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`."""
-    return filled(total, limits_of(total, places))
+    return fill_subsets(total, limits_of(total, places))
 
 
-def limits_of(total: int, places: Sequence[Place]) -> list[Limits]:
+def limits_of(total: int, places: Sequence[SubsetInfo]) -> list[Limits]:
     """As they are asked for, or `AllocationError`."""
     limits = []
     for number, place in enumerate(places):
@@ -114,7 +114,7 @@ def limits_of(total: int, places: Sequence[Place]) -> list[Limits]:
     return limits
 
 
-def filled(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
+def fill_subsets(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
     """A most that is below the least gives nothing, and takes nothing away."""
     allocated, rest = {}, total
     for name, least, _ in limits:
@@ -127,13 +127,13 @@ def filled(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
     return allocated
 
 
-def allocate_adaptive(total: int, places: Sequence[Place]) -> Mapping[str, int]:
+def allocate_adaptive(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`."""
     limits = limits_of(total, places)
-    return filled(total, [_adapted(place, *limit) for place, limit in zip(places, limits, strict=True)])
+    return fill_subsets(total, [_adapted(place, *limit) for place, limit in zip(places, limits, strict=True)])
 
 
-def _adapted(place: Place, name: str, least: int, most: int) -> Limits:
+def _adapted(place: SubsetInfo, name: str, least: int, most: int) -> Limits:
     if place.unschedulable:
         return name, max(place.ready, least), min(place.ready, most)
     if place.exists and place.ready > least:
@@ -144,7 +144,7 @@ def _adapted(place: Place, name: str, least: int, most: int) -> Limits:
 class _Share:
     """What one subset has been given so far, and how much more of it would run."""
 
-    def __init__(self, place: Place, least: int, most: int) -> None:
+    def __init__(self, place: SubsetInfo, least: int, most: int) -> None:
         self.name = place.name
         self.least = least
         self.most = place.current if place.unschedulable else most
@@ -159,7 +159,7 @@ class _Share:
         return added if self._room >= 0 else max(added + self._room, 0)
 
 
-def allocate_reserved(total: int, places: Sequence[Place]) -> Mapping[str, int]:
+def allocate_reserved(total: int, places: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`."""
     limits = limits_of(total, places)
     shares = [_Share(place, least, most) for place, (_, least, most) in zip(places, limits, strict=True)]
@@ -172,7 +172,7 @@ def allocate_reserved(total: int, places: Sequence[Place]) -> Mapping[str, int]:
 
 
 def allocate(
-    total: int | None, places: Sequence[Place], *, adapts: bool, reserves: bool
+    total: int | None, places: Sequence[SubsetInfo], *, adapts: bool, reserves: bool
 ) -> Mapping[str, int]:
     """The replicas of each subset, or `AllocationError`."""
     if reserves:

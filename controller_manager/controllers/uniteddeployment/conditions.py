@@ -50,7 +50,7 @@ def holding(conditions: Conditions, condition_type: str, now: datetime) -> Condi
     return [*without(conditions, condition_type), condition]
 
 
-def updated(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
+def updated_condition(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
     """Whether all pods are of the revision that they are to be; which one that is is told when it changes only."""
     status, (reason, message) = (
         (TRUE, _REVISION_UPDATED) if current == expected else (FALSE, _REVISION_UPDATING)
@@ -97,7 +97,7 @@ def remaining(condition: ReadOnlyTree, period: timedelta, now: datetime) -> time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SubsetCondition:
     conditions: Conditions = ()
     """The subset's, with what is now said of it."""
     unschedulable: bool = False
@@ -113,7 +113,7 @@ class Standing:
     check_after: timedelta | None = None
 
 
-FREE = Standing()
+FREE = SubsetCondition()
 
 
 def time_to_find_node(pod: PodView, critical: timedelta, now: datetime) -> timedelta | None:

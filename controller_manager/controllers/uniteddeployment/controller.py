@@ -18,12 +18,15 @@ from mockube.controller_manager.client.kinds import (
     UNITED_DEPLOYMENTS,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Action, Delete, Plan, Say
+from mockube.controller_manager.control.actions import NOTHING, Action, Delete, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.uniteddeployment import conditions, keys, revision, state, status
 from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
 from mockube.controller_manager.controllers.uniteddeployment.allocator import AllocationError
-from mockube.controller_manager.controllers.uniteddeployment.desired_subsets import goals, settled_standings
+from mockube.controller_manager.controllers.uniteddeployment.desired_subsets import (
+    desired_subsets,
+    settled_standings,
+)
 from mockube.controller_manager.controllers.uniteddeployment.rescheduling import soonest, standings
 from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView, UnknownTemplate
 from mockube.controller_manager.controllers.uniteddeployment.state import Belongings, UnitedDeploymentState
@@ -35,10 +38,14 @@ from mockube.controller_manager.controllers.uniteddeployment.subset import (
     REASON_NOT_FOUND_SUBSETS,
 )
 from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
-from mockube.controller_manager.controllers.uniteddeployment.workload_actions import Managed, manage, marked
+from mockube.controller_manager.controllers.uniteddeployment.workload_actions import (
+    WorkloadActions,
+    manage,
+    mark_reserved_pods,
+)
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
-from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.ownership import object_ref
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -47,7 +54,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         return NOTHING
     found = state.belongings(caches, view)
     # Whose they are is settled alone: the change brings the key back, and only then they are counted.
-    if first := state.claimed(view, found):
+    if first := state.ownership_actions(view, found):
         return Plan(actions=first)
     workloads = found.of(view.adapter)
     if problem := state.nameless(workloads):
@@ -70,7 +77,7 @@ def _view(caches: Caches, key: Key) -> UnitedView | None:
 # --- what keeps subsets from being known
 
 
-def _not_found(view: UnitedView, reason: str, problem: str, what: str) -> tuple[Say, Say]:
+def _not_found(view: UnitedView, reason: str, problem: str, what: str) -> tuple[RecordEvent, RecordEvent]:
     wrapped = f"fail to {what} UnitedDeployment {view.key}: {problem}"
     return _warning(view, reason, problem), _warning(view, REASON_NOT_FOUND_SUBSETS, wrapped)
 
@@ -80,7 +87,7 @@ def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Pl
     resource = view.adapter.resource
     delete = Delete(
         resource=resource,
-        victims=tuple(victim(resource, workload) for workload in surplus),
+        victims=tuple(object_ref(resource, workload) for workload in surplus),
         propagation="Background",
     )
 
@@ -92,8 +99,8 @@ def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Pl
     return Plan(actions=(delete,), last=tell)
 
 
-def _warning(view: UnitedView, reason: str, message: str) -> Say:
-    return Say(about=view.object, type="Warning", reason=reason, message=message)
+def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:
+    return RecordEvent(about=view.object, type="Warning", reason=reason, message=message)
 
 
 # --- what is decided
@@ -104,7 +111,9 @@ def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -
     subsets = [state.subset_of(caches, view.adapter, workload) for workload in found.of(view.adapter)]
     # The first of a name stays; the others are on their way out already.
     by_name = {subset.name: subset for subset in reversed(subsets)}
-    told = conditions.updated(view.status.get("conditions") or (), history.current, history.expected, now)
+    told = conditions.updated_condition(
+        view.status.get("conditions") or (), history.current, history.expected, now
+    )
     return UnitedDeploymentState(
         view=view,
         history=history,
@@ -117,10 +126,10 @@ def _scene(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -
 
 
 def _decided(scene: UnitedDeploymentState) -> Plan:
-    first = (*scene.history.actions, *marked(scene))
+    first = (*scene.history.actions, *mark_reserved_pods(scene))
     again_after = soonest(standing.check_after for standing in scene.standings.values())
     try:
-        wanted = goals(scene)
+        wanted = desired_subsets(scene)
         managed = manage(scene, wanted)
     except AllocationError as error:
         message = f"Specified subset replicas is ineffective: {error}"
@@ -135,13 +144,13 @@ def _decided(scene: UnitedDeploymentState) -> Plan:
 
 
 def _last(
-    scene: UnitedDeploymentState, wanted: Mapping[str, Goal], managed: Managed, error: ApiError | None
+    scene: UnitedDeploymentState, wanted: Mapping[str, Goal], managed: WorkloadActions, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, unless something failed: then it is told when that comes again and goes well."""
     if error is not None:
         return ()
     after = settled_standings(scene, wanted)
-    return status.told(scene, wanted, after, provisioned=managed.provisioned)
+    return status.status_update(scene, wanted, after, provisioned=managed.provisioned)
 
 
 _PATIENCE: Final = timedelta(milliseconds=200)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from mockube.controller_manager.controllers.uniteddeployment import allocator, rescheduling
-from mockube.controller_manager.controllers.uniteddeployment.allocator import Place
-from mockube.controller_manager.controllers.uniteddeployment.conditions import FREE, Standing
+from mockube.controller_manager.controllers.uniteddeployment.allocator import SubsetInfo
+from mockube.controller_manager.controllers.uniteddeployment.conditions import FREE, SubsetCondition
 from mockube.controller_manager.controllers.uniteddeployment.spec import SubsetSpec
 from mockube.controller_manager.controllers.uniteddeployment.state import UnitedDeploymentState
 from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
@@ -14,7 +14,7 @@ def partitions(asked: Mapping[str, int], replicas: Mapping[str, int]) -> Mapping
     return {name: min(asked.get(name, 0), count) for name, count in replicas.items()}
 
 
-def goals(state: UnitedDeploymentState) -> Mapping[str, Goal]:
+def desired_subsets(state: UnitedDeploymentState) -> Mapping[str, Goal]:
     """In the order of the topology. Or `AllocationError`."""
     view, schedule = state.view, state.view.schedule
     places = [_place(state, subset) for subset in view.subsets]
@@ -34,9 +34,9 @@ def goals(state: UnitedDeploymentState) -> Mapping[str, Goal]:
     }
 
 
-def _place(state: UnitedDeploymentState, spec: SubsetSpec) -> Place:
+def _place(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
     subset, standing = state.subsets.get(spec.name), state.standings.get(spec.name, FREE)
-    return Place(
+    return SubsetInfo(
         name=spec.name,
         replicas=spec.replicas,
         min_replicas=spec.min_replicas,
@@ -59,12 +59,16 @@ def _max_unavailable(state: UnitedDeploymentState, name: str) -> int | None:
     return missing if missing > 0 else None
 
 
-def settled_standings(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Mapping[str, Standing]:
+def settled_standings(
+    state: UnitedDeploymentState, goals: Mapping[str, Goal]
+) -> Mapping[str, SubsetCondition]:
     """With what the shares make of them."""
     if not state.view.schedule.reserves:
         return state.standings
     return {
-        name: rescheduling.grown(standing, state.now) if _recovers_and_grows(state, goals, name) else standing
+        name: rescheduling.reserve_new_pods(standing, state.now)
+        if _recovers_and_grows(state, goals, name)
+        else standing
         for name, standing in state.standings.items()
     }
 

@@ -16,7 +16,7 @@ from mockube.controller_manager.controllers.uniteddeployment.conditions import (
     FALSE,
     TRUE,
     Conditions,
-    Standing,
+    SubsetCondition,
     time_to_find_node,
 )
 from mockube.controller_manager.controllers.uniteddeployment.spec import Schedule, UnitedView
@@ -33,7 +33,7 @@ _NOTHING = timedelta()
 
 def check_schedulability(
     subset: Subset, schedule: Schedule, conditions: Conditions, now: datetime
-) -> Standing:
+) -> SubsetCondition:
     marked = conditions_of.is_unschedulable(conditions)
     avoided_for = _avoided_for(schedule, conditions, now) if marked else _NOTHING
     if marked and avoided_for <= _NOTHING:
@@ -45,7 +45,7 @@ def check_schedulability(
         message = "timeout pending pods found"
         conditions = conditions_of.schedulable(conditions, FALSE, "reschedule", message, now)
         checks.append(schedule.unschedulable)
-    return Standing(
+    return SubsetCondition(
         conditions=conditions,
         unschedulable=bool(pending) or avoided_for > _NOTHING,
         marked=marked,
@@ -91,7 +91,7 @@ class Rollout:
     since: datetime
 
 
-class Verdict(NamedTuple):
+class ReschedulingDecision(NamedTuple):
     reserved: bool
     check_after: timedelta | None = None
     overdue: bool = False
@@ -99,12 +99,12 @@ class Verdict(NamedTuple):
 
 def check_reservation(
     subset: Subset, schedule: Schedule, rollout: Rollout, conditions: Conditions, now: datetime
-) -> Standing:
+) -> SubsetCondition:
     marked = conditions_of.is_unschedulable(conditions)
     verdicts = [_of(pod, schedule, rollout, now, marked=marked) for pod in subset.pods]
     reserved = sum(verdict.reserved for verdict in verdicts)
     status, message = (FALSE, "reserved pods found") if reserved else (TRUE, "no reserved pods")
-    return Standing(
+    return SubsetCondition(
         conditions=conditions_of.schedulable(conditions, status, _RESCHEDULE, message, now),
         unschedulable=reserved > 0,
         marked=marked,
@@ -115,7 +115,7 @@ def check_reservation(
     )
 
 
-def grown(standing: Standing, now: datetime) -> Standing:
+def reserve_new_pods(standing: SubsetCondition, now: datetime) -> SubsetCondition:
     """Of a subset that has just recovered and gets more pods: the new ones begin as reserved, until they run."""
     message = "subset just recovered scaled up"
     return replace(
@@ -124,7 +124,9 @@ def grown(standing: Standing, now: datetime) -> Standing:
     )
 
 
-def _marks(pods: Sequence[PodView], verdicts: Sequence[Verdict]) -> tuple[tuple[PodView, bool], ...]:
+def _marks(
+    pods: Sequence[PodView], verdicts: Sequence[ReschedulingDecision]
+) -> tuple[tuple[PodView, bool], ...]:
     judged = zip(pods, verdicts, strict=True)
     return tuple(
         (pod, reserved)
@@ -133,13 +135,15 @@ def _marks(pods: Sequence[PodView], verdicts: Sequence[Verdict]) -> tuple[tuple[
     )
 
 
-def _of(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime, *, marked: bool) -> Verdict:
+def _of(
+    pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime, *, marked: bool
+) -> ReschedulingDecision:
     if marked and LABEL_RESERVED_POD not in pod.labels:
-        return Verdict(reserved=True, check_after=schedule.unschedulable)
+        return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable)
     return judge(pod, schedule, rollout, now)
 
 
-def judge(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> Verdict:
+def judge(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> ReschedulingDecision:
     """Whether a pod is reserved, and when that may have changed though nothing happens."""
     if pod.labels.get(LABEL_RESERVED_POD) == "true":
         return _of_reserved(pod, schedule, rollout, now)
@@ -148,33 +152,37 @@ def judge(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> 
     return _of_outdated(pod, schedule, rollout, now)
 
 
-def _of_reserved(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> Verdict:
+def _of_reserved(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> ReschedulingDecision:
     runs = pod.phase == RUNNING and revision_of(pod) == rollout.expected
     if not runs or pod.ready_since is None:
-        return Verdict(reserved=True, check_after=schedule.unschedulable)
+        return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable)
     remaining = after(pod.ready_since, schedule.unschedulable) - now
-    return Verdict(reserved=True, check_after=remaining) if remaining > _NO_TIME else Verdict(reserved=False)
+    return (
+        ReschedulingDecision(reserved=True, check_after=remaining)
+        if remaining > _NO_TIME
+        else ReschedulingDecision(reserved=False)
+    )
 
 
-def _of_updated(pod: PodView, schedule: Schedule, now: datetime) -> Verdict:
+def _of_updated(pod: PodView, schedule: Schedule, now: datetime) -> ReschedulingDecision:
     wait = time_to_find_node(pod, schedule.critical, now)
     if wait is not None and wait <= _NO_TIME:
-        return Verdict(reserved=True, check_after=schedule.unschedulable)
-    return Verdict(reserved=False, check_after=wait)
+        return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable)
+    return ReschedulingDecision(reserved=False, check_after=wait)
 
 
-def _of_outdated(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> Verdict:
+def _of_outdated(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> ReschedulingDecision:
     if pod.deleting:
-        return Verdict(reserved=False)
+        return ReschedulingDecision(reserved=False)
     remaining = rollout.since + schedule.critical - now
     if remaining > _NO_TIME:
-        return Verdict(reserved=False, check_after=remaining)
-    return Verdict(reserved=True, check_after=schedule.unschedulable, overdue=True)
+        return ReschedulingDecision(reserved=False, check_after=remaining)
+    return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable, overdue=True)
 
 
 def standings(
     view: UnitedView, subsets: Mapping[str, Subset], told: Conditions, expected: str, now: datetime
-) -> Mapping[str, Standing]:
+) -> Mapping[str, SubsetCondition]:
     """Of all subsets that have a place in the status, and of those that get one."""
     known = _known(view, now)
     updated = conditions_of.find(told, CONDITION_UPDATED)
@@ -199,10 +207,10 @@ def _of_newcomer(now: datetime) -> Conditions:
 
 def _look(
     view: UnitedView, subset: Subset | None, rollout: Rollout, conditions: Conditions, now: datetime
-) -> Standing:
+) -> SubsetCondition:
     schedule = view.schedule
     if subset is None or not schedule.is_adaptive:
-        return Standing(conditions=conditions)
+        return SubsetCondition(conditions=conditions)
     if schedule.reserves:
         return check_reservation(subset, schedule, rollout, conditions, now)
     return check_schedulability(subset, schedule, conditions, now)

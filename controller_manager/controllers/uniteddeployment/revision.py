@@ -9,12 +9,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
-from mockube.controller_manager.control.actions import Action, Create, Delete, Saying, Update
+from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, Update
 from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView
 from mockube.controller_manager.controllers.uniteddeployment.subset import REASON_FAILED_REVISION
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.ownership import victim
-from mockube.controller_manager.workloads.revisions import Wanted
+from mockube.controller_manager.workloads.ownership import object_ref
+from mockube.controller_manager.workloads.revisions import DesiredRevision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,9 @@ class History:
 
 def settle(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -> History:
     ordered = revisions.in_order(recorded)
-    wanted = Wanted(owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={})
+    wanted = DesiredRevision(
+        owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={}
+    )
     named = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
     settled = revisions.settle(wanted, ordered, view.status.get("collisionCount") or 0, named)
     expected = meta.name(settled.revision)
@@ -51,11 +53,11 @@ def _forgotten(view: UnitedView, ordered: Sequence[ReadOnlyTree], used: set[str]
     live = {*used, (view.status.get("updateStatus") or {}).get("updatedRevision")}
     oldest = ordered[: max(len(ordered) - view.revision_history_limit, 0)]
     surplus = tuple(
-        victim(CONTROLLER_REVISIONS, revision) for revision in oldest if meta.name(revision) not in live
+        object_ref(CONTROLLER_REVISIONS, revision) for revision in oldest if meta.name(revision) not in live
     )
     return (Delete(resource=CONTROLLER_REVISIONS, victims=surplus),) if surplus else ()
 
 
 def _told(view: UnitedView, action: Create | Update) -> Create | Update:
     failed = (REASON_FAILED_REVISION, "{error}")
-    return replace(action, saying=Saying(about=view.object, failed=failed))
+    return replace(action, saying=EventTemplate(about=view.object, failed=failed))

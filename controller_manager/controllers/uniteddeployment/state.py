@@ -11,11 +11,15 @@ from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, UNITED
 from mockube.controller_manager.control.actions import Action
 from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
 from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
-from mockube.controller_manager.controllers.uniteddeployment.conditions import Conditions, Standing
+from mockube.controller_manager.controllers.uniteddeployment.conditions import Conditions, SubsetCondition
 from mockube.controller_manager.controllers.uniteddeployment.revision import History
 from mockube.controller_manager.controllers.uniteddeployment.spec import UnitedView
 from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME, Subset
-from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects, settled
+from mockube.controller_manager.workloads.ownership import (
+    OwnedObjects,
+    adoption_and_release_actions,
+    owned_objects,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +32,7 @@ class UnitedDeploymentState:
     """Workloads of other kinds than the template asks for."""
     conditions: Conditions
     """The UnitedDeployment's, with what is now said of its revision."""
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, SubsetCondition]
     """Of each subset that has a place in the status."""
     now: datetime
 
@@ -56,11 +60,14 @@ def belongings(caches: Caches, view: UnitedView) -> Belongings:
     )
 
 
-def claimed(view: UnitedView, found: Belongings) -> tuple[Action, ...]:
+def ownership_actions(view: UnitedView, found: Belongings) -> tuple[Action, ...]:
     """What makes ownership as it should be; nothing, if it is."""
     owner = view.object
-    taken = (settled(found.workloads[one.type], one.resource, owner, UNITED_DEPLOYMENTS) for one in ADAPTERS)
-    history = settled(found.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS)
+    taken = (
+        adoption_and_release_actions(found.workloads[one.type], one.resource, owner, UNITED_DEPLOYMENTS)
+        for one in ADAPTERS
+    )
+    history = adoption_and_release_actions(found.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS)
     return (*history, *(action for actions in taken for action in actions))
 
 

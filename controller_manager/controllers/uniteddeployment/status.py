@@ -8,7 +8,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import UNITED_DEPLOYMENTS
 from mockube.controller_manager.control.actions import Update
 from mockube.controller_manager.controllers.uniteddeployment import conditions
-from mockube.controller_manager.controllers.uniteddeployment.conditions import Conditions, Standing
+from mockube.controller_manager.controllers.uniteddeployment.conditions import Conditions, SubsetCondition
 from mockube.controller_manager.controllers.uniteddeployment.state import UnitedDeploymentState
 from mockube.controller_manager.controllers.uniteddeployment.subset import (
     CONDITION_FAILURE,
@@ -22,10 +22,10 @@ _ALWAYS = ("replicas", "updatedReplicas", "currentRevision")
 """Told even if they are none."""
 
 
-def told(
+def status_update(
     state: UnitedDeploymentState,
     goals: Mapping[str, Goal],
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
 ) -> tuple[Update, ...]:
@@ -40,7 +40,7 @@ def told(
 def _status(
     state: UnitedDeploymentState,
     goals: Mapping[str, Goal],
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
 ) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _update_status(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> R
 
 
 def _of_subsets(
-    state: UnitedDeploymentState, goals: Mapping[str, Goal], standings: Mapping[str, Standing]
+    state: UnitedDeploymentState, goals: Mapping[str, Goal], standings: Mapping[str, SubsetCondition]
 ) -> Sequence[ReadOnlyTree]:
     before = {one["name"]: one for one in state.view.status.get("subsetStatuses") or ()}
     return [
@@ -95,7 +95,7 @@ def _of_subsets(
 
 
 def _of_subset(
-    state: UnitedDeploymentState, before: ReadOnlyTree, goal: Goal | None, standing: Standing
+    state: UnitedDeploymentState, before: ReadOnlyTree, goal: Goal | None, standing: SubsetCondition
 ) -> ReadOnlyTree:
     """Of a subset without a workload what was told last stays."""
     subset = state.subsets.get(before["name"])

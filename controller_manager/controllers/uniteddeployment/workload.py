@@ -78,7 +78,7 @@ class Goal:
     """None if the template's holds."""
 
 
-def made(view: UnitedView, goal: Goal) -> ReadOnlyTree:
+def new_workload(view: UnitedView, goal: Goal) -> ReadOnlyTree:
     """The workload of a subset that has none; the server gives it its name. Or `PatchError`."""
     resource = view.adapter.resource
     owned = {

@@ -11,9 +11,9 @@ from mockube.controller_manager.control.actions import (
     Action,
     Create,
     Delete,
+    EventTemplate,
     Patch,
-    Say,
-    Saying,
+    RecordEvent,
     SlowStart,
     Update,
 )
@@ -27,21 +27,21 @@ from mockube.controller_manager.controllers.uniteddeployment.subset import (
     Subset,
 )
 from mockube.controller_manager.controllers.uniteddeployment.workload import Goal
-from mockube.controller_manager.workloads.ownership import victim
+from mockube.controller_manager.workloads.ownership import object_ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Managed:
+class WorkloadActions:
     actions: tuple[Action, ...]
     provisioned: bool
     """A workload comes or goes."""
 
 
-def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Managed:
+def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> WorkloadActions:
     """Or `PatchError`."""
     # Whatever refuses a creation refuses it again and again; what is to go shall not wait for that.
     provision = (*_deleted(state, goals), *_cleaned(state), *_created(state, goals))
-    return Managed(
+    return WorkloadActions(
         actions=(*provision, *_updated(state, goals), *_unstuck(state, goals)), provisioned=bool(provision)
     )
 
@@ -62,7 +62,7 @@ def _creation(state: UnitedDeploymentState, goal: Goal) -> Create:
     failed = f"fail to create Subset ({adapter.type}) {goal.subset.name}: {{error}}"
     return Create(
         resource=adapter.resource,
-        bodies=(workload.made(state.view, goal),),
+        bodies=(workload.new_workload(state.view, goal),),
         saying=_saying(state, f"fail to manage Subset provision: {failed}"),
     )
 
@@ -96,18 +96,18 @@ def _deletion(
 ) -> Delete:
     return Delete(
         resource=adapter.resource,
-        victims=tuple(victim(adapter.resource, tree) for tree in found),
+        victims=tuple(object_ref(adapter.resource, tree) for tree in found),
         propagation="Background",
         saying=_saying(state, f"fail to manage Subset provision: {failed}"),
     )
 
 
-def _saying(state: UnitedDeploymentState, failed: str) -> Saying:
-    return Saying(about=state.view.object, failed=(REASON_FAILED_SUBSETS, failed))
+def _saying(state: UnitedDeploymentState, failed: str) -> EventTemplate:
+    return EventTemplate(about=state.view.object, failed=(REASON_FAILED_SUBSETS, failed))
 
 
-def _done(state: UnitedDeploymentState, message: str) -> Say:
-    return Say(about=state.view.object, type="Normal", reason=REASON_UPDATED_SUBSETS, message=message)
+def _done(state: UnitedDeploymentState, message: str) -> RecordEvent:
+    return RecordEvent(about=state.view.object, type="Normal", reason=REASON_UPDATED_SUBSETS, message=message)
 
 
 # --- workloads change
@@ -165,14 +165,14 @@ def _unstuck(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterabl
         if _is_outdated(adapter, subset, goal):
             continue
         if stuck := [*adapter.stuck(subset, goal.revision, goal.partition)]:
-            victims = tuple(victim(PODS, pod) for pod in stuck)
+            victims = tuple(object_ref(PODS, pod) for pod in stuck)
             yield Delete(resource=PODS, victims=victims, propagation="Background")
 
 
 # --- pods are told whether they are reserved
 
 
-def marked(state: UnitedDeploymentState) -> Iterable[Action]:
+def mark_reserved_pods(state: UnitedDeploymentState) -> Iterable[Action]:
     marks = [mark for standing in state.standings.values() for mark in standing.marks]
     if marks:
         yield SlowStart(effects=tuple(_mark(pod, is_reserved=reserved) for pod, reserved in marks))

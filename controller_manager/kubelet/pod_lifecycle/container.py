@@ -13,7 +13,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.effects import Tell
+from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle.program import Program
 from mockube.controller_manager.kubelet.pod_lifecycle.script import NEVER, Script
 
@@ -50,12 +50,12 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class ContainerMoment:
     """A container as it is at one time, and when it changes by itself."""
 
     status: ReadOnlyTree
     due: datetime | None = None
-    tells: tuple[Tell, ...] = ()
+    tells: tuple[EmitEvent, ...] = ()
 
 
 # --- what a status says
@@ -107,7 +107,7 @@ def waiting(container: Container, reason: str, message: str = "") -> ReadOnlyTre
     return _status(container, restarts=0, state={"waiting": {**said, "reason": reason}})
 
 
-def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> Moment:
+def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerMoment:
     """The container now, if it may run; it was in `status` when it was looked at last."""
     if status is None or _never_ran(status):
         moment = _started(container, now, restarts=0)
@@ -118,44 +118,44 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
         status = moment.status
         moment = _next(container, status, now)
         tells += moment.tells
-    return Moment(status=status, due=moment.due, tells=tells)
+    return ContainerMoment(status=status, due=moment.due, tells=tells)
 
 
 def _never_ran(status: ReadOnlyTree) -> bool:
     return "running" not in status["state"] and last_end(status) is None
 
 
-def _next(container: Container, status: ReadOnlyTree, now: datetime) -> Moment:
+def _next(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerMoment:
     """The next change that is due, or the same status and when it changes."""
     started = running_since(status)
     if started is not None:
         return _run(container, status, started, now)
     end = last_end(status)
     if end is None or is_over(container, status):
-        return Moment(status=status)
+        return ContainerMoment(status=status)
     return _wait(container, status, end, now)
 
 
-def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> Moment:
+def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> ContainerMoment:
     if status["image"] != container.spec["image"]:
         return _replaced(container, status, now)
     program = container.script.program(container.program, status["restartCount"])
     ends = None if program.seconds is None else after(started, span_of(program.seconds))
     if ends is not None and ends <= now:
-        return Moment(status=ended(container, status, exit_code=program.exit_code, at=ends))
+        return ContainerMoment(status=end_container(container, status, exit_code=program.exit_code, at=ends))
     if (
         status["ready"]
         or container.role in (Role.INIT, Role.EPHEMERAL)
         or container.script.ready_after == NEVER
     ):
-        return Moment(status=status, due=ends)
+        return ContainerMoment(status=status, due=ends)
     ready_at = after(started, span_of(container.script.ready_after))
     if ready_at <= now:
-        return Moment(status={**status, "ready": True}, due=ends)
-    return Moment(status=status, due=ready_at if ends is None else min(ready_at, ends))
+        return ContainerMoment(status={**status, "ready": True}, due=ends)
+    return ContainerMoment(status=status, due=ready_at if ends is None else min(ready_at, ends))
 
 
-def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: datetime) -> Moment:
+def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: datetime) -> ContainerMoment:
     """Between two runs."""
     finished = parse_time(end["finishedAt"])
     delay = backoff(status["restartCount"], finished - parse_time(end["startedAt"]))
@@ -164,7 +164,7 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
     if after(finished, delay) <= now:
         return _started(container, now, restarts=status["restartCount"] + 1, last=end)
     if "waiting" in status["state"]:
-        return Moment(status=status, due=after(finished, delay))
+        return ContainerMoment(status=status, due=after(finished, delay))
     pod = container.pod
     which = f"{meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
     span = format_duration(int(delay.total_seconds()) * 10**9)
@@ -174,42 +174,46 @@ def _wait(container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: da
         "state": {"waiting": {"message": message, "reason": "CrashLoopBackOff"}},
         "lastState": {"terminated": end},
     }
-    told = Tell("Warning", "BackOff", f"Back-off restarting failed container {container.name} in pod {which}")
-    return Moment(status=crashed, tells=(told,))
+    told = EmitEvent(
+        "Warning", "BackOff", f"Back-off restarting failed container {container.name} in pod {which}"
+    )
+    return ContainerMoment(status=crashed, tells=(told,))
 
 
 def _started(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
-) -> Moment:
+) -> ContainerMoment:
     state = {"running": {"startedAt": format_time(now)}}
     status = _status(container, restarts=restarts, state=state, last=last)
     image = container.spec["image"]
     pulled = f'Container image "{image}" already present on machine and can be accessed by the pod'
     tells = (
-        Tell("Normal", "Pulled", pulled),
-        Tell("Normal", "Created", "Container created"),
-        Tell("Normal", "Started", "Container started"),
+        EmitEvent("Normal", "Pulled", pulled),
+        EmitEvent("Normal", "Created", "Container created"),
+        EmitEvent("Normal", "Started", "Container started"),
     )
-    return Moment(status=status, tells=tells)
+    return ContainerMoment(status=status, tells=tells)
 
 
-def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> Moment:
+def _replaced(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerMoment:
     """Another image was put into the pod: the container starts anew, whatever its policy."""
-    old = ended(container, status, exit_code=container.program.stop_code, at=now)
+    old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     new = _started(container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"])
-    told = Tell("Normal", "Killing", f"Container {container.name} definition changed, will be restarted")
-    return Moment(status=new.status, tells=(told, *new.tells))
+    told = EmitEvent("Normal", "Killing", f"Container {container.name} definition changed, will be restarted")
+    return ContainerMoment(status=new.status, tells=(told, *new.tells))
 
 
-def restarted(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     """Stopped and started at once, as a resize may ask for."""
-    old = ended(container, status, exit_code=container.program.stop_code, at=now)
+    old = end_container(container, status, exit_code=container.program.stop_code, at=now)
     return _started(
         container, now, restarts=status["restartCount"] + 1, last=old["state"]["terminated"]
     ).status
 
 
-def ended(container: Container, status: ReadOnlyTree, *, exit_code: int, at: datetime) -> ReadOnlyTree:
+def end_container(
+    container: Container, status: ReadOnlyTree, *, exit_code: int, at: datetime
+) -> ReadOnlyTree:
     """A running container after its end."""
     end = {
         "exitCode": exit_code,

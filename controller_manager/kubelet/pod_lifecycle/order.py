@@ -12,9 +12,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
-from mockube.controller_manager.kubelet.effects import Tell
+from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle import container as life
-from mockube.controller_manager.kubelet.pod_lifecycle.container import Container, Moment, RestartPolicy, Role
+from mockube.controller_manager.kubelet.pod_lifecycle.container import (
+    Container,
+    ContainerMoment,
+    RestartPolicy,
+    Role,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.program import ENDS_AT_ONCE, SERVICE, program_of
 from mockube.controller_manager.kubelet.pod_lifecycle.script import Script
 
@@ -35,7 +40,7 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Living:
+class RunningContainers:
     """All containers at one time, in the order of the specification."""
 
     init: Sequence[ReadOnlyTree]
@@ -46,7 +51,7 @@ class Living:
     not_ready: Sequence[str]
     due: datetime | None
     """When one of them changes by itself."""
-    tells: tuple[Tell, ...]
+    tells: tuple[EmitEvent, ...]
 
 
 def earliest(*times: datetime | None) -> datetime | None:
@@ -107,12 +112,12 @@ def _held(
 # --- what becomes of them
 
 
-def run(members: Members, now: datetime) -> Living:
+def run(members: Members, now: datetime) -> RunningContainers:
     """Everybody who may run does, and has what became of it up to now."""
     init, blocked = _run_init(members, now)
     if blocked:
         main = [
-            Moment(status=held or life.waiting(container, "PodInitializing"))
+            ContainerMoment(status=held or life.waiting(container, "PodInitializing"))
             for container, held in members.main
         ]
     else:
@@ -126,21 +131,28 @@ def run(members: Members, now: datetime) -> Living:
     return _living(members, (init, main, ephemeral), phase, blocked)
 
 
-def wait(members: Members, reason: str) -> Living:
+def wait(members: Members, reason: str) -> RunningContainers:
     """Nobody runs yet; those whose turn it is wait for the reason."""
-    first = [Moment(status=life.waiting(container, "PodInitializing")) for container, _ in members.init]
+    first = [
+        ContainerMoment(status=life.waiting(container, "PodInitializing")) for container, _ in members.init
+    ]
     main_reason = "PodInitializing" if first else reason
-    main = [Moment(status=life.waiting(container, main_reason)) for container, _ in members.main]
+    main = [ContainerMoment(status=life.waiting(container, main_reason)) for container, _ in members.main]
     if members.init:
-        first[0] = Moment(status=life.waiting(members.init[0][0], reason))
+        first[0] = ContainerMoment(status=life.waiting(members.init[0][0], reason))
     return _living(members, (first, main, []), PENDING, [container.name for container, _ in members.init])
 
 
-def stop(members: Members, now: datetime, *, code: int | None = None) -> Living:
+def stop(members: Members, now: datetime, *, code: int | None = None) -> RunningContainers:
     """Everybody ends now, with the code or as his program is stopped."""
     init, main, ephemeral = (
         [
-            _stop(container, Moment(status=held or life.waiting(container, "ContainerCreating")), now, code)
+            _stop(
+                container,
+                ContainerMoment(status=held or life.waiting(container, "ContainerCreating")),
+                now,
+                code,
+            )
             for container, held in group
         ]
         for group in (members.init, members.main, members.ephemeral)
@@ -150,13 +162,13 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> Living:
     return _living(members, (init, main, ephemeral), phase, ())
 
 
-def _run_init(members: Members, now: datetime) -> tuple[list[Moment], list[str]]:
+def _run_init(members: Members, now: datetime) -> tuple[list[ContainerMoment], list[str]]:
     """The init containers up to the first that is in the way, and the names of those that are."""
-    moments: list[Moment] = []
+    moments: list[ContainerMoment] = []
     blocked: list[str] = []
     for container, held in members.init:
         if blocked:
-            moments.append(Moment(status=held or life.waiting(container, "PodInitializing")))
+            moments.append(ContainerMoment(status=held or life.waiting(container, "PodInitializing")))
             blocked += [container.name] if not _passes(container, moments[-1].status) else []
             continue
         moment = life.advance(container, held, now)
@@ -173,7 +185,9 @@ def _passes(container: Container, status: ReadOnlyTree) -> bool:
     return life.has_succeeded(container, status)
 
 
-def _phase(members: Members, init: Sequence[Moment], main: Sequence[Moment], *, is_blocked: bool) -> str:
+def _phase(
+    members: Members, init: Sequence[ContainerMoment], main: Sequence[ContainerMoment], *, is_blocked: bool
+) -> str:
     for (container, _), moment in zip(members.init, init, strict=True):
         over = container.role is Role.INIT and life.is_over(container, moment.status)
         if over and not life.has_succeeded(container, moment.status):
@@ -188,21 +202,23 @@ def _phase(members: Members, init: Sequence[Moment], main: Sequence[Moment], *, 
     return RUNNING
 
 
-def _stop(container: Container, moment: Moment, now: datetime, code: int | None = None) -> Moment:
+def _stop(
+    container: Container, moment: ContainerMoment, now: datetime, code: int | None = None
+) -> ContainerMoment:
     if life.running_since(moment.status) is None:
-        return Moment(status=moment.status, tells=moment.tells)
+        return ContainerMoment(status=moment.status, tells=moment.tells)
     exit_code = container.program.stop_code if code is None else code
-    told = Tell("Normal", "Killing", f"Stopping container {container.name}")
-    status = life.ended(container, moment.status, exit_code=exit_code, at=now)
-    return Moment(status=status, tells=(*moment.tells, told))
+    told = EmitEvent("Normal", "Killing", f"Stopping container {container.name}")
+    status = life.end_container(container, moment.status, exit_code=exit_code, at=now)
+    return ContainerMoment(status=status, tells=(*moment.tells, told))
 
 
 def _living(
     members: Members,
-    moments: tuple[Sequence[Moment], Sequence[Moment], Sequence[Moment]],
+    moments: tuple[Sequence[ContainerMoment], Sequence[ContainerMoment], Sequence[ContainerMoment]],
     phase: str,
     not_initialized: Sequence[str],
-) -> Living:
+) -> RunningContainers:
     init, main, ephemeral = moments
     everybody = [*init, *main, *ephemeral]
     serving = [
@@ -210,7 +226,7 @@ def _living(
         for (container, _), moment in zip((*members.init, *members.main), (*init, *main), strict=True)
         if container.role is not Role.INIT
     ]
-    return Living(
+    return RunningContainers(
         init=[moment.status for moment in init],
         main=[moment.status for moment in main],
         ephemeral=[moment.status for moment in ephemeral],

@@ -13,16 +13,21 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
-from mockube.controller_manager.kubelet.effects import REST, Effect, Remove, Step, Tell, Write
+from mockube.controller_manager.kubelet.effects import REST, Effect, EmitEvent, Remove, Step, Write
 from mockube.controller_manager.kubelet.pod_lifecycle import order
-from mockube.controller_manager.kubelet.pod_lifecycle.order import Living, Members, earliest, members_of
+from mockube.controller_manager.kubelet.pod_lifecycle.order import (
+    Members,
+    RunningContainers,
+    earliest,
+    members_of,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_status import (
-    Standing,
+    PodState,
     difference,
     kubelet_conditions,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import Room, resize
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
 from mockube.controller_manager.kubelet.pod_lifecycle.script import Script, script_of
 
 _OVERDUE: Final = {
@@ -32,19 +37,19 @@ _OVERDUE: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class NodeContext:
     """The node on which the pod lives, as far as the pod can see it."""
 
     ip: str
     pod_ip: str
     """The pod's own, if it has none yet."""
-    room: Room
+    room: NodeResources
     details: bool
     """Whether it tells all that a kubelet tells: events, ids, the sandbox's condition, and the last status of a pod
     that is deleted. kwok tells none of these."""
 
 
-def step(pod: ReadOnlyTree, home: Home, now: datetime) -> Step:
+def step(pod: ReadOnlyTree, home: NodeContext, now: datetime) -> Step:
     """What the kubelet does now about a pod that is bound to its node."""
     script = script_of(meta.annotations(pod))
     members = members_of(pod, script, ids=home.details)
@@ -59,7 +64,7 @@ def step(pod: ReadOnlyTree, home: Home, now: datetime) -> Step:
     return _live(pod, members, script, home, now)
 
 
-def _live(pod: ReadOnlyTree, members: Members, script: Script, home: Home, now: datetime) -> Step:
+def _live(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext, now: datetime) -> Step:
     begins = after(_first_seen(pod, now), span_of(script.start_after))
     if _phase(pod) == PENDING and (begins > now or script.waiting_reason):
         living = order.wait(members, script.waiting_reason or "ContainerCreating")
@@ -71,14 +76,14 @@ def _live(pod: ReadOnlyTree, members: Members, script: Script, home: Home, now: 
     pod_then = meta.with_value(pod, ("status", "conditions"), resized.conditions)
     effects: list[Effect] = [*_written(pod, _status(pod_then, living, home, now))]
     if "startTime" not in (pod.get("status") or {}):
-        effects += [Tell("Warning", "InvalidAnnotation", problem) for problem in script.problems]
+        effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
     if home.details:
         effects += living.tells
     ends = living.phase in (SUCCEEDED, FAILED)
     return Step(effects=tuple(effects), again_at=None if ends else earliest(living.due, _deadline(pod, now)))
 
 
-def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: Home, now: datetime) -> Step:
+def _leave(pod: ReadOnlyTree, members: Members, script: Script, home: NodeContext, now: datetime) -> Step:
     """The end of a pod that somebody deleted: its containers stop, and it goes without further grace."""
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
@@ -123,9 +128,9 @@ def _deadline(pod: ReadOnlyTree, now: datetime) -> datetime | None:
 # --- what is written
 
 
-def _status(pod: ReadOnlyTree, living: Living, home: Home, now: datetime) -> dict[str, Any]:
+def _status(pod: ReadOnlyTree, living: RunningContainers, home: NodeContext, now: datetime) -> dict[str, Any]:
     old = pod.get("status") or {}
-    standing = Standing(
+    standing = PodState(
         phase=living.phase,
         not_initialized=living.not_initialized,
         not_ready=living.not_ready,

@@ -20,7 +20,7 @@ CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PodState:
     """What conditions follow from."""
 
     phase: str
@@ -32,7 +32,7 @@ class Standing:
     """Whether the pod's sandbox has a condition of its own."""
 
 
-def kubelet_conditions(pod: ReadOnlyTree, standing: Standing, now: datetime) -> list[ReadOnlyTree]:
+def kubelet_conditions(pod: ReadOnlyTree, standing: PodState, now: datetime) -> list[ReadOnlyTree]:
     """All conditions of the pod: those of a kubelet as they are to be now, in its order, and those of others."""
     wanted = [
         _initialized(standing),
@@ -46,7 +46,7 @@ def kubelet_conditions(pod: ReadOnlyTree, standing: Standing, now: datetime) -> 
     present: list[ReadOnlyTree] = list(conditions.of(pod))
     for condition in wanted:
         observed = {**condition, "observedGeneration": meta.generation(pod)}
-        present = conditions.updated(present, observed, now)
+        present = conditions.set_condition(present, observed, now)
     order = [condition["type"] for condition in wanted]
     return sorted(
         present, key=lambda held: order.index(held["type"]) if held["type"] in order else len(order)
@@ -62,7 +62,7 @@ def _unmet(condition_type: str, reason: str, message: str = "") -> dict[str, Any
     return {"type": condition_type, "status": "False", "reason": reason, **said}
 
 
-def _initialized(standing: Standing) -> dict[str, Any]:
+def _initialized(standing: PodState) -> dict[str, Any]:
     if standing.phase == SUCCEEDED:
         return {**_met(CONDITION_INITIALIZED), "reason": "PodCompleted"}
     if not standing.not_initialized:
@@ -71,7 +71,7 @@ def _initialized(standing: Standing) -> dict[str, Any]:
     return _unmet(CONDITION_INITIALIZED, "ContainersNotInitialized", message)
 
 
-def _containers_ready(standing: Standing, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
+def _containers_ready(standing: PodState, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
     if standing.phase == SUCCEEDED:
         return _unmet(condition_type, "PodCompleted")
     if standing.phase == FAILED:
@@ -82,7 +82,7 @@ def _containers_ready(standing: Standing, condition_type: str = CONDITION_CONTAI
     return _unmet(condition_type, "ContainersNotReady", message)
 
 
-def _ready(pod: ReadOnlyTree, standing: Standing) -> dict[str, Any]:
+def _ready(pod: ReadOnlyTree, standing: PodState) -> dict[str, Any]:
     containers = _containers_ready(standing, CONDITION_READY)
     gates = pod["spec"].get("readinessGates") or ()
     problems = [problem for gate in gates if (problem := _gate_problem(pod, gate["conditionType"]))]

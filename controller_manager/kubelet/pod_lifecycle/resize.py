@@ -15,7 +15,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.container import (
     Container,
     assigned_resources,
-    restarted,
+    restart_container,
     running_since,
 )
 
@@ -30,7 +30,7 @@ _SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class NodeResources:
     """What a node has, and what its other pods asked for: worked out only for a pod that is resized."""
 
     allocatable: Callable[[], Amounts]
@@ -38,7 +38,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resized:
+class ResizeResult:
     statuses: Sequence[ReadOnlyTree]
     conditions: Sequence[ReadOnlyTree]
     due: datetime | None = None
@@ -48,33 +48,33 @@ def resize(
     pod: ReadOnlyTree,
     containers: Sequence[Container],
     statuses: Sequence[ReadOnlyTree],
-    room: Room,
+    room: NodeResources,
     now: datetime,
-) -> Resized:
+) -> ResizeResult:
     """The containers' statuses and the pod's conditions after a look at what is wanted."""
     others = [held for held in conditions.of(pod) if held["type"] not in (PENDING, IN_PROGRESS)]
     changed = [
         _wants_other(container, status) for container, status in zip(containers, statuses, strict=True)
     ]
     if not any(changed):
-        return Resized(statuses=statuses, conditions=others)
+        return ResizeResult(statuses=statuses, conditions=others)
     refusal = _refusal(pod, room)
     if refusal:
-        held = conditions.updated(_held(pod, PENDING), _marked(pod, PENDING, refusal), now)
+        held = conditions.set_condition(_held(pod, PENDING), _marked(pod, PENDING, refusal), now)
         due = now + RETRY if refusal["reason"] == "Deferred" else None
-        return Resized(statuses=statuses, conditions=[*others, *held], due=due)
-    held = conditions.updated(_held(pod, IN_PROGRESS), _marked(pod, IN_PROGRESS, {}), now)
+        return ResizeResult(statuses=statuses, conditions=[*others, *held], due=due)
+    held = conditions.set_condition(_held(pod, IN_PROGRESS), _marked(pod, IN_PROGRESS, {}), now)
     due = after(parse_time(held[0]["lastTransitionTime"]), span_of(containers[0].script.resize_after))
     if due > now and containers[0].script.resize_after:
-        return Resized(statuses=statuses, conditions=[*others, *held], due=due)
+        return ResizeResult(statuses=statuses, conditions=[*others, *held], due=due)
     new = [
         _apply(container, status, now) if wants else status
         for container, status, wants in zip(containers, statuses, changed, strict=True)
     ]
-    return Resized(statuses=new, conditions=others)
+    return ResizeResult(statuses=new, conditions=others)
 
 
-def requested(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
+def total_requests(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
     """What the containers of these pods ask for together."""
     total: dict[str, Quantity] = {}
     for pod in pods:
@@ -100,9 +100,9 @@ def _marked(pod: ReadOnlyTree, condition_type: str, said: Mapping[str, str]) -> 
     return {"type": condition_type, "status": "True", "observedGeneration": meta.generation(pod), **said}
 
 
-def _refusal(pod: ReadOnlyTree, room: Room) -> Mapping[str, str]:
+def _refusal(pod: ReadOnlyTree, room: NodeResources) -> Mapping[str, str]:
     """Why the node cannot do it: not ever, or not now."""
-    wanted, allocatable = requested([pod]), room.allocatable()
+    wanted, allocatable = total_requests([pod]), room.allocatable()
     for name, amount in wanted.items():
         capacity = allocatable.get(name, quantity.ZERO)
         if amount > capacity:
@@ -131,7 +131,7 @@ def _apply(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnl
         policy["resourceName"]: policy["restartPolicy"] for policy in container.spec.get("resizePolicy") or ()
     }
     if any(policies.get(name) == "RestartContainer" for name in changed):
-        return restarted(container, status, now)
+        return restart_container(container, status, now)
     kept = {
         field: value for field, value in status.items() if field not in ("allocatedResources", "resources")
     }

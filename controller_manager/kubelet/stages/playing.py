@@ -9,7 +9,7 @@ from typing import Any
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import YamlError, load
-from mockube.controller_manager.kubelet.effects import Effect, Remove, Tell, Write
+from mockube.controller_manager.kubelet.effects import Effect, EmitEvent, Remove, Write
 from mockube.controller_manager.kubelet.stages.document import (
     DeleteStep,
     EventStep,
@@ -36,7 +36,7 @@ def _effects(step: StageStep, obj: ReadOnlyTree, environment: Environment) -> Se
         case PatchStep():
             return _write(step, obj, environment)
         case EventStep(type=kind, reason=reason, message=message):
-            return [Tell(kind, reason, message.render(obj, environment))]
+            return [EmitEvent(kind, reason, message.render(obj, environment))]
         case FinalizersStep():
             return _change_finalizers(step, obj)
         case DeleteStep():

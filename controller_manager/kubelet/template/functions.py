@@ -35,7 +35,7 @@ def is_true(value: Any) -> bool:
     return bool(value)
 
 
-def shown(value: Any) -> str:
+def go_string(value: Any) -> str:
     """A value as Go prints it."""
     if value is None:
         return "<no value>"
@@ -44,9 +44,9 @@ def shown(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, Mapping):
-        return f"map[{' '.join(f'{key}:{shown(item)}' for key, item in sorted(value.items()))}]"
+        return f"map[{' '.join(f'{key}:{go_string(item)}' for key, item in sorted(value.items()))}]"
     if isinstance(value, list | tuple):
-        return f"[{' '.join(map(shown, value))}]"
+        return f"[{' '.join(map(go_string, value))}]"
     return str(value)
 
 
@@ -110,7 +110,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "ge": lambda one, other: one >= other,
     "index": _index,
     "len": len,
-    "print": lambda *values: "".join(map(shown, values)),
+    "print": lambda *values: "".join(map(go_string, values)),
     "add": lambda *values: sum(map(int, values)),
     "add1": lambda value: int(value) + 1,
     "sub": lambda one, other: int(one) - int(other),
@@ -121,11 +121,11 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "list": lambda *values: list(values),
     "hasKey": _has_key,
     "ternary": _ternary,
-    "toString": shown,
+    "toString": go_string,
     "quote": _quote,
     "lower": lambda text: text.lower(),
     "upper": lambda text: text.upper(),
-    "join": lambda separator, values: separator.join(map(shown, values)),
+    "join": lambda separator, values: separator.join(map(go_string, values)),
     "Quote": _quote,
     "YAML": _yaml,
 }

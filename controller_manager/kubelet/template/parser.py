@@ -15,7 +15,7 @@ from mockube.controller_manager.kubelet.template.expression import (
     Tokens,
     parse_pipeline,
 )
-from mockube.controller_manager.kubelet.template.functions import is_true, shown
+from mockube.controller_manager.kubelet.template.functions import go_string, is_true
 
 __all__ = ["Template", "TemplateError", "parse"]
 
@@ -231,7 +231,7 @@ def _statement(tokens: Tokens) -> Node:
         assign = _bound(tokens)
         return lambda scope, _: assign(scope)
     value = _bound(tokens)
-    return lambda scope, out: out.append(shown(value(scope)))
+    return lambda scope, out: out.append(go_string(value(scope)))
 
 
 def _bound(tokens: Tokens) -> Expression:
@@ -276,7 +276,7 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
         return enumerate(value)
     if value is None:
         return ()
-    raise TemplateError(f"cannot range over {shown(value)}")
+    raise TemplateError(f"cannot range over {go_string(value)}")
 
 
 def _repeat(

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import required_by
-from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, tolerates, untolerated
+from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find_untolerated_taint, tolerates
 
 
 class Refusal(NamedTuple):
@@ -17,10 +17,10 @@ class Refusal(NamedTuple):
 
 
 Check = Callable[[NodeInfo], Refusal | None]
-Filter = Callable[[PodInfo, World], Check | Refusal | None]
+Filter = Callable[[PodInfo, ClusterSnapshot], Check | Refusal | None]
 
 
-def resources_fit(pod: PodInfo, _: World) -> Check:
+def resources_fit(pod: PodInfo, _: ClusterSnapshot) -> Check:
     wanted = {name: amount for name, amount in pod.requested.items() if amount > 0}
 
     def check(node: NodeInfo) -> Refusal | None:
@@ -39,7 +39,7 @@ def resources_fit(pod: PodInfo, _: World) -> Check:
 _MISMATCH: Final = Refusal(("node(s) didn't match Pod's node affinity/selector",), is_final=True)
 
 
-def node_affinity(pod: PodInfo, _: World) -> Check | None:
+def node_affinity(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
     matches = required_by(pod.spec)
     return None if matches is None else lambda node: None if matches(node.node) else _MISMATCH
 
@@ -48,13 +48,13 @@ _CLOSED: Final = Refusal(("node(s) were unschedulable",), is_final=True)
 _ANOTHER: Final = Refusal(("node(s) didn't match the requested node name",), is_final=True)
 
 
-def node_unschedulable(pod: PodInfo, _: World) -> Check | None:
+def node_unschedulable(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
     if tolerates(pod.spec, UNSCHEDULABLE):
         return None
     return lambda node: _CLOSED if node.is_unschedulable else None
 
 
-def node_name(pod: PodInfo, _: World) -> Check | None:
+def node_name(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
     wanted = pod.spec.get("nodeName")
     return (lambda node: None if node.name == wanted else _ANOTHER) if wanted else None
 
@@ -62,7 +62,7 @@ def node_name(pod: PodInfo, _: World) -> Check | None:
 _TAKEN: Final = Refusal(("node(s) didn't have free ports for the requested pod ports",))
 
 
-def node_ports(pod: PodInfo, _: World) -> Check | None:
+def node_ports(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
     if not pod.host_ports:
         return None
 
@@ -76,8 +76,12 @@ def node_ports(pod: PodInfo, _: World) -> Check | None:
 _UNTOLERATED: Final = Refusal(("node(s) had untolerated taint(s)",), is_final=True)
 
 
-def taint_toleration(pod: PodInfo, _: World) -> Check:
+def taint_toleration(pod: PodInfo, _: ClusterSnapshot) -> Check:
     def check(node: NodeInfo) -> Refusal | None:
-        return _UNTOLERATED if untolerated(pod.spec, node.taints, ("NoSchedule", "NoExecute")) else None
+        return (
+            _UNTOLERATED
+            if find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute"))
+            else None
+        )
 
     return check

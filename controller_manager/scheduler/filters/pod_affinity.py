@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockube.controller_manager.scheduler.affinity_terms import Term
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -18,7 +18,7 @@ Places = Counter[tuple[str, str]]
 """How many pods are where: by topology key and its value."""
 
 
-def inter_pod_affinity(pod: PodInfo, world: World) -> Check | None:
+def inter_pod_affinity(pod: PodInfo, world: ClusterSnapshot) -> Check | None:
     shunning = _places_of_those_who_shun(pod, world)
     if not pod.terms.together and not pod.terms.apart and not shunning:
         return None
@@ -41,11 +41,11 @@ def _is_with(terms: Iterable[Term], node: NodeInfo, wanted: Places, *, is_first:
     return all(one.topology_key in node.labels and (is_first or _place(one, node) in wanted) for one in terms)
 
 
-def _means_itself(pod: PodInfo, world: World) -> bool:
+def _means_itself(pod: PodInfo, world: ClusterSnapshot) -> bool:
     return all(one.means(pod.view, world.labels_of_namespace) for one in pod.terms.together)
 
 
-def _places_with_all(terms: tuple[Term, ...], world: World) -> Places:
+def _places_with_all(terms: tuple[Term, ...], world: ClusterSnapshot) -> Places:
     """Where pods are that all terms mean."""
     places: Places = Counter()
     for node in world.nodes if terms else ():
@@ -55,7 +55,7 @@ def _places_with_all(terms: tuple[Term, ...], world: World) -> Places:
     return places
 
 
-def _places_with_any(terms: tuple[Term, ...], world: World) -> Places:
+def _places_with_any(terms: tuple[Term, ...], world: ClusterSnapshot) -> Places:
     places: Places = Counter()
     for node in world.nodes if terms else ():
         for other in node.pods.values():
@@ -64,7 +64,7 @@ def _places_with_any(terms: tuple[Term, ...], world: World) -> Places:
     return places
 
 
-def _places_of_those_who_shun(pod: PodInfo, world: World) -> Places:
+def _places_of_those_who_shun(pod: PodInfo, world: ClusterSnapshot) -> Places:
     places: Places = Counter()
     for node in world.nodes:
         for other in node.with_terms.values():

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -16,7 +16,7 @@ _NO_LABEL: Final = Refusal(
 )
 
 
-def topology_spread(pod: PodInfo, world: World) -> Check | None:
+def topology_spread(pod: PodInfo, world: ClusterSnapshot) -> Check | None:
     constraints = constraints_of(pod, REQUIRED)
     if not constraints:
         return None
@@ -37,7 +37,7 @@ def topology_spread(pod: PodInfo, world: World) -> Check | None:
 
 
 def _counts(
-    pod: PodInfo, constraint: Constraint, constraints: Sequence[Constraint], world: World
+    pod: PodInfo, constraint: Constraint, constraints: Sequence[Constraint], world: ClusterSnapshot
 ) -> Counter[str]:
     """Of each domain; nodes that lack a label of any constraint are in none."""
     counts: Counter[str] = Counter()

@@ -5,24 +5,24 @@ Upstream: plugins/volumebinding.
 
 from typing import Final
 
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Refusal
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.volumes import Claims, claims_of, reaches
+from mockube.controller_manager.scheduler.volumes import PodVolumeClaims, claims_of, reaches
 
 _ELSEWHERE: Final = Refusal(("node(s) didn't match PersistentVolume's node affinity",), is_final=True)
 _NOTHING_FREE: Final = Refusal(("node(s) didn't find available persistent volumes to bind",), is_final=True)
 
 
-def volume_binding(pod: PodInfo, world: World) -> Check | Refusal | None:
+def volume_binding(pod: PodInfo, world: ClusterSnapshot) -> Check | Refusal | None:
     claims = claims_of(pod, world.storage)
     if isinstance(claims, str):
         return Refusal((claims,), is_final=True)
     return _check_of(claims, world) if claims else None
 
 
-def _check_of(claims: Claims, world: World) -> Check:
+def _check_of(claims: PodVolumeClaims, world: ClusterSnapshot) -> Check:
     def check(node: NodeInfo) -> Refusal | None:
         if not all(reaches(volume, node.node) for volume in claims.volumes):
             return _ELSEWHERE

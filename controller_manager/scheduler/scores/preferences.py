@@ -9,10 +9,10 @@ from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.affinity_terms import Term
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import BEST, normalized
+from mockube.controller_manager.scheduler.scores.score import BEST, normalize_scores
 from mockube.controller_manager.workloads.node_selectors import term_holds
 from mockube.controller_manager.workloads.tolerations import tolerates
 
@@ -21,13 +21,13 @@ _LEAST_IMAGE: Final = 23 * _MEGABYTE
 _MOST_IMAGE: Final = 1000 * _MEGABYTE
 
 
-def preferred_affinity(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def preferred_affinity(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float] | None:
     affinity = pod.affinity.get("nodeAffinity") or {}
     preferred: Sequence[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     if not preferred:
         return None
     raw = [sum(one["weight"] for one in preferred if _prefers(one, node)) for node in nodes]
-    return normalized(raw)
+    return normalize_scores(raw)
 
 
 def _prefers(preference: ReadOnlyTree, node: NodeInfo) -> bool:
@@ -36,16 +36,16 @@ def _prefers(preference: ReadOnlyTree, node: NodeInfo) -> bool:
     return is_empty or term_holds(term, node.node)
 
 
-def tolerated_taints(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def tolerated_taints(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float] | None:
     raw = [sum(_is_in_the_way(pod, taint) for taint in node.taints) for node in nodes]
-    return normalized(raw, less_is_better=True) if any(raw) else None
+    return normalize_scores(raw, less_is_better=True) if any(raw) else None
 
 
 def _is_in_the_way(pod: PodInfo, taint: ReadOnlyTree) -> bool:
     return taint["effect"] == "PreferNoSchedule" and not tolerates(pod.spec, taint)
 
 
-def image_locality(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def image_locality(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float] | None:
     """Where the images are; one that few nodes have counts for less, or pods would all go there."""
     images = [container.get("image", "") for container in pod.spec.get("containers") or ()]
     sizes = [_sizes(node) for node in nodes]
@@ -68,7 +68,7 @@ _HARD_WEIGHT: Final = 1
 """Of an affinity that another pod requires: it holds for that pod whatever comes, and counts a little."""
 
 
-def liked_neighbours(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> list[float] | None:
+def liked_neighbours(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[float] | None:
     points: Counter[tuple[str, str]] = Counter()
     for node in world.nodes:
         likes = bool(pod.terms.rather_together or pod.terms.rather_apart)
@@ -82,7 +82,7 @@ def liked_neighbours(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> li
 
 
 def _add(
-    points: Counter[tuple[str, str]], pod: PodInfo, other: PodInfo, node: NodeInfo, world: World
+    points: Counter[tuple[str, str]], pod: PodInfo, other: PodInfo, node: NodeInfo, world: ClusterSnapshot
 ) -> None:
     def credit(terms: Iterable[Term], meant: PodInfo, sign: int) -> None:
         for term in terms:

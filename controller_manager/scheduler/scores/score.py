@@ -5,16 +5,16 @@ from statistics import pstdev
 from typing import Final
 
 from mockube.controller_manager.scheduler.amounts import CPU, MEMORY
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
 BEST: Final = 100
 
-Score = Callable[[PodInfo, World, Sequence[NodeInfo]], Sequence[float] | None]
+Score = Callable[[PodInfo, ClusterSnapshot, Sequence[NodeInfo]], Sequence[float] | None]
 
 
-def normalized(raw: Sequence[float], *, less_is_better: bool = False) -> list[float]:
+def normalize_scores(raw: Sequence[float], *, less_is_better: bool = False) -> list[float]:
     """Spread so that the highest is 100 — or, where less is better, the lowest."""
     highest = max(raw, default=0)
     if highest == 0:
@@ -26,7 +26,7 @@ def normalized(raw: Sequence[float], *, less_is_better: bool = False) -> list[fl
 _WEIGHED: Final = (CPU, MEMORY)
 
 
-def least_allocated(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float]:
+def least_allocated(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float]:
     return [_left(pod, node) for node in nodes]
 
 
@@ -39,7 +39,7 @@ def _used(pod: PodInfo, node: NodeInfo, name: str) -> float:
     return (node.weighed[name] + pod.weighed[name]) / node.allocatable[name]
 
 
-def balanced_allocation(pod: PodInfo, _: World, nodes: Sequence[NodeInfo]) -> list[float] | None:
+def balanced_allocation(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float] | None:
     if not any(pod.requested[name] for name in _WEIGHED):
         return None
     return [_balance(pod, node) for node in nodes]

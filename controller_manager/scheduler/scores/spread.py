@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
-from mockube.controller_manager.scheduler.cluster import World
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.scores.score import BEST
@@ -26,7 +26,7 @@ class _Wish(NamedTuple):
 _DEFAULTS: Final = ((LABEL_HOSTNAME, 3), (LABEL_ZONE, 5))
 
 
-def even_spread(pod: PodInfo, world: World, able: Sequence[NodeInfo]) -> list[float] | None:
+def even_spread(pod: PodInfo, world: ClusterSnapshot, able: Sequence[NodeInfo]) -> list[float] | None:
     wishes = _wishes(pod)
     # Whoever has asked for nothing is content with a node that has no zone.
     is_asked = bool(pod.spec.get("topologySpreadConstraints"))
@@ -63,7 +63,7 @@ def _asked(pod: PodInfo, constraint: Constraint) -> _Wish:
     )
 
 
-def _counts(wish: _Wish, world: World) -> Counter[str]:
+def _counts(wish: _Wish, world: ClusterSnapshot) -> Counter[str]:
     counts: Counter[str] = Counter()
     for node in world.nodes:
         value = node.labels.get(wish.topology_key)

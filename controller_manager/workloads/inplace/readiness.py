@@ -48,7 +48,7 @@ def condition(pod: PodView, name: str, said: Mapping[str, str], now: datetime) -
     return {"type": name, **silent, **said, "lastTransitionTime": since}
 
 
-def told(pod: PodView, *changed: ReadOnlyTree) -> Patch:
+def readiness_patch(pod: PodView, *changed: ReadOnlyTree) -> Patch:
     """Whatever the kubelet has told since: nobody else writes a gate, and conditions are merged by their types."""
     return Patch(
         resource=PODS,
@@ -72,14 +72,14 @@ def with_readiness_gate(pod: ReadOnlyTree, hooks: Lifecycle) -> ReadOnlyTree:
     return with_gate(pod, GATE) if hooks.marks_not_ready else pod
 
 
-def opened(pod: PodView, now: datetime) -> tuple[Patch, ...]:
+def open_new_gate(pod: PodView, now: datetime) -> tuple[Patch, ...]:
     """The gate of a pod about which nothing was told yet."""
     if not has_gate(pod.object, GATE) or conditions.get(pod.object, GATE) is not None:
         return ()
-    return (told(pod, condition(pod, GATE, {"status": "True"}, now)),)
+    return (readiness_patch(pod, condition(pod, GATE, {"status": "True"}, now)),)
 
 
-def marked(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[Patch, ...]:
+def gate_patches(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[Patch, ...]:
     """What a state makes of the gate: shut where the hook says so, and open again once nobody holds the pod."""
     said = _reasons(pod)
     reasons = _reasons_in(state, said, hooks)
@@ -87,7 +87,7 @@ def marked(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[P
         return ()
     text = orjson.dumps(reasons).decode()
     shut = {"status": "False" if reasons else "True", "message": text}
-    return (told(pod, condition(pod, GATE, shut, now)),)
+    return (readiness_patch(pod, condition(pod, GATE, shut, now)),)
 
 
 def _reasons_in(state: str, said: Sequence[Reason], hooks: Lifecycle) -> Sequence[Reason]:
@@ -112,14 +112,14 @@ def _reasons(pod: PodView) -> Sequence[Reason]:
 
 def move(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
     """What is missing to the state: out of service first, so that nobody is told of the state before."""
-    marked = readiness.marked(pod, hooks, state, now)
+    marked = readiness.gate_patches(pod, hooks, state, now)
     return marked if state_of(pod) == state else (*marked, _patch(pod, state, now))
 
 
 def hold(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
     """Into a state, with all that holds it there put on again."""
     hook = hooks.holding_in(state)
-    return (*readiness.marked(pod, hooks, state, now), _patch(pod, state, now, hook))
+    return (*readiness.gate_patches(pod, hooks, state, now), _patch(pod, state, now, hook))
 
 
 def _patch(pod: PodView, state: str, now: datetime, hook: Hook | None = None) -> Patch:

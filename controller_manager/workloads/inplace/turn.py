@@ -4,24 +4,26 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Patch, Saying
+from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace import readiness as moves
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.update import Order, Step
 
 
-def tended(pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, wanted: str) -> Step:
+def observe_pod(pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, wanted: str) -> Step:
     """What the pod has come to by itself: known by one revision, while another may be wanted."""
     step = update.step(pod, now, revision=revision)
     finished = update.is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == wanted, is_finished=finished)
     moved = () if state is None else moves.move(pod, state, hooks, now)
-    patches = (*step.patches, *readiness.opened(pod, now), *moved)
+    patches = (*step.patches, *readiness.open_new_gate(pod, now), *moved)
     return Step(patches=patches, again_after=step.again_after)
 
 
-def changed(pod: PodView, hooks: Lifecycle, order: Order, now: datetime, saying: Saying) -> tuple[Patch, ...]:
+def change_pod(
+    pod: PodView, hooks: Lifecycle, order: Order, now: datetime, saying: EventTemplate
+) -> tuple[Patch, ...]:
     """A pod that a hook holds is prepared first, and waits until it lets go."""
     hook, state = hooks.in_place_update, lifecycle.state_of(pod)
     if hook is not None:
@@ -34,7 +36,7 @@ def changed(pod: PodView, hooks: Lifecycle, order: Order, now: datetime, saying:
     return update.begin(pod, order, now, saying)
 
 
-def undisturbed(tended: Iterable[Patch], begun: Iterable[Patch]) -> tuple[Patch, ...]:
+def patches_without_gates(tended: Iterable[Patch], begun: Iterable[Patch]) -> tuple[Patch, ...]:
     """What pods have come to, but not the gates of those that begin to change.
 
     One that was shut for a change that failed stays so: it would be shut again, and so on for ever.

@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import RUNNING, PodView
-from mockube.controller_manager.control.actions import Patch, Saying
+from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, record
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 from mockube.controller_manager.workloads.inplace.record import Change
@@ -81,7 +81,9 @@ def _tagged(image: str) -> str:
 # --- what is done
 
 
-def begin(pod: PodView, order: Order, now: datetime, saying: Saying | None = None) -> tuple[Patch, ...]:
+def begin(
+    pod: PodView, order: Order, now: datetime, saying: EventTemplate | None = None
+) -> tuple[Patch, ...]:
     """Shut the gate first: nobody may be sent to a pod that is about to change."""
     is_out = conditions.is_false(pod.object, GATE) and not pod.is_ready
     out = (_shut(pod, now),) if readiness.has_gate(pod.object, GATE) and not is_out else ()
@@ -103,7 +105,9 @@ def step(pod: PodView, now: datetime, *, revision: str) -> Step:
     is_open = not readiness.has_gate(pod.object, GATE) or conditions.is_true(pod.object, GATE)
     if is_open or not _runs_anew(pod):
         return NO_STEP
-    return Step(patches=(readiness.told(pod, readiness.condition(pod, GATE, {"status": "True"}, now)),))
+    return Step(
+        patches=(readiness.readiness_patch(pod, readiness.condition(pod, GATE, {"status": "True"}, now)),)
+    )
 
 
 def _end_of_wait(pod: PodView, now: datetime, revision: str) -> Step:
@@ -125,7 +129,7 @@ def _made(
     *,
     annotations: Mapping[str, str | None],
     labels: Mapping[str, str] | None = None,
-    saying: Saying | None = None,
+    saying: EventTemplate | None = None,
 ) -> Patch:
     """The change itself. What the workload and the record say goes before what the template says."""
     state = record.state_text(pod, change, since, is_made=True)
@@ -137,7 +141,9 @@ def _made(
     return _patch(pod, metadata, {"spec": {"containers": containers}} if containers else {}, saying)
 
 
-def _patch(pod: PodView, metadata: ReadOnlyTree, rest: ReadOnlyTree, saying: Saying | None = None) -> Patch:
+def _patch(
+    pod: PodView, metadata: ReadOnlyTree, rest: ReadOnlyTree, saying: EventTemplate | None = None
+) -> Patch:
     body = {"metadata": {"uid": pod.uid, **metadata}, **rest}
     return Patch(resource=PODS, key=pod.key, kind="strategic", body=body, saying=saying)
 
@@ -149,4 +155,4 @@ def _shut(pod: PodView, now: datetime) -> Patch:
     shut = [readiness.condition(pod, GATE, {"status": "False", "reason": "StartInPlaceUpdate"}, now)]
     if pod.is_ready:  # to become ready again is the kubelet's to say
         shut.append(readiness.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
-    return readiness.told(pod, *shut)
+    return readiness.readiness_patch(pod, *shut)

@@ -98,7 +98,7 @@ def matches(owner: SetView, pod: PodView, ordinal: int) -> bool:
     return pod.labels.get(LABEL_STATEFULSET_POD_NAME) == pod.key.name and storage.matches(owner, ordinal, pod)
 
 
-def restored(owner: SetView, pod: PodView, ordinal: int) -> dict[str, Any]:
+def restore_identity(owner: SetView, pod: PodView, ordinal: int) -> dict[str, Any]:
     """The pod with what it must carry."""
     labelled = meta.with_labels(pod.object, _labels(pod.key.name, ordinal))
     spec = labelled["spec"]

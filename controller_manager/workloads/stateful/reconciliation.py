@@ -18,19 +18,19 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import NOTHING, Action, Patch, Plan, Update
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.inplace.turn import undisturbed
+from mockube.controller_manager.workloads.inplace.turn import patches_without_gates
 from mockube.controller_manager.workloads.inplace.update import Step
 from mockube.controller_manager.workloads.ownership import OwnedObjects
-from mockube.controller_manager.workloads.ownership import settled as claimed
-from mockube.controller_manager.workloads.revisions import Settled, Wanted
+from mockube.controller_manager.workloads.ownership import adoption_and_release_actions as claimed
+from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 from mockube.controller_manager.workloads.stateful import identity, state
 from mockube.controller_manager.workloads.stateful.customs import Customs
-from mockube.controller_manager.workloads.stateful.scaling import scaled
+from mockube.controller_manager.workloads.stateful.scaling import scale
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState, by_ordinal
 
 
-class Rolled(NamedTuple):
+class RolloutResult(NamedTuple):
     """What is done about outdated pods."""
 
     actions: tuple[Action, ...] = ()
@@ -68,7 +68,7 @@ class Kind:
     """By the name of the newest revision."""
     kept: Callable[[SetView, Sequence[Slot], str], Collection[int]]
     """The ordinals whose new pods are of the current revision, by the name of the newest."""
-    roll: Callable[[StatefulSetState], Rolled]
+    roll: Callable[[StatefulSetState], RolloutResult]
     """Asked once the pods are those that there should be."""
     status: Callable[[StatefulSetState, Account], dict[str, Any]]
 
@@ -91,21 +91,21 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
     return _planned(kind, scene, settled)
 
 
-def _planned(kind: Kind, scene: StatefulSetState, settled: Settled) -> Plan:
+def _planned(kind: Kind, scene: StatefulSetState, settled: SyncedRevision) -> Plan:
     if scene.owner.deleting:
         account = Account(settled.collision_count)
         return NOTHING if settled.actions else Plan(last=partial(_last, kind, scene, settled, account))
     tended = [scene.customs.tended(pod) for pod in scene.pods if not pod.deleting]
     patches = tuple(patch for one in tended for patch in one.patches)
-    scaling = scaled(scene)
+    scaling = scale(scene)
     # Pods that come to another state of their lives are looked at again once they have.
     is_moving = any(not patch.subresource for patch in patches)
-    rolled = Rolled() if scaling.halted or is_moving else kind.roll(scene)
+    rolled = RolloutResult() if scaling.halted or is_moving else kind.roll(scene)
     begun = [action for action in rolled.actions if isinstance(action, Patch)]
     actions = (*scaling.actions, *rolled.actions)
     account = Account(settled.collision_count, actions, rolled.replaced)
     return Plan(
-        actions=(*settled.actions, *undisturbed(patches, begun), *actions),
+        actions=(*settled.actions, *patches_without_gates(patches, begun), *actions),
         last=partial(_last, kind, scene, settled, account),
         again_after=_soonest(scene, tended),
     )
@@ -118,8 +118,8 @@ def _claimed(owner: SetView, resource: Resource[T], claims: OwnedObjects[T]) -> 
     return claimed(claims, resource, owner.object, owner.resource)
 
 
-def _settled(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> Settled:
-    wanted = Wanted(
+def _settled(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTree]) -> SyncedRevision:
+    wanted = DesiredRevision(
         owner=owner.object,
         data=identity.data_of(owner),
         labels=meta.labels(owner.object["spec"]["template"]),
@@ -154,13 +154,13 @@ def _scene(kind: Kind, caches: Caches, seen: _Seen) -> StatefulSetState:
 
 
 def _last(
-    kind: Kind, scene: StatefulSetState, settled: Settled, account: Account, error: ApiError | None
+    kind: Kind, scene: StatefulSetState, settled: SyncedRevision, account: Account, error: ApiError | None
 ) -> tuple[Action, ...]:
     """The status, told even of a round that failed, unless its revision may not exist; then the end of old history."""
     if error is not None and settled.actions:
         return ()
     live = {scene.current_name, scene.update_name, *map(identity.revision_of, scene.pods)}
-    forgotten = revisions.truncated(scene.history, live, scene.owner.revision_history_limit)
+    forgotten = revisions.truncate_history(scene.history, live, scene.owner.revision_history_limit)
     return (*_told(scene.owner, kind.status(scene, account._replace(error=error))), *forgotten)
 
 

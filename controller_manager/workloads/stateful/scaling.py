@@ -10,12 +10,12 @@ from typing import NamedTuple
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PENDING, PodView
-from mockube.controller_manager.control.actions import Action, Say, Update
+from mockube.controller_manager.control.actions import Action, RecordEvent, Update
 from mockube.controller_manager.workloads.stateful import identity, status, storage
 from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState
 
 
-class Scaled(NamedTuple):
+class ScalingResult(NamedTuple):
     actions: tuple[Action, ...]
     ended: bool
     """No further pod comes or goes in this round,"""
@@ -37,7 +37,7 @@ class _Step(NamedTuple):
     """But pods may be updated, since that is what this one waits for."""
 
 
-def scaled(state: StatefulSetState) -> Scaled:
+def scale(state: StatefulSetState) -> ScalingResult:
     filled = _walked(state, (_slot_step(state, slot) for slot in state.slots), state.owner.scale_limit)
     if filled.ended:
         return filled
@@ -45,7 +45,7 @@ def scaled(state: StatefulSetState) -> Scaled:
     return cleared._replace(actions=(*filled.actions, *cleared.actions))
 
 
-def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> Scaled:
+def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -> ScalingResult:
     """The actions of the steps up to the first that ends the round, or until so many pods are not available."""
     taken: list[_Step] = []
     ended = halted = False
@@ -60,7 +60,7 @@ def _walked(state: StatefulSetState, steps: Iterable[_Step], room: int | None) -
     gone = [step.gone for step in taken if step.gone is not None]
     made = [step.made for step in taken if step.made is not None]
     actions = (*before, *status.deletion(state.owner, gone), *status.creation(state.owner, made))
-    return Scaled(actions, ended, halted)
+    return ScalingResult(actions, ended, halted)
 
 
 def _going(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
@@ -101,7 +101,7 @@ def _creation(state: StatefulSetState, ordinal: int) -> _Step:
         problem = (
             f"create Pod {name} in StatefulSet {owner.key.name} failed error: pvc {ending} is being deleted"
         )
-        failed = Say(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
+        failed = RecordEvent(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
         return _Step(halts=True, before=(failed,), blocks=blocks)
     pod = state.customs.born(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
     return _Step(halts=True, before=storage.missing(owner, ordinal, state.claims), made=pod)
@@ -118,8 +118,8 @@ def _restoration(state: StatefulSetState, ordinal: int, pod: PodView) -> tuple[A
     if identity.matches(owner, pod, ordinal):
         return ()
     missing = storage.missing(owner, ordinal, state.claims)
-    body = identity.restored(owner, pod, ordinal)
-    return (*missing, Update(resource=kinds.PODS, body=body, saying=status.saying(owner, "update")))
+    body = identity.restore_identity(owner, pod, ordinal)
+    return (*missing, Update(resource=kinds.PODS, body=body, saying=status.event_template(owner, "update")))
 
 
 # --- taking away the condemned

@@ -7,7 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import RUNNING, PodView
-from mockube.controller_manager.control.actions import Action, Create, Delete, Saying, Victim
+from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, ObjectRef
 from mockube.controller_manager.workloads.stateful import identity
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import StatefulSetState
@@ -16,26 +16,28 @@ from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 def creation(owner: SetView, bodies: Sequence[ReadOnlyTree]) -> tuple[Action, ...]:
     if not bodies:
         return ()
-    return (Create(resource=kinds.PODS, bodies=tuple(bodies), saying=saying(owner, "create")),)
+    return (Create(resource=kinds.PODS, bodies=tuple(bodies), saying=event_template(owner, "create")),)
 
 
 def deletion(owner: SetView, pods: Sequence[PodView]) -> tuple[Action, ...]:
     if not pods:
         return ()
-    victims = tuple(Victim(pod.key, pod.uid) for pod in pods)
-    return (Delete(resource=kinds.PODS, victims=victims, saying=saying(owner, "delete")),)
+    victims = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
+    return (Delete(resource=kinds.PODS, victims=victims, saying=event_template(owner, "delete")),)
 
 
-def saying(owner: SetView, verb: str) -> Saying:
+def event_template(owner: SetView, verb: str) -> EventTemplate:
     subject = f"{verb} Pod {{name}} in StatefulSet {owner.key.name}"
-    return Saying(
+    return EventTemplate(
         about=owner.object,
         done=(f"Successful{verb.title()}", f"{subject} successful"),
         failed=(f"Failed{verb.title()}", f"{subject} failed error: {{error}}"),
     )
 
 
-def counted(state: StatefulSetState, collision_count: int, replaced: Collection[PodView]) -> dict[str, Any]:
+def count_pods(
+    state: StatefulSetState, collision_count: int, replaced: Collection[PodView]
+) -> dict[str, Any]:
     """The pods that are about to be replaced no longer count to any revision."""
     pods = state.pods
     seen = ready(pods)
@@ -57,7 +59,7 @@ def ready(pods: Collection[PodView]) -> list[PodView]:
     return [pod for pod in pods if pod.phase == RUNNING and pod.is_ready]
 
 
-def completed(status: dict[str, Any], replicas: int) -> dict[str, Any]:
+def complete_update(status: dict[str, Any], replicas: int) -> dict[str, Any]:
     """If so many pods, and all that there are, are ready and of the newest revision, it becomes the current one."""
     counts = (status["replicas"], status["readyReplicas"], status["updatedReplicas"])
     if counts != (replicas,) * 3:

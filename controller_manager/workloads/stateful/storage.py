@@ -7,7 +7,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Action, AnyResource, Create, Say, Saying, Update
+from mockube.controller_manager.control.actions import (
+    Action,
+    AnyResource,
+    Create,
+    EventTemplate,
+    RecordEvent,
+    Update,
+)
 from mockube.controller_manager.workloads.stateful.spec import SetView
 
 Claims = Mapping[str, ReadOnlyTree]
@@ -78,7 +85,7 @@ def missing(owner: SetView, ordinal: int, claims: Claims) -> tuple[Action, ...]:
     if not bodies:
         return ()
     pod = f"Pod {owner.key.name}-{ordinal} in StatefulSet {owner.key.name}"
-    saying = Saying(
+    saying = EventTemplate(
         about=owner.object,
         done=("SuccessfulCreate", f"create Claim {{name}} {pod} success"),
         failed=("FailedCreate", f"create Claim {{name}} for {pod} failed error: {{error}}"),
@@ -136,8 +143,8 @@ def retention(owner: SetView, pod: PodView, ordinal: int, claims: Claims) -> tup
     return tuple(actions)
 
 
-def _warning(owner: SetView, message: str) -> Say:
-    return Say(about=owner.object, type="Warning", reason="ConflictingController", message=message)
+def _warning(owner: SetView, message: str) -> RecordEvent:
+    return RecordEvent(about=owner.object, type="Warning", reason="ConflictingController", message=message)
 
 
 def _owners(owner: SetView, pod: PodView, ordinal: int, claim: ReadOnlyTree) -> list[ReadOnlyTree]:

@@ -22,7 +22,7 @@ from mockube.controller_manager import command_line as manager_flags
 from mockube.controller_manager.client import kubeconfig
 from mockube.etcd.archive import lines
 from mockube.etcd.archive.read import BadArchive
-from mockube.etcd.archive.restore import Place, restore
+from mockube.etcd.archive.restore import RestoreTarget, restore
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import KeyValue
 from mockube.failure import Failure
@@ -176,7 +176,7 @@ def _import(text):
     for tree in trees:
         cleaning.reason_to_skip(tree)
         cleaning.status_of(tree, ())
-        orjson.dumps(cleaning.without_assigned(cleaning.cleaned(tree, ("n",))))
+        orjson.dumps(cleaning.without_assigned(cleaning.clean_object(tree, ("n",))))
     problems = sorted({one.problem for one in found if isinstance(one, documents.Unreadable)})
     return f"read: {len(trees)} {problems}"
 
@@ -248,7 +248,7 @@ def _snapshot(text):
 async def _restored(archive, entries):
     store = MemoryStore(clock=SteppedClock())
     try:
-        await restore(store, archive, Place(root=archives.ROOT), replace=True)
+        await restore(store, archive, RestoreTarget(root=archives.ROOT), replace=True)
         data = await archives.saved(store)
     finally:
         await store.close()

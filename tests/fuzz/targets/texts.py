@@ -163,7 +163,7 @@ def _name(text):
     names.mask_trailing_dash(text)
     value = intstr.parse(text)
     try:
-        return f"scaled: {intstr.scaled(value, 7, round_up=True) > 0}"
+        return f"scaled: {intstr.scaled_value(value, 7, round_up=True) > 0}"
     except intstr.IntOrStringError as error:
         return f"refused: {error}"
 
@@ -200,7 +200,7 @@ def _pem(text):
 
 def _media_type(text):
     negotiation.sent(text)
-    return f"wanted: {negotiation.wanted(text)} {negotiation.wanted(text, custom=True) is None}"
+    return f"wanted: {negotiation.negotiate(text)} {negotiation.negotiate(text, custom=True) is None}"
 
 
 def _url(text):

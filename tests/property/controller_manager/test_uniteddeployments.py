@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.controllers.uniteddeployment.allocator import (
     AllocationError,
-    Place,
+    SubsetInfo,
     allocate,
     bounds,
 )
@@ -25,7 +25,7 @@ def places(draw, **fields):
     for number in range(draw(st.integers(1, 5))):
         current = draw(counts)
         made.append(
-            Place(
+            SubsetInfo(
                 name=f"s{number}",
                 exists=True,
                 current=current,

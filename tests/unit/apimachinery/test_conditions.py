@@ -64,13 +64,13 @@ def test_status(obj, condition_type, status):
 )
 def test_updated(condition, expected):
     other = {"type": "Other", "status": "True"}
-    assert conditions.updated([READY, other], condition, NOW) == [expected, other]
+    assert conditions.set_condition([READY, other], condition, NOW) == [expected, other]
     assert READY["reason"] == "Up"
 
 
 def test_a_new_condition_comes_last():
     added = {"type": "Available", "status": "True"}
-    assert conditions.updated([READY], added, NOW) == [
+    assert conditions.set_condition([READY], added, NOW) == [
         READY,
         added | {"lastTransitionTime": "2030-01-01T00:00:05Z"},
     ]
@@ -78,7 +78,7 @@ def test_a_new_condition_comes_last():
 
 def test_a_condition_without_a_time_gets_one():
     old = {"type": "Ready", "status": "True"}
-    assert conditions.updated([old], old, NOW) == [old | {"lastTransitionTime": "2030-01-01T00:00:05Z"}]
+    assert conditions.set_condition([old], old, NOW) == [old | {"lastTransitionTime": "2030-01-01T00:00:05Z"}]
 
 
 def test_with_condition():

@@ -53,7 +53,7 @@ def test_many_errors_are_counted():
 
 def test_one_error_too_many_is_one():
     texts, left = errors.within_limit(["a" * MAX_TEXT, "b"], str)
-    assert errors.joined(texts, left).endswith(", 1 more error]")
+    assert errors.join_messages(texts, left).endswith(", 1 more error]")
 
 
 def test_a_long_key_is_cut_in_a_path():

@@ -31,8 +31,8 @@ def test_parse(text, value):
     ],
 )
 def test_scaled(value, total, up, down):
-    assert intstr.scaled(value, total, round_up=True) == up
-    assert intstr.scaled(value, total, round_up=False) == down
+    assert intstr.scaled_value(value, total, round_up=True) == up
+    assert intstr.scaled_value(value, total, round_up=False) == down
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_scaled(value, total, up, down):
 )
 def test_scaled_refuses(value, message):
     with pytest.raises(IntOrStringError) as refused:
-        intstr.scaled(value, 10, round_up=True)
+        intstr.scaled_value(value, 10, round_up=True)
     assert str(refused.value) == message

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.storage.revisions import BUMP, initial_revision
-from mockube.apiserver.store import STORE_FOLDER, opened
+from mockube.apiserver.store import STORE_FOLDER, open_store
 from mockube.etcd.archive.lines import HalfRestored, mark_of
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.embedded.disk import Disk
@@ -42,7 +42,7 @@ def begins(clock):
 async def test_a_new_store_begins_with_a_snapshot_at_a_revision_of_its_own(snapshot, data_dir):
     file, revision = snapshot
     clock = SteppedClock()
-    async with opened(Store(snapshot=file, data_dir=data_dir, fsync=False), clock) as kv:
+    async with open_store(Store(snapshot=file, data_dir=data_dir, fsync=False), clock) as kv:
         held = [line for line in entries(await saved(kv)) if b"leases/kube-system" not in line]
         assert len(held) == len(entries(await saved(kv))) == 2
         assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].mod_revision == begins(clock) + 1
@@ -52,18 +52,18 @@ async def test_a_new_store_begins_with_a_snapshot_at_a_revision_of_its_own(snaps
 
 async def test_a_snapshot_from_a_clock_that_was_ahead_lies_far_before_the_new_store(tmp_path, data_dir):
     ahead = SteppedClock(datetime(2040, 1, 1, tzinfo=UTC))
-    async with opened(Store(), ahead) as kv:
+    async with open_store(Store(), ahead) as kv:
         await fill(kv, CONTENT)
         revision = (await kv.status()).revision
         (tmp_path / "a.gz").write_bytes(await saved(kv))
     settings = Store(snapshot=tmp_path / "a.gz", data_dir=data_dir, fsync=False)
-    async with opened(settings, SteppedClock()) as kv:
+    async with open_store(settings, SteppedClock()) as kv:
         assert (await kv.status()).revision == revision + BUMP + 1
 
 
 async def test_a_store_that_begins_empty_has_forgotten_all_before(data_dir):
     clock = SteppedClock()
-    async with opened(Store(data_dir=data_dir, fsync=False), clock) as kv:
+    async with open_store(Store(data_dir=data_dir, fsync=False), clock) as kv:
         first = begins(clock)
         status = await kv.status()
         assert (status.revision, status.compact_revision) == (first, first)
@@ -78,7 +78,7 @@ async def test_a_store_that_begins_empty_has_forgotten_all_before(data_dir):
 async def test_a_durable_store_goes_on_from_its_own_revision(tmp_path):
     settings, clock = Store(data_dir=tmp_path, fsync=False), SteppedClock()
     for number in range(1, 4):
-        async with opened(settings, clock) as kv:
+        async with open_store(settings, clock) as kv:
             put = await kv.put(Put(key=ROOT + b"a", value=b"{}"))
         assert put.revision == begins(SteppedClock()) + number
         clock.advance(3_600)
@@ -87,9 +87,9 @@ async def test_a_durable_store_goes_on_from_its_own_revision(tmp_path):
 async def test_a_store_that_is_in_use_is_not_touched(snapshot, tmp_path, caplog):
     file, _ = snapshot
     settings = Store(snapshot=file, data_dir=tmp_path / "data", fsync=False)
-    async with opened(settings, SteppedClock()) as kv:
+    async with open_store(settings, SteppedClock()) as kv:
         await kv.put(Put(key=ROOT + b"pods/a", value=b"mine"))
-    async with opened(settings, SteppedClock()) as kv:
+    async with open_store(settings, SteppedClock()) as kv:
         assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].value == b"mine"
     assert "a.gz is not used, for the store is not new: the store holds 2 objects" in caplog.text
 
@@ -98,7 +98,7 @@ async def test_a_file_that_is_no_snapshot_is_refused_before_a_store_is_begun(tmp
     file = tmp_path / "a.gz"
     file.write_text("words")
     with pytest.raises(BadArchive, match=r"a\.gz is no snapshot"):
-        async with opened(Store(snapshot=file, data_dir=tmp_path / "data"), SteppedClock()):
+        async with open_store(Store(snapshot=file, data_dir=tmp_path / "data"), SteppedClock()):
             pass
     assert not (tmp_path / "data").exists()
 
@@ -108,5 +108,5 @@ async def test_a_half_restored_store_is_refused(tmp_path):
     await kv.put(Put(key=mark_of(ROOT), value=b"a.gz"))
     await kv.close()
     with pytest.raises(HalfRestored, match=r"from a\.gz: restore it again, with --replace"):
-        async with opened(Store(data_dir=tmp_path, fsync=False), SteppedClock()):
+        async with open_store(Store(data_dir=tmp_path, fsync=False), SteppedClock()):
             pass

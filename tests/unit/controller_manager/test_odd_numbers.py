@@ -51,7 +51,7 @@ def test_a_number_has_so_many_bits(text, bits, number):
 def test_annotations_and_labels(text):
     assert state.revision_of(annotated(**{"deployment.kubernetes.io/revision": text})) == 0
     view = state.DeploymentView(annotated(**{"deprecated.deployment.rollback.to": text}))
-    assert rollback.wanted(view) is None
+    assert rollback.rollback_revision(view) is None
     assert ranking.deletion_cost(annotated(**{"controller.kubernetes.io/pod-deletion-cost": text})) == 0
     for operator in ("Gt", "Lt"):
         term = {"matchExpressions": [{"key": "a", "operator": operator, "values": ["1"]}]}

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUMES
-from mockube.controller_manager.provisioner import offered
+from mockube.controller_manager.provisioner import default_storage_class
 from tests.support.storage import Storage
 
 
@@ -94,7 +94,7 @@ def test_a_claim_that_is_deleted_gets_none():
 @pytest.mark.parametrize("default", [True, False])
 def test_the_class_on_offer(default):
     storage = Storage()
-    body = offered(default=default)
+    body = default_storage_class(default=default)
     storage.offer(body)
     storage.claim()
     storage.settle()

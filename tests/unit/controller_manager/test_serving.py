@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter
 
 from mockube.apimachinery.chance import SeededChance
 from mockube.apimachinery.clock import RealClock
-from mockube.apiserver.pki.folder import prepared, server_subject
-from mockube.controller_manager.http_endpoints import Port, Told, know_clients, self_signed, serving
+from mockube.apiserver.pki.folder import prepare_folder, server_subject
+from mockube.controller_manager.http_endpoints import Port, StatusSources, know_clients, self_signed, serving
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def checks():
 async def url(checks):
     registry = CollectorRegistry()
     Counter("things", "Things.", registry=registry).inc()
-    told = Told(checks=checks, registry=registry, settings={"a": 1})
+    told = StatusSources(checks=checks, registry=registry, settings={"a": 1})
     async with serving(told, [Port(address="127.0.0.1", number=0)]) as (url,):
         yield url
 
@@ -64,7 +64,7 @@ async def test_there_is_nothing_else(url, method, path, code):
 
 
 async def test_a_certificate_of_its_own():
-    told = Told(checks={}, registry=CollectorRegistry(), settings={})
+    told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
     async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
@@ -72,7 +72,7 @@ async def test_a_certificate_of_its_own():
 
 
 async def test_where_clients_are_known_strangers_are_told_of_health_alone(tmp_path):
-    with prepared(
+    with prepare_folder(
         tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), chance=SeededChance()
     ) as pki:
         known = ssl.create_default_context()
@@ -80,7 +80,7 @@ async def test_where_clients_are_known_strangers_are_told_of_health_alone(tmp_pa
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
     tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), chance=SeededChance())
     know_clients(tls, pki.certificate("ca"))
-    told = Told(checks={}, registry=CollectorRegistry(), settings={})
+    told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert await get(f"{url}/healthz") == (200, "ok")
         for path in ("/metrics", "/configz"):

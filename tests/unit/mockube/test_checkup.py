@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.checkup import CHECKS, Verdict, look_around
+from mockube.checkup import CHECKS, CheckResult, look_around
 from mockube.clusters import record
 from mockube.clusters.places import place_of
 from tests.support.clusters import STARTING
@@ -27,23 +27,23 @@ def test_all_is_looked_at_and_told_in_words(environment):
 
 
 def test_a_folder_that_can_be_made_is_well(environment):
-    assert found("clusters' folder", environment).verdict is Verdict.OK
+    assert found("clusters' folder", environment).verdict is CheckResult.OK
 
 
 def test_a_file_where_the_folder_should_be_is_wrong(tmp_path):
     (tmp_path / "file").touch()
     finding = found("clusters' folder", {"XDG_DATA_HOME": str(tmp_path / "file")})
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is CheckResult.WRONG
     assert f"{tmp_path / 'file'} is a file" in finding.words
 
 
 def test_a_cluster_that_was_killed_is_wrong_and_said_how_to_tidy_up(environment):
-    assert found("clusters", environment).verdict is Verdict.OK
+    assert found("clusters", environment).verdict is CheckResult.OK
     place = place_of("one", environment)
     place.prepare()
     record.write(place, STARTING)
     finding = found("clusters", environment)
-    assert finding.verdict is Verdict.WRONG
+    assert finding.verdict is CheckResult.WRONG
     assert "`mockube down --name one`" in finding.words
 
 
@@ -52,9 +52,9 @@ def test_what_cannot_be_looked_at_is_wrong(environment):
     place.prepare()
     place.record.mkdir()
     told = dict(look_around(environment, SteppedClock()))
-    assert told["clusters"].verdict is Verdict.WRONG
+    assert told["clusters"].verdict is CheckResult.WRONG
     assert told["clusters"].words == f"{place.record}: Is a directory"
-    assert told["Python"].verdict is Verdict.OK
+    assert told["Python"].verdict is CheckResult.OK
 
 
 def test_a_clock_that_went_back_is_wrong(environment):
@@ -62,22 +62,22 @@ def test_a_clock_that_went_back_is_wrong(environment):
     place.prepare()
     (place.pki / "ca.crt").touch()
     early = SteppedClock()
-    assert found("clock", environment, early).verdict is Verdict.OK
+    assert found("clock", environment, early).verdict is CheckResult.OK
     os.utime(place.pki / "ca.crt", (early.now().timestamp() + 60,) * 2)
     assert "made in the future" in found("clock", environment, early).words
 
 
 def test_without_kubectl_there_is_a_note(environment, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert found("kubectl", environment).verdict is Verdict.NOTE
+    assert found("kubectl", environment).verdict is CheckResult.NOTE
 
 
 @pytest.mark.parametrize(
     ("says", "verdict"),
     [
-        ("Client Version: v1.36.1", Verdict.OK),
-        ("Client Version: v1.20.0", Verdict.NOTE),
-        ("no idea", Verdict.WRONG),
+        ("Client Version: v1.36.1", CheckResult.OK),
+        ("Client Version: v1.20.0", CheckResult.NOTE),
+        ("no idea", CheckResult.WRONG),
     ],
 )
 def test_kubectls_version_is_told(environment, tmp_path, monkeypatch, says, verdict):
@@ -89,4 +89,4 @@ def test_kubectls_version_is_told(environment, tmp_path, monkeypatch, says, verd
 
 
 def test_an_address_that_can_be_listened_on_is_well(environment):
-    assert found("address", environment).verdict is Verdict.OK
+    assert found("address", environment).verdict is CheckResult.OK

@@ -14,14 +14,14 @@ from msgspec.json import decode
 
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.common.cells import items, part, shortened, text
+from mockube.apiserver.kinds.common.cells import items, join_shortened, part, text
 
 _UNKNOWN: Final = "<unknown>"
 
 
 def targets(specs: Sequence[Any], statuses: Sequence[Any]) -> str:
     texts = [_target(spec, status) for spec, status in zip_longest(specs, statuses[: len(specs)])]
-    return shortened(texts, most=2, separator=", ") or "<none>"
+    return join_shortened(texts, most=2, separator=", ") or "<none>"
 
 
 def _target(spec: Any, status: Any) -> str:

@@ -26,7 +26,7 @@ def _prepare_create(pod: Tree, request: Request) -> None:
     pod.setdefault("spec", {})
     pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod)}
     if pod["spec"].get("schedulingGates"):
-        pod["status"]["conditions"] = conditions.updated((), _GATED, request.now)
+        pod["status"]["conditions"] = conditions.set_condition((), _GATED, request.now)
     complete_selectors(pod)
     take_apparmor_annotations(pod, request)
 

@@ -30,7 +30,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import as_created, created, together, within
+from mockube.apiserver.kinds.common.objects import as_created, created, in_order, within
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
 from mockube.apiserver.kinds.common.validation import NOTHING, Validation
@@ -288,7 +288,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=NOTHING,
         create=_CREATE,
-        update=together(
+        update=in_order(
             as_created(_RECREATE, SUBDOMAIN, namespaced=False), _check_same_source, _check_same_mode_and_nodes
         ),
     ),

@@ -19,7 +19,7 @@ def _partition(workload: ReadOnlyTree, _: Sequence[PodView]) -> int:
     spec = workload["spec"]
     kept, replicas = _strategy(spec).get("partition") or 0, spec.get("replicas")
     try:
-        return intstr.scaled(kept, 1 if replicas is None else replicas, round_up=True)
+        return intstr.scaled_value(kept, 1 if replicas is None else replicas, round_up=True)
     except IntOrStringError:
         return 0
 

@@ -15,7 +15,7 @@ from mockube.apiserver.registry.call import Call
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.turns import Worker
 from mockube.apiserver.user import User
-from mockube.controller_manager.scheduler.amounts import requested
+from mockube.controller_manager.scheduler.amounts import pod_requests
 
 
 def container(cpu, **rest):
@@ -121,4 +121,4 @@ def test_resources_of_sidecars_are_beside_those_of_later_containers_alone(field)
     assert {name: str(amount) for name, amount in pod_total(spec, field).items()} == expected
     assert aggregate(spec, field) == expected
     if field == "requests":
-        assert requested(spec) == {"a": 4, "b": 7}
+        assert pod_requests(spec) == {"a": 4, "b": 7}

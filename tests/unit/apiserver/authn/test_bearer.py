@@ -9,10 +9,10 @@ from mockube.apiserver.authn.bearer import (
     MAX_KNOWN,
     BadToken,
     BearerTokens,
-    Known,
+    KnownToken,
     StaticTokens,
 )
-from mockube.apiserver.authn.credentials import Presented
+from mockube.apiserver.authn.credentials import PresentedCredentials
 from mockube.apiserver.user import User
 
 ALICE, BOB = User(name="alice"), User(name="bob")
@@ -31,7 +31,7 @@ class Reader:
             return None
         if self.bad:
             raise BadToken(f"{self.prefix} is over")
-        return Known(self.user, audiences)
+        return KnownToken(self.user, audiences)
 
 
 def bearer(*readers, clock=None):
@@ -53,24 +53,24 @@ def bearer(*readers, clock=None):
     ],
 )
 def test_the_token_of_a_header(header, token):
-    assert Presented(header).bearer == token
+    assert PresentedCredentials(header).bearer == token
 
 
 async def test_without_a_token_nobody_is_asked():
     reader = Reader("a", ALICE)
-    assert await bearer(reader).authenticate(Presented()) is None
+    assert await bearer(reader).authenticate(PresentedCredentials()) is None
     assert reader.asked == 0
 
 
 async def test_the_reader_that_knows_a_token_tells_whose_it_is():
     tokens = bearer(Reader("a", ALICE), Reader("b", BOB))
-    assert await tokens.authenticate(Presented("Bearer b1")) == BOB
+    assert await tokens.authenticate(PresentedCredentials("Bearer b1")) == BOB
 
 
 async def test_a_token_that_nobody_knows_is_refused():
     tokens = bearer(Reader("a", ALICE), StaticTokens({"s": BOB}))
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        await tokens.authenticate(Presented("Bearer x"))
+        await tokens.authenticate(PresentedCredentials("Bearer x"))
     with pytest.raises(BadToken, match=r"^invalid bearer token$"):
         await tokens.review("x")
 

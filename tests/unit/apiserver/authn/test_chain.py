@@ -9,7 +9,11 @@ from mockube.apimachinery.status import Unauthorized
 from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens
 from mockube.apiserver.authn.certificates import ClientCertificates
 from mockube.apiserver.authn.chain import ANONYMOUS, Anonymous, Authentication
-from mockube.apiserver.authn.credentials import SUBPROTOCOL_PREFIX, Presented, token_of_subprotocols
+from mockube.apiserver.authn.credentials import (
+    SUBPROTOCOL_PREFIX,
+    PresentedCredentials,
+    token_of_subprotocols,
+)
 from mockube.apiserver.user import User
 
 BOB = User(name="bob")
@@ -22,43 +26,45 @@ def chain(**options):
 
 
 async def test_a_certificate_names_its_user_and_groups():
-    user = await chain().authenticate(Presented("", SUBJECT), "get", "/api")
+    user = await chain().authenticate(PresentedCredentials("", SUBJECT), "get", "/api")
     assert (user.name, user.groups) == ("alice", ("dev", "ops", "system:authenticated"))
 
 
 async def test_a_certificate_counts_before_a_token():
-    assert (await chain().authenticate(Presented("Bearer t", SUBJECT), "get", "/api")).name == "alice"
+    assert (
+        await chain().authenticate(PresentedCredentials("Bearer t", SUBJECT), "get", "/api")
+    ).name == "alice"
 
 
 async def test_a_certificate_without_a_common_name_says_nothing():
-    assert await chain().authenticate(Presented("Bearer t", SUBJECT[:1]), "get", "/api") == BOB
+    assert await chain().authenticate(PresentedCredentials("Bearer t", SUBJECT[:1]), "get", "/api") == BOB
 
 
 async def test_whoever_shows_nothing_is_anonymous():
     for authorization in ("", "Basic dDp0", "Bearer", "Bearer  t", "Token t", "Bearer\tt"):
-        assert await chain().authenticate(Presented(authorization), "get", "/api") == ANONYMOUS
+        assert await chain().authenticate(PresentedCredentials(authorization), "get", "/api") == ANONYMOUS
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        await chain(anonymous=Anonymous.NONE).authenticate(Presented(), "get", "/readyz")
+        await chain(anonymous=Anonymous.NONE).authenticate(PresentedCredentials(), "get", "/readyz")
 
 
 @pytest.mark.parametrize("path", ["/readyz", "/livez", "/healthz", "/version", "/version/"])
 async def test_where_everybody_may_do_everything_nobody_is_anonymous_but_for_health_and_version(path):
     limited = chain(anonymous=Anonymous.LIMITED)
-    assert await limited.authenticate(Presented(), "get", path) == ANONYMOUS
+    assert await limited.authenticate(PresentedCredentials(), "get", path) == ANONYMOUS
     for verb, other in (("head", path), ("get", "/api"), ("get", "/livez/etcd"), ("get", "/versions")):
         with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-            await limited.authenticate(Presented(), verb, other)
+            await limited.authenticate(PresentedCredentials(), verb, other)
 
 
 @pytest.mark.parametrize("path", ["/api", "/readyz"])
 async def test_a_wrong_token_is_refused_even_for_what_is_open(path):
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        await chain().authenticate(Presented("Bearer x"), "get", path)
+        await chain().authenticate(PresentedCredentials("Bearer x"), "get", path)
 
 
 def expiring(clock, authorization=""):
     """A certificate that expires in a minute."""
-    return Presented(authorization, SUBJECT, clock.now().timestamp() + 60)
+    return PresentedCredentials(authorization, SUBJECT, clock.now().timestamp() + 60)
 
 
 async def test_a_certificate_that_expires_on_an_open_connection_counts_no_more():

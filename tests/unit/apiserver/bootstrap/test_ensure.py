@@ -12,7 +12,7 @@ from mockube.apiserver.bootstrap.cluster import CONFIG_MAPS, ENDPOINTS, SERVICES
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
 from mockube.apiserver.bootstrap.identity import server_name
-from mockube.apiserver.bootstrap.required_object import Wanted
+from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.etcd.embedded.memory import MemoryStore
 
@@ -89,7 +89,7 @@ async def test_without_an_address_nobody_is_told_where_the_server_is(server):
 async def test_what_is_there_already_stays_as_it_is(server):
     levels = ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
     spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 7}}
-    own = Wanted(resource=levels, name="exempt", content={"spec": spec})
+    own = RequiredObject(resource=levels, name="exempt", content={"spec": spec})
     await ensure(server.backend, server.resources.__getitem__, [own])
     await make(server)
     assert (await read(server, levels, "exempt"))["spec"]["exempt"]["nominalConcurrencyShares"] == 7

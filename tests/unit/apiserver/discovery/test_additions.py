@@ -23,7 +23,7 @@ def test_what_is_added_is_added_to_fields_that_are_there():
 
 def test_a_description_goes_to_the_end_and_all_else_beside_what_is_there():
     schema = {"type": "string", "description": "What it is."}
-    assert schemas.extended(schema, {"description": " More.", "enum": ["a"], "default": ""}) == {
+    assert schemas.extend_schema(schema, {"description": " More.", "enum": ["a"], "default": ""}) == {
         "type": "string",
         "description": "What it is. More.",
         "enum": ["a"],
@@ -33,7 +33,7 @@ def test_a_description_goes_to_the_end_and_all_else_beside_what_is_there():
 
 def test_properties_and_elements_get_what_is_theirs_and_the_rest_stays():
     schema = {"properties": {"a": {"items": {"type": "string"}}, "b": {"type": "string"}}}
-    made = schemas.extended(schema, {"properties": {"a": {"items": {"enum": ["x"]}}}})
+    made = schemas.extend_schema(schema, {"properties": {"a": {"items": {"enum": ["x"]}}}})
     assert made == {
         "properties": {"a": {"items": {"type": "string", "enum": ["x"]}}, "b": {"type": "string"}}
     }

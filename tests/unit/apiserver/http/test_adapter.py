@@ -5,7 +5,7 @@ import math
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.adapter import adapted
+from mockube.apiserver.http.adapter import adapt_handler
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
 from tests.support.turns import turns
@@ -16,7 +16,7 @@ GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
 
 async def sent(handle, request=GET):
     """The wire after a request was handled."""
-    server = Server(adapted(handle), clock=SteppedClock())
+    server = Server(adapt_handler(handle), clock=SteppedClock())
     wire = Wire(server())
     wire.receive(request)
     await turns(20)

@@ -6,7 +6,7 @@ import gzip
 import pytest
 from aiohttp.test_utils import RawTestServer
 
-from mockube.apiserver.http.adapter import adapted
+from mockube.apiserver.http.adapter import adapt_handler
 from mockube.apiserver.request import compression
 from mockube.apiserver.request.response import PIECE, Response
 
@@ -53,7 +53,7 @@ async def connection():
         response.compressed = response.size > compression.MIN_SIZE and compression.takes_gzip(request)
         return response
 
-    async with RawTestServer(adapted(handle)) as server:
+    async with RawTestServer(adapt_handler(handle)) as server:
         reader, writer = await asyncio.open_connection(server.host, server.port)
         yield Connection(reader, writer)
         writer.close()
@@ -94,7 +94,7 @@ async def test_answers_come_in_the_order_of_the_questions_on_a_connection_that_s
 
 
 async def test_all_of_it_is_compressed_in_pieces():
-    compressed = [piece async for piece in compression.compressed([LARGE[:PIECE], LARGE[PIECE:]])]
+    compressed = [piece async for piece in compression.compress([LARGE[:PIECE], LARGE[PIECE:]])]
     assert gzip.decompress(b"".join(compressed)) == LARGE
     assert len(compressed) > 1
 

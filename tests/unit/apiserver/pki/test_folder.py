@@ -11,7 +11,7 @@ import pytest
 from cryptography import x509
 
 from mockube.apimachinery.chance import SeededChance
-from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepared, server_subject
+from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, BadFolder, prepare_folder, server_subject
 from mockube.apiserver.pki.issue import Subject
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ HOST = server_subject(["192.0.2.7"], "10.96.0.0/12")
 
 
 def make(path, *, now=NOW, subject=HOST):
-    with prepared(path, subject, now=now, chance=SeededChance()) as folder:
+    with prepare_folder(path, subject, now=now, chance=SeededChance()) as folder:
         return folder
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_longer_good_is_made_anew_by_the_same_authority(tmp_path, now
 
 def test_another_server_replaces_nothing_until_it_has_been_read(tmp_path):
     with (
-        prepared(tmp_path, HOST, now=NOW, chance=SeededChance()),
+        prepare_folder(tmp_path, HOST, now=NOW, chance=SeededChance()),
         (tmp_path / ".lock").open() as lock,
         pytest.raises(BlockingIOError),
     ):

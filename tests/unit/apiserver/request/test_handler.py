@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.compression import compressed
+from mockube.apiserver.request.compression import compress
 from mockube.apiserver.request.handler import FILTERS, build_handler_chain
 from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import PIECE, Response
@@ -155,7 +155,7 @@ async def test_a_large_response_is_compressed_for_who_takes_it(server):
             request_of("GET", CONFIG_MAPS, **ADMIN, Accept_Encoding=encodings)
         )
         assert response.compressed == expected
-    pieces = [piece async for piece in compressed(response.parts)]
+    pieces = [piece async for piece in compress(response.parts)]
     assert gzip.decompress(b"".join(pieces)) == response.body
 
 

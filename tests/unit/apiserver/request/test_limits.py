@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.status import BadRequest
-from mockube.apiserver.request.limits import Budget, InFlight, allotted, is_long_running
+from mockube.apiserver.request.limits import Budget, InFlight, allotted_seconds, is_long_running
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 
@@ -44,14 +44,14 @@ def test_nothing_is_any_number():
     ],
 )
 def test_the_time_that_a_request_is_given(asked, seconds):
-    assert allotted(asked, 60.0) == seconds
+    assert allotted_seconds(asked, 60.0) == seconds
 
 
 def test_a_time_that_is_none_is_refused():
     with pytest.raises(
         BadRequest, match=r"^invalid timeout specified in the request URL - time: invalid duration"
     ):
-        allotted(("x",), 60.0)
+        allotted_seconds(("x",), 60.0)
 
 
 @pytest.mark.parametrize(

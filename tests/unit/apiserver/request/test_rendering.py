@@ -11,7 +11,7 @@ from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.turns import SLICE
 from mockube.apiserver.user import User
-from mockube.apiserver.wire.negotiation import Format, View, Wanted
+from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
 
 ROWS = {row.kind: row for group in GROUPS for row in group.resources}
@@ -35,7 +35,9 @@ async def shown(kind, items, format_, view, **query):
         api_version=row.api_version, kind=row.list_kind, items=items, metadata={"resourceVersion": "9"}
     )
     renderer = Renderer(printer_of, SteppedClock())
-    return b"".join(await renderer.collection(call, answer, Wanted(format=format_, view=view, listed=True)))
+    return b"".join(
+        await renderer.collection(call, answer, OutputFormat(format=format_, view=view, listed=True))
+    )
 
 
 @pytest.fixture

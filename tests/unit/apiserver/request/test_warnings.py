@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.request.warnings import EACH, TOTAL, told, warning_headers
+from mockube.apiserver.request.warnings import EACH, TOTAL, fit_warnings, warning_headers
 
 
 def texts(count, length):
@@ -24,11 +24,11 @@ def texts(count, length):
     ],
 )
 def test_what_is_told(given, expected):
-    assert list(told(given)) == expected
+    assert list(fit_warnings(given)) == expected
 
 
 def test_enough_is_enough_for_texts_that_are_cut():
-    assert len(told(texts(100, 1000))) == TOTAL // EACH
+    assert len(fit_warnings(texts(100, 1000))) == TOTAL // EACH
 
 
 def test_a_warning_is_quoted():

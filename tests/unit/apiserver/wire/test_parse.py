@@ -54,7 +54,7 @@ def test_a_fault_is_found_just_where_orjson_finds_one(text):
     except orjson.JSONDecodeError:
         if not go_json.syntax_error(text):
             with contextlib.suppress(go_json.OutOfRange):
-                go_json.repaired(text)
+                go_json.replace_invalid_characters(text)
     else:
         assert go_json.syntax_error(text) == ""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.cache.informer import Informer, Mutated, MutationDetector
+from mockube.controller_manager.cache.informer import CacheMutated, Informer, MutationDetector
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
 from mockube.controller_manager.metrics.informers import InformerCounts
 from tests.support.informed import Told
@@ -145,7 +145,7 @@ async def test_who_changes_what_is_shared_is_found_out(clock):
     informer.put(tree("a", 1, x="1"))
     detector.check()
     informer.lister.get("default", "a")["data"]["x"] = "2"
-    with pytest.raises(Mutated, match="default/a"):
+    with pytest.raises(CacheMutated, match="default/a"):
         detector.check()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.client.transport_wrappers import Fenced
+from mockube.controller_manager.client.transport_wrappers import FencedTransport
 from mockube.controller_manager.client.wire import Answer, Request, Unreachable
 
 
@@ -24,7 +24,7 @@ def request(method):
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 async def test_no_write_leaves_it(method):
     line, allowed = Line(), [True, False]
-    fenced = Fenced(line, lambda: allowed.pop(0))
+    fenced = FencedTransport(line, lambda: allowed.pop(0))
     await fenced.send(request(method), {})
     with pytest.raises(Unreachable, match="the lease is not held any more"):
         await fenced.send(request(method), {})
@@ -33,5 +33,5 @@ async def test_no_write_leaves_it(method):
 
 async def test_it_may_still_read():
     line = Line()
-    await Fenced(line, lambda: False).send(request("GET"), {})
+    await FencedTransport(line, lambda: False).send(request("GET"), {})
     assert line.sent == ["GET"]

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import LARGE, AiohttpTransport
-from mockube.controller_manager.client.transport_wrappers import UNDER_WAY, Bounded
+from mockube.controller_manager.client.transport_wrappers import UNDER_WAY, BoundedTransport
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
 from tests.support.raw_server import answer, serving
 from tests.support.turns import until
@@ -111,7 +111,7 @@ async def test_there_are_only_so_many_connections():
         waiting.append(writer)
 
     async with serving(talk) as server, reaching(server.url) as transport:
-        bounded = Bounded(transport)
+        bounded = BoundedTransport(transport)
         sending = [asyncio.create_task(bounded.send(request(), SAID)) for _ in range(UNDER_WAY + 8)]
         await until(lambda: len(waiting) == UNDER_WAY)
         for _ in sending:

@@ -20,14 +20,14 @@ from mockube.controller_manager.control.actions import (
     Confirm,
     Create,
     Delete,
+    EventTemplate,
+    ObjectRef,
     Patch,
     Plan,
+    RecordEvent,
     Release,
-    Say,
-    Saying,
     SlowStart,
     Update,
-    Victim,
 )
 from mockube.controller_manager.control.executor import Executor
 from mockube.controller_manager.control.own_writes import Writes
@@ -38,7 +38,7 @@ OWNER = {
     "kind": "ReplicaSet",
     "metadata": {"namespace": "default", "name": "web", "uid": "u-web"},
 }
-SAYING = Saying(
+SAYING = EventTemplate(
     about=OWNER,
     done=("SuccessfulThing", "did {name}"),
     failed=("FailedThing", "did not: {error}"),
@@ -65,7 +65,7 @@ def runtime():
 
 
 def victims(*names):
-    return tuple(Victim(key(name), f"u-{name}") for name in names)
+    return tuple(ObjectRef(key(name), f"u-{name}") for name in names)
 
 
 async def test_creations_are_told_and_remembered(runtime):
@@ -91,7 +91,7 @@ async def test_a_creation_that_fails_ends_the_plan(runtime, body, error, said):
     with pytest.raises(type(error)):
         await runtime.do(
             Create(resource=PODS, bodies=(body,) * 5, saying=SAYING),
-            Say(about=OWNER, type="Normal", reason="Never", message=""),
+            RecordEvent(about=OWNER, type="Normal", reason="Never", message=""),
         )
     assert len(runtime.client.calls) == 1
     assert [message for *_, message in runtime.sayer.said] == said
@@ -282,7 +282,7 @@ async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
 
 
 async def test_an_event_is_said(runtime):
-    await runtime.do(Say(about=OWNER, type="Warning", reason="Why", message="{braces} stay"))
+    await runtime.do(RecordEvent(about=OWNER, type="Warning", reason="Why", message="{braces} stay"))
     assert runtime.sayer.said == [("web", "Warning", "Why", "{braces} stay")]
 
 

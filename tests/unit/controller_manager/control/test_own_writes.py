@@ -5,12 +5,12 @@ import pytest
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, SECRETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.control.actions import Victim
+from mockube.controller_manager.control.actions import ObjectRef
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
 from tests.support.recorded_client import key
 
 WEB, OTHER = key("web"), key("other")
-VICTIM = Victim(key("a"), "u-a")
+VICTIM = ObjectRef(key("a"), "u-a")
 
 
 class Cache:

@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.controller_manager.config.settings import Simulation
-from mockube.controller_manager.kubelet.resizing import Wanted, wanted
+from mockube.controller_manager.kubelet.resizing import DesiredNodes, desired_nodes
 
 FLAGS = Simulation(simulate_nodes=3, simulate_node_zones=("a",), node_labels=(("disk", "ssd"),))
-BY_FLAGS = Wanted(nodes=3, zones=("a",), labels={"disk": "ssd"})
+BY_FLAGS = DesiredNodes(nodes=3, zones=("a",), labels={"disk": "ssd"})
 
 
 @pytest.mark.parametrize(
@@ -15,16 +15,16 @@ BY_FLAGS = Wanted(nodes=3, zones=("a",), labels={"disk": "ssd"})
         pytest.param(None, BY_FLAGS, id="nothing is said"),
         pytest.param(
             {"nodes": "5"},
-            Wanted(nodes=5, zones=("a",), labels={"disk": "ssd"}, no_more=True),
+            DesiredNodes(nodes=5, zones=("a",), labels={"disk": "ssd"}, no_more=True),
             id="the rest as the flags have it",
         ),
         pytest.param(
             {"nodes": "1", "zones": "x,y", "labels": "tier=front"},
-            Wanted(nodes=1, zones=("x", "y"), labels={"tier": "front"}, no_more=True),
+            DesiredNodes(nodes=1, zones=("x", "y"), labels={"tier": "front"}, no_more=True),
             id="all is said anew",
         ),
         pytest.param({"nodes": "many"}, BY_FLAGS, id="what cannot be read"),
     ],
 )
 def test_what_is_said_last_is_wanted(data, meant):
-    assert wanted(None if data is None else {"data": data}, FLAGS) == meant
+    assert desired_nodes(None if data is None else {"data": data}, FLAGS) == meant

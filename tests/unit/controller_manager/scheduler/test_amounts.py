@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.controller_manager.scheduler.amounts import requested, weighed
+from mockube.controller_manager.scheduler.amounts import nonzero_requests, pod_requests
 
 MEGABYTE = 1024 * 1024
 
@@ -53,16 +53,16 @@ def container(*, always=False, **requests):
     ],
 )
 def test_requested(spec, cpu):
-    assert requested(spec)["cpu"] == cpu
+    assert pod_requests(spec)["cpu"] == cpu
 
 
 def test_other_resources_count_in_their_own_units():
     spec = {"containers": [container(memory="1Mi", **{"example.com/gpu": "2"})]}
-    assert requested(spec) == {"memory": MEGABYTE, "example.com/gpu": 2}
+    assert pod_requests(spec) == {"memory": MEGABYTE, "example.com/gpu": 2}
 
 
 def test_who_asks_for_nothing_weighs_something():
-    assert weighed({"containers": [container(), container(cpu="0")]}) == {
+    assert nonzero_requests({"containers": [container(), container(cpu="0")]}) == {
         "cpu": 100,
         "memory": 400 * MEGABYTE,
     }

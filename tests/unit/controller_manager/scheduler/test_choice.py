@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import UNREADABLE, find_able
-from mockube.controller_manager.scheduler.cluster import Cluster, World
+from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import preempt
 from mockube.controller_manager.scheduler.volumes import Storage
@@ -22,7 +22,7 @@ def test_a_node_that_cannot_be_checked_takes_no_pod(spec):
     cluster.set_node(node("good"))
     none = Store()
     storage = Storage(claims=none, volumes=none, classes=none)
-    world = World(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
+    world = ClusterSnapshot(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
     metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}
     pod = PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": []}, "status": {}}))
     found = find_able(pod, world)
@@ -75,4 +75,4 @@ def pod(name, **spec):
 def world_of(cluster):
     none = Store()
     storage = Storage(claims=none, volumes=none, classes=none)
-    return World(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
+    return ClusterSnapshot(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)

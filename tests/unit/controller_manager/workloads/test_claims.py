@@ -6,7 +6,11 @@ from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Adopt, Release
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
-from mockube.controller_manager.workloads.ownership import keys_of_owners, owned_objects, settled
+from mockube.controller_manager.workloads.ownership import (
+    adoption_and_release_actions,
+    keys_of_owners,
+    owned_objects,
+)
 from tests.support.cached import Cached
 
 WEB = {"app": "web"}
@@ -65,12 +69,12 @@ def test_an_owner_that_is_being_deleted_changes_nothing():
 def test_ownership_is_settled_by_release_and_adoption():
     subject = owner()
     claims = claimed(pod("a", of=subject, carried=OTHER, uid="ua"), pod("b", uid="ub"))
-    release, adopt = settled(claims, PODS, subject, REPLICA_SETS)
+    release, adopt = adoption_and_release_actions(claims, PODS, subject, REPLICA_SETS)
     assert isinstance(release, Release)
     assert isinstance(adopt, Adopt)
     assert [(it.key.name, it.uid) for it in release.objects] == [("a", "ua")]
     assert [(it.key.name, it.uid) for it in adopt.orphans] == [("b", "ub")]
-    assert not settled(claimed(pod("a", of=subject)), PODS, subject, REPLICA_SETS)
+    assert not adoption_and_release_actions(claimed(pod("a", of=subject)), PODS, subject, REPLICA_SETS)
 
 
 def concerned(old, new, *owners):

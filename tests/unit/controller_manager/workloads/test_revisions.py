@@ -6,7 +6,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
 from mockube.controller_manager.control.actions import Create, Delete, Update
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.revisions import Wanted
+from mockube.controller_manager.workloads.revisions import DesiredRevision
 
 OWNER = {
     "apiVersion": "apps/v1",
@@ -16,7 +16,7 @@ OWNER = {
 
 
 def wanted(data, owner=OWNER):
-    return Wanted(owner=owner, data=data, labels={"app": "web"}, annotations={"note": "x"})
+    return DesiredRevision(owner=owner, data=data, labels={"app": "web"}, annotations={"note": "x"})
 
 
 def revision(number, data, name=""):
@@ -128,6 +128,6 @@ def test_the_same_data_under_the_name_is_taken_as_it_is():
 )
 def test_history_is_limited(limit, gone):
     history = [revision(number, {"a": number}) for number in (1, 2, 3, 4)]
-    actions = revisions.truncated(history, {"web-3"}, limit)
+    actions = revisions.truncate_history(history, {"web-3"}, limit)
     assert all(isinstance(action, Delete) for action in actions)
     assert [victim.key.name for action in actions for victim in action.victims] == gone

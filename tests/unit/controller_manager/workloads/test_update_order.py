@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.update_order import by_priority, scattered
+from mockube.controller_manager.workloads.update_order import by_priority, scatter
 
 
 def pod(name, **labels):
@@ -74,7 +74,7 @@ def marked(text):
 )
 def test_scattered(waiting, others, expected):
     pods = marked(waiting)
-    assert names(scattered(pods, [*pods, *marked(others)], X)) == expected
+    assert names(scatter(pods, [*pods, *marked(others)], X)) == expected
 
 
 def test_nobody_is_lost_or_doubled():
@@ -83,4 +83,4 @@ def test_nobody_is_lost_or_doubled():
             text = "".join("ABCDEFGHI"[i] if kind >> i & 1 else "abcdefghi"[i] for i in range(size))
             pods = marked(text)
             for more in ("", "XY", "xyz"):
-                assert sorted(names(scattered(pods, [*pods, *marked(more)], X))) == sorted(text)
+                assert sorted(names(scatter(pods, [*pods, *marked(more)], X))) == sorted(text)

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.archive.lines import HalfRestored, mark_of
-from mockube.etcd.archive.restore import BYTES, NotEmpty, Place, restore
+from mockube.etcd.archive.restore import BYTES, NotEmpty, RestoreTarget, restore
 from mockube.etcd.archive.write import archive
 from mockube.etcd.embedded.directory import begin_after, is_new
 from mockube.etcd.embedded.disk import Disk
@@ -15,7 +15,7 @@ from mockube.etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
 from tests.support.archives import ROOT, TAKEN, entries, fill, opened, saved
 from tests.support.turns import turns
 
-PLACE = Place(root=ROOT)
+PLACE = RestoreTarget(root=ROOT)
 CONTENT = {b"pods/a": b'{"a":1}', b"pods/b": b'{"b":1}', b"leases/kube-system/x": b'{"l":1}'}
 
 
@@ -36,7 +36,7 @@ async def test_a_store_with_keys_is_replaced_only_when_that_is_said(store):
 
 async def test_what_is_spared_is_no_reason_to_refuse_and_stays(store):
     await fill(store, {b"leases/kube-system/x": b"mine"})
-    place = Place(root=ROOT, spared=(b"leases/kube-system/",))
+    place = RestoreTarget(root=ROOT, spared=(b"leases/kube-system/",))
     await restore(store, opened(await data_of(CONTENT)), place, replace=False)
     found = (await store.range(Range(key=ROOT, range_end=prefix_end(ROOT), keys_only=True))).kvs
     assert [kv.key.removeprefix(ROOT) for kv in found][-2:] == [b"pods/a", b"pods/b"]
@@ -60,7 +60,7 @@ async def test_a_watch_is_told_of_one_revision_in_which_only_what_differs_has_ch
 
 
 async def test_another_prefix_takes_what_was_saved_under_its_own(store):
-    await restore(store, opened(await data_of(CONTENT)), Place(root=b"/other/"), replace=True)
+    await restore(store, opened(await data_of(CONTENT)), RestoreTarget(root=b"/other/"), replace=True)
     assert (await store.range(Range(key=b"/other/pods/a"))).kvs[0].value == CONTENT[b"pods/a"]
 
 

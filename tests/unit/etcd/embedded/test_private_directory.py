@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
-from mockube.apiserver.store import opened
+from mockube.apiserver.store import open_store
 from mockube.etcd.embedded.directory import take_directory
 from mockube.etcd.embedded.disk import Disk, NewFile
 from mockube.etcd.embedded.lock import check_private, open_lock, problem_of
@@ -57,7 +57,7 @@ async def test_a_store_does_not_begin_where_everybody_can_write(tmp_path, which)
     (tmp_path / "data" / "etcd").mkdir(parents=True)
     (tmp_path / which).chmod(0o777)
     with pytest.raises(UnsafeDirectory, match="name another directory"):
-        async with opened(Store(data_dir=tmp_path / "data", fsync=False), SteppedClock()):
+        async with open_store(Store(data_dir=tmp_path / "data", fsync=False), SteppedClock()):
             pytest.fail("it was used")
     assert [*(tmp_path / "data" / "etcd").iterdir()] == []
 

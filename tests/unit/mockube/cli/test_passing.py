@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.cli.parsing import Parser
-from mockube.cli.passthrough_flags import OURS, add_passed, passed
+from mockube.cli.passthrough_flags import OURS, add_passed, split_flags
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 
 
@@ -37,11 +37,11 @@ def parser():
     ],
 )
 def test_who_knows_a_flag_gets_it(parser, arguments, server, manager):
-    assert passed(parser.read(arguments, {})) == (server, manager)
+    assert split_flags(parser.read(arguments, {})) == (server, manager)
 
 
 def test_a_variable_is_passed_as_well(parser):
-    assert passed(parser.read([], {"MOCKUBE_EVENT_TTL": "1m"})) == (["--event-ttl=1m"], [])
+    assert split_flags(parser.read([], {"MOCKUBE_EVENT_TTL": "1m"})) == (["--event-ttl=1m"], [])
 
 
 def test_every_flag_of_both_can_be_given(parser):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters import record
 from mockube.clusters.found import State, find, look, running
-from mockube.clusters.lock import Held, holding
+from mockube.clusters.lock import ClusterLocked, holding
 from mockube.failure import Missing
 from tests.support.clusters import STARTING, ready
 from tests.support.turns import until
@@ -49,7 +49,7 @@ async def test_a_cluster_is_held_by_one_at_a_time_and_free_afterwards(place):
         while not second.done():
             await until(lambda: second.done() or clock.next_due() is not None)
             clock.advance(1)
-        with pytest.raises(Held, match='"one" runs already'):
+        with pytest.raises(ClusterLocked, match='"one" runs already'):
             await second
     await _hold(place, clock)
 

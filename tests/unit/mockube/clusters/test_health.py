@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from mockube.clusters.found import Found, State
+from mockube.clusters.found import FoundCluster, State
 from mockube.clusters.health import examine
 from tests.support.clusters import ready
 
@@ -17,7 +17,7 @@ from tests.support.clusters import ready
     ],
 )
 def test_what_its_state_says_is_enough(place, state, record, problem):
-    assert examine(Found(place=place, state=state, record=record)).problems == (problem,)
+    assert examine(FoundCluster(place=place, state=state, record=record)).problems == (problem,)
 
 
 def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(place):
@@ -27,7 +27,7 @@ def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(place):
         f"{{current-context: x, contexts: [{{name: x, context: {{cluster: x}}}}], "
         f"clusters: [{{name: x, cluster: {{server: '{url}'}}}}]}}"
     )
-    found = Found(place=place, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
+    found = FoundCluster(place=place, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
     silent, unanswered = examine(found).problems
     assert silent == "the manager does not run"
     assert unanswered.startswith(f"{url} does not answer: ")
@@ -35,6 +35,6 @@ def test_a_server_that_does_not_answer_and_a_process_that_does_not_run(place):
 
 def test_a_kubeconfig_that_leads_nowhere(place):
     place.kubeconfig.write_text("{}")
-    found = Found(place=place, state=State.RUNNING, record=ready("https://x"))
+    found = FoundCluster(place=place, state=State.RUNNING, record=ready("https://x"))
     (problem,) = examine(found).problems
     assert problem.startswith("https://x does not answer: ")

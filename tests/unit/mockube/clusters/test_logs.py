@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.clusters.logs import Tail, merged
+from mockube.clusters.logs import Tail, merge_lines
 
 
 @pytest.fixture
@@ -20,28 +20,28 @@ def test_lines_are_in_the_order_of_time_and_keep_what_belongs_to_them(files, tai
         "I0131 12:00:01.000000 1 x] one\n  and its detail\nI0131 12:00:03.000000 1 x] three\n"
     )
     files[1].write_text("I0131 12:00:02.000000 1 x] two\n")
-    assert [line.split()[-1] for line in merged(tails)] == ["one", "detail", "two", "three"]
+    assert [line.split()[-1] for line in merge_lines(tails)] == ["one", "detail", "two", "three"]
 
 
 def test_json_has_its_time_elsewhere(files, tails):
     files[0].write_text('{"ts":1700000000001.5,"msg":"first"}\n{"ts":1700000000003.5,"msg":"third"}\n')
     files[1].write_text('{"ts":1700000000002.5,"msg":"second"}\n')
-    assert [line.split('"')[-2] for line in merged(tails)] == ["first", "second", "third"]
+    assert [line.split('"')[-2] for line in merge_lines(tails)] == ["first", "second", "third"]
 
 
 def test_only_whole_lines_and_only_new_ones_are_told(files, tails):
     files[1].touch()
     files[0].write_text("first\nsec")
-    assert merged(tails) == ["a: first\n"]
+    assert merge_lines(tails) == ["a: first\n"]
     with files[0].open("a") as log:
         log.write("ond\n")
-    assert merged(tails) == ["a: second\n"]
-    assert merged(tails) == []
+    assert merge_lines(tails) == ["a: second\n"]
+    assert merge_lines(tails) == []
 
 
 def test_a_file_that_begins_anew_is_read_anew(files, tails):
     files[1].touch()
     files[0].write_text("a long line of the first time\n")
-    merged(tails)
+    merge_lines(tails)
     files[0].write_text("again\n")
-    assert merged(tails) == ["a: again\n"]
+    assert merge_lines(tails) == ["a: again\n"]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from mockube.embedded.background_loop import Hosted
+from mockube.embedded.background_loop import HostedRun
 from tests.support.turns import PATIENCE
 
 
@@ -37,7 +37,7 @@ async def thread():
 
 def test_it_is_open_until_it_is_closed():
     done = []
-    hosted = Hosted(lambda: block(done), name="hosted")
+    hosted = HostedRun(lambda: block(done), name="hosted")
     hosted.start()
     loop = hosted.opened.result(timeout=PATIENCE)
     assert hosted.submit(thread()).result(timeout=PATIENCE) == "hosted"
@@ -58,7 +58,7 @@ def test_what_keeps_it_from_opening_is_told():
         raise ZeroDivisionError
         yield
 
-    hosted = Hosted(broken, name="hosted")
+    hosted = HostedRun(broken, name="hosted")
     hosted.start()
     with pytest.raises(ZeroDivisionError):
         hosted.opened.result(timeout=PATIENCE)
@@ -66,7 +66,7 @@ def test_what_keeps_it_from_opening_is_told():
 
 
 def test_what_ends_it_is_told_at_the_end():
-    hosted = Hosted(lambda: with_a_task(fail()), name="hosted")
+    hosted = HostedRun(lambda: with_a_task(fail()), name="hosted")
     hosted.start()
     with pytest.raises(ExceptionGroup):
         hosted.ended.result(timeout=PATIENCE)
@@ -82,7 +82,7 @@ def test_it_may_be_closed_before_it_is_open():
         await asyncio.get_running_loop().create_future()
         yield
 
-    hosted = Hosted(endless, name="hosted")
+    hosted = HostedRun(endless, name="hosted")
     hosted.close()
     hosted.start()
     hosted.stop()

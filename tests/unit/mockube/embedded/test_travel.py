@@ -35,7 +35,7 @@ async def test_alarms_ring_in_their_order_and_at_their_time():
     clock.call_later(3 * HOUR, alarm("third"))
     clock.call_later(1 * HOUR, alarm("first", then="second"))
     clock.call_later(1.5 * HOUR, alarm("cancelled")).cancel()
-    await travel.travel(clock, 10 * HOUR, lambda: False)
+    await travel.advance_clock(clock, 10 * HOUR, lambda: False)
     assert rung == [("first", 1), ("second", 2), ("third", 3)]
     assert round((clock.monotonic() - began) / HOUR, 2) == 10
 
@@ -46,7 +46,7 @@ async def test_time_waits_for_those_who_are_busy():
     clock.call_later(HOUR, lambda: done.append("asked"))
     clock.call_later(2 * HOUR, lambda: done.append("later"))
     travelling = asyncio.create_task(
-        travel.travel(clock, 3 * HOUR, lambda: "asked" in done and not answered.done())
+        travel.advance_clock(clock, 3 * HOUR, lambda: "asked" in done and not answered.done())
     )
     await until(lambda: done)
     assert done == ["asked"]

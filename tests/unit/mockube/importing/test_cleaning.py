@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.importing.cleaning import cleaned, reason_to_skip, status_of, without_assigned
+from mockube.importing.cleaning import clean_object, reason_to_skip, status_of, without_assigned
 
 
 def thing(api_version, kind, *, metadata=None, **more):
@@ -21,19 +21,19 @@ def test_what_a_server_says_of_an_object_is_left_out():
     }
     kept = {"labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["e/f"], "generateName": "a-"}
     tree = thing("v1", "ConfigMap", metadata=said | kept, data={"k": "v"})
-    assert cleaned(tree, ()) == thing("v1", "ConfigMap", metadata=kept, data={"k": "v"})
+    assert clean_object(tree, ()) == thing("v1", "ConfigMap", metadata=kept, data={"k": "v"})
 
 
 def test_a_pod_stays_on_a_node_that_will_be_there():
     pod = thing("v1", "Pod", spec={"nodeName": "n", "ephemeralContainers": [{}]}, status={"phase": "Running"})
-    assert cleaned(pod, {"n"})["spec"] == {"nodeName": "n"}
+    assert clean_object(pod, {"n"})["spec"] == {"nodeName": "n"}
     assert status_of(pod, {"n"}) == {"phase": "Running"}
-    assert cleaned(pod, ())["spec"] == {}
+    assert clean_object(pod, ())["spec"] == {}
     assert status_of(pod, ()) is None
 
 
 def test_a_node_is_simulated():
-    assert cleaned(thing("v1", "Node"), ())["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
+    assert clean_object(thing("v1", "Node"), ())["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
 
 
 def test_a_volume_and_its_claim_find_each_other_anew():
@@ -42,12 +42,12 @@ def test_a_volume_and_its_claim_find_each_other_anew():
         "PersistentVolume",
         spec={"claimRef": {"name": "c", "namespace": "d", "uid": "u", "resourceVersion": "1"}},
     )
-    assert cleaned(volume, ())["spec"] == {"claimRef": {"name": "c", "namespace": "d"}}
+    assert clean_object(volume, ())["spec"] == {"claimRef": {"name": "c", "namespace": "d"}}
     annotations = {"pv.kubernetes.io/bind-completed": "yes", "mine": "x"}
     claim = thing(
         "v1", "PersistentVolumeClaim", metadata={"annotations": annotations}, spec={"volumeName": "v"}
     )
-    assert cleaned(claim, ()) == thing(
+    assert clean_object(claim, ()) == thing(
         "v1", "PersistentVolumeClaim", metadata={"annotations": {"mine": "x"}}, spec={"volumeName": "v"}
     )
 
@@ -59,14 +59,14 @@ def test_the_selector_of_a_job_is_given_anew_unless_it_is_its_own():
         "template": {"metadata": {"labels": labels}},
     }
     job = thing("batch/v1", "Job", metadata={"labels": labels}, spec=spec)
-    assert cleaned(job, ()) == thing(
+    assert clean_object(job, ()) == thing(
         "batch/v1",
         "Job",
         metadata={"labels": {"mine": "x"}},
         spec={"template": {"metadata": {"labels": {"mine": "x"}}}},
     )
     own = thing("batch/v1", "Job", metadata={"labels": labels}, spec=spec | {"manualSelector": True})
-    assert cleaned(own, ()) == own
+    assert clean_object(own, ()) == own
 
 
 def test_what_a_service_was_given_can_be_given_anew():

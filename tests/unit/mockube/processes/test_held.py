@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mockube.processes.preimport import GO, held
+from mockube.processes.preimport import GO, preimport_command
 from tests.architecture.source import ROOT
 
 PROGRAM = """
@@ -29,7 +29,7 @@ def test_it_runs_when_it_is_told_to(tmp_path, told, code, printed):
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "__main__.py").write_text(PROGRAM)
     answer = subprocess.run(
-        held([sys.executable, "-P"], "program", ["--v", "4"]),
+        preimport_command([sys.executable, "-P"], "program", ["--v", "4"]),
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
         input=told,
         capture_output=True,

@@ -81,7 +81,7 @@ def test_steps_have_an_order():
     ],
 )
 def test_shown(element, text):
-    assert elements.shown(element) == text
+    assert elements.format_element(element) == text
 
 
 PRIMITIVES = st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5)

@@ -8,7 +8,7 @@ from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import difference, union
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED
-from mockube.apimachinery.patch.apply.places import entire, mentioned, remove
+from mockube.apimachinery.patch.apply.places import applied_fields, entire, remove
 from tests.support.fields import shown
 from tests.support.things import EMPTY, applied, managers, thing, updated
 from tests.support.typed import THING
@@ -46,7 +46,9 @@ def test_what_was_merged_says_what_was_applied(live, applied):
     merged = merge(ATOM, live, applied)
     assert merge(ATOM, merged, applied) is merged
     assert not compare(ATOM, merge(ATOM, live, applied), merged).written
-    assert not difference(mentioned(ATOM, applied), union(entire(ATOM, merged), mentioned(ATOM, merged)))
+    assert not difference(
+        applied_fields(ATOM, applied), union(entire(ATOM, merged), applied_fields(ATOM, merged))
+    )
 
 
 @given(before=THINGS, after=THINGS)
@@ -95,7 +97,7 @@ def test_applying_again_changes_nothing(story, config):
 @given(story=STORIES, config=THINGS)
 def test_who_applies_owns_what_it_says(story, config):
     after = applied(told(story), as_thing(config), "x", force=True)
-    claimed = difference(mentioned(ATOM, as_thing(config)), NEVER_OWNED)
+    claimed = difference(applied_fields(ATOM, as_thing(config)), NEVER_OWNED)
     assert managers(after).get("x*", {}) == fieldsv1.encode(claimed)
     assert merge(ATOM, after, as_thing(config)) is after
 

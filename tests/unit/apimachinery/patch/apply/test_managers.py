@@ -6,7 +6,7 @@ from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, Owned
-from mockube.apimachinery.patch.apply.reconcile import reconciled
+from mockube.apimachinery.patch.apply.reconcile import reconcile_owned_fields
 from tests.support.fields import shown
 from tests.support.typed import BOX
 
@@ -99,22 +99,22 @@ def updater(number, version="v1"):
 
 def test_ten_updaters_are_kept_apart():
     managed = dict(map(updater, range(10))) | {Manager("a", APPLY): Owned(of_fields("a"), "v1")}
-    assert managers.capped(managed) == managed
+    assert managers.cap_managers(managed) == managed
 
 
 def test_the_oldest_of_more_become_one():
     ancient = Manager("ancient-changes", UPDATE, "v1")
-    capped = managers.capped(dict(map(updater, range(12))))
+    capped = managers.cap_managers(dict(map(updater, range(12))))
     assert len(capped) == 10
     assert shown(capped[ancient].fields) == [".f0", ".f1", ".f2"]
     assert capped[ancient].time == "T02"
-    again = managers.capped(capped | dict([updater(12)]))
+    again = managers.cap_managers(capped | dict([updater(12)]))
     assert shown(again[ancient].fields) == [".f0", ".f1", ".f2", ".f3"]
 
 
 def test_versions_are_never_mixed():
     managed = dict([updater(0, "v2"), *map(updater, range(1, 11))])
-    capped = managers.capped(managed)
+    capped = managers.cap_managers(managed)
     assert managed.keys() - capped.keys() == {updater(1)[0], updater(2)[0]}
     assert shown(capped[Manager("ancient-changes", UPDATE, "v1")].fields) == [".f1", ".f2"]
 
@@ -162,11 +162,11 @@ def test_several_conflicts():
 )
 def test_reconciled(tree, expected):
     (owned,) = managers.decode([entry(fields=tree)]).values()
-    assert shown(reconciled(atom_of(BOX), owned).fields) == expected
+    assert shown(reconcile_owned_fields(atom_of(BOX), owned).fields) == expected
 
 
 def test_what_needs_no_change_is_the_same():
     (owned,) = managers.decode([entry(fields={"f:one": {"f:a": {}}})]).values()
     made = Owned(of_fields("whole.a"), "v1")
-    assert reconciled(atom_of(BOX), owned) is owned
-    assert reconciled(atom_of(BOX), made) is made
+    assert reconcile_owned_fields(atom_of(BOX), owned) is owned
+    assert reconcile_owned_fields(atom_of(BOX), made) is made

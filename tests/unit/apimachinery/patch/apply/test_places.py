@@ -3,7 +3,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_paths
-from mockube.apimachinery.patch.apply.places import entire, mentioned, remove, with_fields
+from mockube.apimachinery.patch.apply.places import applied_fields, entire, remove, with_fields
 from tests.support.fields import place, shown
 from tests.support.typed import BOX, named
 
@@ -42,12 +42,12 @@ ATOM = atom_of(BOX)
     ids=str,
 )
 def test_mentioned(value, places):
-    assert shown(mentioned(ATOM, value)) == places
+    assert shown(applied_fields(ATOM, value)) == places
 
 
 def test_what_is_not_typed_is_deduced():
     value = {"spec": {"a": 1, "list": [{"b": 1}], "empty": {}, "null": None}}
-    assert shown(mentioned(atom_of(None), value)) == [
+    assert shown(applied_fields(atom_of(None), value)) == [
         ".spec",
         ".spec.a",
         ".spec.empty",
@@ -71,7 +71,7 @@ def test_what_is_added_has_the_objects_and_lists_around_it():
 
 
 def test_declared_fields_are_places_if_they_have_some_below():
-    fields = mentioned(
+    fields = applied_fields(
         ATOM,
         {"one": {"a": "1"}, "ones": {"x": {"a": "1"}}, "containers": named("c"), "free": {"x": {"y": 1}}},
     )

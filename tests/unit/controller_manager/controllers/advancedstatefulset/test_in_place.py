@@ -176,7 +176,7 @@ def test_a_gate_that_was_shut_for_nothing_opens():
 
 def shut_gate(sets):
     shut = {"type": GATE, "status": "False", "reason": "StartInPlaceUpdate"}
-    said = conditions.updated(conditions.of(sets.pod(0)), shut, sets.clock.now())
+    said = conditions.set_condition(conditions.of(sets.pod(0)), shut, sets.clock.now())
     sets.change(PODS, "web-0", ("status", "conditions"), said)
 
 

@@ -7,7 +7,7 @@ from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS, reconcile
-from mockube.controller_manager.controllers.endpoints.subsets import shortened
+from mockube.controller_manager.controllers.endpoints.subsets import truncate_subsets
 from tests.support.cached import Cached
 from tests.support.reachable import THEN, pod, service
 
@@ -194,6 +194,6 @@ def test_shortened(ready, not_ready, expected):
         {"addresses": [{}] * some, "notReadyAddresses": [{}] * others}
         for some, others in zip(ready, not_ready, strict=True)
     ]
-    kept, is_over = shortened(subsets)
+    kept, is_over = truncate_subsets(subsets)
     counted = [[len(one.get(field, ())) for one in kept] for field in ("addresses", "notReadyAddresses")]
     assert (*counted, is_over) == expected

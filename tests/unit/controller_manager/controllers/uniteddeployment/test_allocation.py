@@ -2,7 +2,11 @@
 
 import pytest
 
-from mockube.controller_manager.controllers.uniteddeployment.allocator import AllocationError, Place, allocate
+from mockube.controller_manager.controllers.uniteddeployment.allocator import (
+    AllocationError,
+    SubsetInfo,
+    allocate,
+)
 
 
 def shares(total, places, *, adapts=False, reserves=False):
@@ -16,7 +20,7 @@ def currently(*specified, **current):
     """Places with these current replicas, and with what is specified for them, from the first on."""
     asked = [*specified, *[None] * (len(current) - len(specified))]
     return [
-        Place(name=name, current=count, exists=True, replicas=replicas)
+        SubsetInfo(name=name, current=count, exists=True, replicas=replicas)
         for (name, count), replicas in zip(current.items(), asked, strict=True)
     ]
 
@@ -83,7 +87,7 @@ def between(least, most, **states):
     """Places with these bounds; each state is a list with the values of all of them."""
     rows = [{field: values[number] for field, values in states.items()} for number in range(len(most))]
     return [
-        Place(name=f"s{number}", min_replicas=low, max_replicas=high, **row)
+        SubsetInfo(name=f"s{number}", min_replicas=low, max_replicas=high, **row)
         for number, (low, high, row) in enumerate(zip(least, most, rows, strict=True))
     ]
 

@@ -3,13 +3,13 @@ import pytest
 from mockube.controller_manager.controllers.garbagecollector.verdict import (
     Disown,
     Keep,
+    OwnerState,
     Remove,
-    Standing,
     judge,
     unblocked_owners,
 )
 
-SOLID, DANGLING, WAITING = Standing.SOLID, Standing.DANGLING, Standing.WAITING
+SOLID, DANGLING, WAITING = OwnerState.SOLID, OwnerState.DANGLING, OwnerState.WAITING
 
 
 def thing(*owners, finalizers=()):

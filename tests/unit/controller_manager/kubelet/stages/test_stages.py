@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mockube.apimachinery.chance import SeededChance
-from mockube.controller_manager.kubelet.effects import Remove, Tell, Write
+from mockube.controller_manager.kubelet.effects import EmitEvent, Remove, Write
 from mockube.controller_manager.kubelet.stages.document import stage_of
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.matching import choose, delay_of, is_at
@@ -218,7 +218,7 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
         pytest.param(
             {"next": {"delete": True, "finalizers": {"empty": True}, "event": {"reason": "Gone", "message": "{{ .metadata.name }}"}}},
             [
-                Tell("Normal", "Gone", "p"),
+                EmitEvent("Normal", "Gone", "p"),
                 Write(
                     body={"metadata": {"resourceVersion": "7", "finalizers": None}}, kind="merge", subresource=""
                 ),
@@ -240,7 +240,7 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
         pytest.param({"next": {"finalizers": {"remove": [{"value": "none"}]}}}, [], id="finalizers as they are"),
         pytest.param(
             {"steps": [{"delete": True}, {"patch": {"template": "a: b"}}, {"event": {"type": "Warning", "reason": "R"}}]},
-            [Remove(), Tell("Warning", "R", "")],
+            [Remove(), EmitEvent("Warning", "R", "")],
             id="only events after deletion",
         ),
     ],

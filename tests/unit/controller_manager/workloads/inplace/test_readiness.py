@@ -55,12 +55,12 @@ def said_by(patches):
     ],
 )
 def test_what_a_state_makes_of_the_gate(subject, state, expected):
-    assert said_by(readiness.marked(subject, HOOKS, state, NOW)) == expected
+    assert said_by(readiness.gate_patches(subject, HOOKS, state, NOW)) == expected
 
 
 @pytest.mark.parametrize("state", ["PreparingDelete", "PreparingUpdate"])
 def test_a_hook_that_does_not_ask_for_it_shuts_nothing(state):
-    assert readiness.marked(pod(), NONE, state, NOW) == ()
+    assert readiness.gate_patches(pod(), NONE, state, NOW) == ()
 
 
 def test_a_gate_of_which_nothing_was_told_opens():
@@ -70,9 +70,9 @@ def test_a_gate_of_which_nothing_was_told_opens():
             "spec": {"readinessGates": [{"conditionType": readiness.GATE}]},
         }
     )
-    (patch,) = readiness.opened(new, NOW)
+    (patch,) = readiness.open_new_gate(new, NOW)
     assert patch.body["status"]["conditions"][0]["status"] == "True"
-    assert readiness.opened(pod(PRE_DELETE), NOW) == ()
+    assert readiness.open_new_gate(pod(PRE_DELETE), NOW) == ()
 
 
 @pytest.mark.parametrize(("hooks", "expected"), [(HOOKS, ["KruisePodReady"]), (NONE, [])])
