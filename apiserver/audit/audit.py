@@ -24,7 +24,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.audit.arrival import Arrival
-from mockube.apiserver.audit.policy import EVERYTHING, Level, Policy, Verdict, read
+from mockube.apiserver.audit.policy import EVERYTHING, AuditDecision, Level, Policy, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User

@@ -11,7 +11,7 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.bearer import Known
+from mockube.apiserver.authn.bearer import KnownToken
 from mockube.apiserver.authn.serviceaccount.accounts import Find
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.user import User
@@ -30,7 +30,7 @@ class BootstrapTokens:
         self._audiences = audiences
         self._clock = clock
 
-    async def read(self, token: str, audiences: Sequence[str]) -> Known | None:
+    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         found = _TOKEN.fullmatch(token)
         shared = [audience for audience in audiences if audience in self._audiences]
         if found is None or not shared:
@@ -38,7 +38,7 @@ class BootstrapTokens:
         identity, secret = found.groups()
         stored = await self._find("secrets", "kube-system", f"bootstrap-token-{identity}")
         user = None if stored is None else user_of(stored, identity, secret, self._clock.now())
-        return None if user is None else Known(user, shared)
+        return None if user is None else KnownToken(user, shared)
 
 
 def user_of(stored: Tree, identity: str, secret: str, now: datetime) -> User | None:

@@ -36,12 +36,12 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def _presented(request: Request) -> Presented:
+def _presented(request: Request) -> PresentedCredentials:
     subject, end, digest = request.client.certificate
     token = ""
     if SUBPROTOCOL in request.headers and request.is_websocket:
         token, _ = token_of_subprotocols(request.subprotocols)
-    return Presented(request.header(AUTHORIZATION), subject, end, digest, token)
+    return PresentedCredentials(request.header(AUTHORIZATION), subject, end, digest, token)
 
 
 def with_impersonation(handle: Handle, config: Config) -> Handle:

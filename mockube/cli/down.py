@@ -9,7 +9,7 @@ from typing import Final
 
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
-from mockube.cli.progress import say
+from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.found import FoundCluster, State, find
 from mockube.clusters.lock import holder, send_signals
@@ -36,10 +36,10 @@ def run(options: argparse.Namespace) -> int:
     found = find(options.name, os.environ)
     if found.state in {State.RUNNING, State.STARTING}:
         _end(found, AT_ONCE if options.now else ORDERLY)
-        say(f'"{options.name}" has ended')
+        print_line(f'"{options.name}" has ended')
     else:
         found.place.record.unlink(missing_ok=True)
-        say(f'"{options.name}" was not running')
+        print_line(f'"{options.name}" was not running')
     if options.delete:
         if holder(found.place.lock) is not None:
             raise Failure(f'"{options.name}" was started again meanwhile, and is not deleted')

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mockube.cli.parsing import Parser
-from mockube.cli.progress import say
+from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters import kubeconfigs
 from mockube.clusters.found import find
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if options.merge:
         path = _kubectls(os.environ)
         kubeconfigs.merge(place, path)
-        say(f"{path} leads to it: its current context is {place.context}")
+        print_line(f"{path} leads to it: its current context is {place.context}")
     elif options.path:
         print(place.kubeconfig)
     else:

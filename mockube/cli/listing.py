@@ -7,7 +7,7 @@ import msgspec
 
 from mockube.cli.output import table
 from mockube.cli.parsing import Parser
-from mockube.cli.progress import say
+from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_output
 from mockube.clusters.found import FoundCluster, look
 from mockube.clusters.kubeconfigs import read_url
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         case _ if found:
             print(table([HEAD, *map(_row, found)]))
         case _:
-            say("there is no cluster: `mockube up` starts one")
+            print_line("there is no cluster: `mockube up` starts one")
     return 0
 
 

@@ -14,7 +14,7 @@ class Out(Protocol):
     def flush(self) -> object: ...
 
 
-def say(what: str) -> None:
+def print_line(what: str) -> None:
     print(f"mockube: {what}", file=sys.stderr, flush=True)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
-from mockube.cli.progress import say
+from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters.found import State, find, look, ready_record
 from mockube.clusters.lock import Holder, send_signals
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     found = find(options.name, os.environ)
     if found.state in {State.STOPPED, State.DEAD}:
         empty(found.place)
-        say(f'"{options.name}" is empty, and not running')
+        print_line(f'"{options.name}" is empty, and not running')
         return 0
     place, record, meant = found.place, ready_record(found), found.holder
     assert meant is not None, "it runs"
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     clock = RealClock()
     if not asyncio.run(until(lambda: _is_done(place, meant, record.resets), clock, seconds=SECONDS)):
         raise TimedOut(f'"{place.name}" was not ready again within {SECONDS:g} s: `mockube logs` may say why')
-    say(f'"{place.name}" is empty, and ready')
+    print_line(f'"{place.name}" is empty, and ready')
     return 0
 
 

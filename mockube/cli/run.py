@@ -5,7 +5,7 @@ import asyncio
 
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
-from mockube.cli.progress import say
+from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_shape
 from mockube.failure import Misused
 
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
             nodes=options.simulate_nodes,
             packs=options.packs,
             clock=RealClock(),
-            tell=say,
-            note=say if options.verbose else lambda _: None,
+            tell=print_line,
+            note=print_line if options.verbose else lambda _: None,
         )
     )

@@ -7,6 +7,7 @@ from tests.architecture.rules import (
     kinds,
     libraries,
     module_names,
+    public_names,
     size,
     suppressions,
     tasks,
@@ -184,6 +185,19 @@ def test_libraries(path, code, expected):
 )
 def test_module_names(path, expected):
     assert lines(module_names.check, path, "") == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("def told(): ...\nclass Wanted: ...", [1, 2], id="participles"),
+        pytest.param("async def turn(): ...", [1], id="a coroutine"),
+        pytest.param("class RecordEvent: ...\ndef sync_pods(): ...", [], id="nouns and verbs"),
+        pytest.param("def _told(): ...\ndef f():\n    def told(): ...", [], id="what is not public"),
+    ],
+)
+def test_public_names(code, expected):
+    assert lines(public_names.check, "etcd/planted.py", code) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from tests.architecture.rules import (
     kinds,
     libraries,
     module_names,
+    public_names,
     size,
     suppressions,
     tasks,
@@ -34,6 +35,7 @@ RULES = (
     Rule(
         name="modules have names of their own", check=module_names.check, folders=(*PACKAGES, *TESTS, *TOOLS)
     ),
+    Rule(name="names say what they are", check=public_names.check, folders=PACKAGES),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),

@@ -102,7 +102,7 @@ def _shown(backend: Backend, attributes: Attributes, tree: Tree | None) -> Tree 
     if tree is None:
         return None
     if subresource is not None and subresource.kind == SCALE.kind and tree.get("kind") != SCALE.kind:
-        return scale.face(row).show(tree)
+        return scale.scale_view(row).show(tree)
     if subresource is not None and subresource.kind:
         return tree
     return tree if tree.get("apiVersion") == row.api_version else from_stored(backend, row, tree)

@@ -88,7 +88,7 @@ def shown(backend: Backend, attributes: Attributes, row: Resource, tree: Tree | 
     if tree is None:
         return None
     if _is_scale(attributes):
-        return scale.face(attributes.resource).show(tree)
+        return scale.scale_view(attributes.resource).show(tree)
     if (row is attributes.resource and _is_own(attributes, tree)) or _has_other_kind(attributes):
         return tree
     if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
@@ -138,7 +138,7 @@ def taken(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -
     before = attributes.object
     assert before is not None
     if _is_scale(attributes):
-        return scale.face(attributes.resource).take(before, decoded)
+        return scale.scale_view(attributes.resource).take(before, decoded)
     if attributes.operation is Operation.CREATE and not attributes.subresource:
         kept = {name: before["metadata"][name] for name in _SYSTEM_FIELDS if name in before["metadata"]}
         decoded["metadata"] = decoded.get("metadata", {}) | kept

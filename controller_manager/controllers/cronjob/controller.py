@@ -19,11 +19,11 @@ from mockube.controller_manager.control.actions import (
     Action,
     Create,
     Delete,
+    ObjectRef,
     Outcome,
     Plan,
     Remember,
     Update,
-    Victim,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.cronjob import times
@@ -52,7 +52,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Timing | None
     if remembered is not None and remembered != timing:
         return _rescheduled(cron_job, remember, now)
     surplus = beyond_history(cron_job, jobs)
-    actions: tuple[Action, ...] = (deletion(cron_job, map(Victim.of, surplus)),) if surplus else ()
+    actions: tuple[Action, ...] = (deletion(cron_job, map(ObjectRef.of, surplus)),) if surplus else ()
     left = [job for job in jobs if job not in surplus]
     return Plan(
         actions=(remember, *actions),
@@ -111,8 +111,8 @@ def _start(caches: Caches, record: Record, now: datetime) -> Plan:
     )
 
 
-def _victim(reference: ReadOnlyTree) -> Victim:
-    return Victim(Key(reference["namespace"], reference["name"]), reference["uid"])
+def _victim(reference: ReadOnlyTree) -> ObjectRef:
+    return ObjectRef(Key(reference["namespace"], reference["name"]), reference["uid"])
 
 
 def _started(record: Record, due: datetime, outcome: Outcome) -> Plan:

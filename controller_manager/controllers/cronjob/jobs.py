@@ -10,7 +10,7 @@ from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP
 from mockube.controller_manager.client.kinds import JOBS
-from mockube.controller_manager.control.actions import Create, Delete, Say, Saying, Victim
+from mockube.controller_manager.control.actions import Create, Delete, EventTemplate, ObjectRef, RecordEvent
 
 
 def end_of(job: ReadOnlyTree) -> str:
@@ -27,7 +27,7 @@ class Record:
     active: tuple[ReadOnlyTree, ...]
     last_schedule: str
     last_success: str
-    events: tuple[Say, ...] = ()
+    events: tuple[RecordEvent, ...] = ()
 
     @classmethod
     def of(cls, cron_job: ReadOnlyTree) -> "Record":
@@ -47,7 +47,7 @@ class Record:
         return replace(self, active=tuple(one for one in self.active if one.get("uid") not in gone))
 
     def saying(self, type_: str, reason: str, message: str) -> "Record":
-        event = Say(
+        event = RecordEvent(
             about=self.cron_job,
             type="Warning" if type_ == "Warning" else "Normal",
             reason=reason,
@@ -119,8 +119,8 @@ def _start(job: ReadOnlyTree) -> tuple[bool, str, str]:
     return not time, time, meta.name(job)
 
 
-def deletion(cron_job: ReadOnlyTree, victims: Iterable[Victim]) -> Delete:
-    saying = Saying(
+def deletion(cron_job: ReadOnlyTree, victims: Iterable[ObjectRef]) -> Delete:
+    saying = EventTemplate(
         about=cron_job,
         done=("SuccessfulDelete", "Deleted job {name}"),
         failed=("FailedDelete", "Deleted job: {error}"),
@@ -151,7 +151,7 @@ def creation(cron_job: ReadOnlyTree, time: datetime) -> Create:
         "metadata": metadata,
         "spec": template.get("spec") or {},
     }
-    saying = Saying(
+    saying = EventTemplate(
         about=cron_job,
         done=("SuccessfulCreate", "Created job {name}"),
         failed=("FailedCreate", "Error creating job: {error}"),

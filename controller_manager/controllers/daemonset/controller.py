@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import NOTHING, Action, Plan, RecordEvent, Remember
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.daemonset.history import History, forgotten, history_of
+from mockube.controller_manager.controllers.daemonset.history import History, history_of, revisions_to_delete
 from mockube.controller_manager.controllers.daemonset.placement import fit_of
 from mockube.controller_manager.controllers.daemonset.pods import actions_of, changes_of
 from mockube.controller_manager.controllers.daemonset.rolling import rolling_update
@@ -85,7 +85,11 @@ def _plan(state: DaemonState, history: History, failures: Failures) -> Plan:
     actions = actions or rolling_update(state)
     delays = [delay for delay in (*changes.delays, next_available(state)) if delay is not None]
     return Plan(
-        actions=(*history.actions, *actions, *forgotten(state.daemon_set, history.old, state.all_pods)),
+        actions=(
+            *history.actions,
+            *actions,
+            *revisions_to_delete(state.daemon_set, history.old, state.all_pods),
+        ),
         last=lambda _: status_update(state),
         again_after=min(delays, default=None),
     )

@@ -59,7 +59,7 @@ def hash_of(revision: ReadOnlyTree) -> str:
     return meta.labels(revision).get(LABEL_CONTROLLER_REVISION_HASH) or meta.name(revision)
 
 
-def forgotten(
+def revisions_to_delete(
     daemon_set: ReadOnlyTree, old: Sequence[ReadOnlyTree], pods: Iterable[PodView]
 ) -> tuple[Action, ...]:
     """The oldest revisions beyond the limit that no pod is of."""
