@@ -67,7 +67,7 @@ class Denial:
 
 
 @dataclass(slots=True)
-class Verdict:
+class PolicyDecision:
     """What a policy says of a write."""
 
     denials: list[Denial] = field(default_factory=list)
@@ -144,10 +144,10 @@ class Policy:
         except BadExpression:
             return  # whoever uses it finds out
 
-    def judge(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> Verdict:
+    def judge(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> PolicyDecision:
         """Evaluate a policy for a write, with one parameter."""
         everything = {**activation, **authorizers}
-        verdict = Verdict()
+        verdict = PolicyDecision()
         try:
             if not self._is_concerned(verdict, everything):
                 return verdict
@@ -157,13 +157,13 @@ class Policy:
             values = _Evaluation(self, activation, BUDGET).all(self._values)
             self._annotate(verdict, values)
         except OutOfBudget as error:
-            return Verdict(denials=self._failed(str(error)))
+            return PolicyDecision(denials=self._failed(str(error)))
         return verdict
 
     def _failed(self, problem: str, place: int = 0) -> list[Denial]:
         return [] if self.fails_open else [Denial(problem, place=place)]
 
-    def _is_concerned(self, verdict: Verdict, everything: Mapping[str, Any]) -> bool:
+    def _is_concerned(self, verdict: PolicyDecision, everything: Mapping[str, Any]) -> bool:
         """Whether all matchConditions hold; one that does not excuses errors of others."""
         if not self._conditions:
             return True
@@ -194,7 +194,7 @@ class Policy:
                 said = _said(validation, messages[place])
                 yield Denial(said, validation.get("reason") or INVALID, place)
 
-    def _annotate(self, verdict: Verdict, outcomes: Sequence[Outcome]) -> None:
+    def _annotate(self, verdict: PolicyDecision, outcomes: Sequence[Outcome]) -> None:
         for audit, outcome in zip(self._audits, outcomes, strict=True):
             if outcome.error is not None:
                 if not self.fails_open:

@@ -83,7 +83,9 @@ def _namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, 
     return stored.labels
 
 
-def shown(backend: Backend, attributes: Attributes, row: Resource, tree: Tree | None) -> Tree | None:
+def to_webhook_version(
+    backend: Backend, attributes: Attributes, row: Resource, tree: Tree | None
+) -> Tree | None:
     """The object as a row has it."""
     if tree is None:
         return None
@@ -161,8 +163,8 @@ async def call(
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")
     review.check_versions(hook)
     uid = chances.uid(backend.chance)
-    new = shown(backend, attributes, row, attributes.object)
-    old = shown(backend, attributes, row, attributes.old)
+    new = to_webhook_version(backend, attributes, row, attributes.object)
+    old = to_webhook_version(backend, attributes, row, attributes.old)
     new = without_system_fields(attributes, new) if mutating else _with_version(new, old)
     body = await backend.worker.run(
         attributes.call.size, review.request, invocation, attributes, uid, new, old

@@ -18,8 +18,8 @@ from mockube.apiserver.admission.webhooks.dispatch import (
     Registry,
     call,
     is_concerned,
-    shown,
     taken,
+    to_webhook_version,
     without_system_fields,
 )
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Hook, Invocation
@@ -101,7 +101,9 @@ class MutatingAdmissionWebhook(Plugin):
         if not answer.patch:
             return False
         hook, row = invocation.hook, invocation.row
-        before = without_system_fields(attributes, shown(backend, attributes, row, attributes.object))
+        before = without_system_fields(
+            attributes, to_webhook_version(backend, attributes, row, attributes.object)
+        )
         if before is None:
             problem = "attempted to modify the object, which is not supported for this operation"
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
