@@ -164,6 +164,7 @@ class ApiServer:
         self._webhook_client = WebhookClient()
         self._webhooks = Environment(
             caller=self._webhook_client,
+            authorization=rights.authorization,
             equivalents=_equivalents(self.catalog, Layout(settings.prefix)),
             services=settings.webhook_services,
         )

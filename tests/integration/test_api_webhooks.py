@@ -163,6 +163,75 @@ async def test_a_scale_is_reviewed_as_one(client, hooks):
     assert (asked["object"]["kind"], asked["object"]["spec"]) == ("Scale", {"replicas": 3})
 
 
+# --- matchConditions
+
+NO_KEY = "expression '{}' resulted in error: no such key: {}"
+NONE = NO_KEY.format("object.data.n == '1'", "n")
+NO_OLD = NO_KEY.format("oldObject.data.x == 'y'", "data")
+CONDITIONS = {
+    "true": (["object.data.x == 'y' && request.operation == 'CREATE'", "true"], True),
+    "one false": (["object.data.x == 'y'", "request.name == 'other'"], False),
+    "error": (["object.data.n == '1'"], NONE),
+    "errors": (
+        ["object.data.n == '1'", "true", "oldObject.data.x == 'y'"],
+        f"[{NONE}, {NO_OLD}]",
+    ),
+    "error and false": (["object.data.n == '1'", "false"], False),
+    "rights": (["authorizer.group('').resource('configmaps').check('get').allowed()"], True),
+    "no rights": (["!authorizer.group('').resource('configmaps').check('get').allowed()"], False),
+    "namespace": (["namespaceObject == null"], True),
+    "expensive": (
+        ["[0,1,2,3,4,5,6,7,8,9].all(a, object.data.big.split('').all(b, size(object.data.big + b) > 0))"] * 5,
+        "validation failed due to running out of cost budget, no further validation rules will be run",
+    ),
+}
+
+
+def conditions(*expressions):
+    return [{"name": f"c{number}", "expression": text} for number, text in enumerate(expressions)]
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+@pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=["mutating", "validating"])
+@pytest.mark.parametrize(("expressions", "outcome"), CONDITIONS.values(), ids=CONDITIONS)
+async def test_conditions_say_who_is_asked(client, hooks, kind, policy, expressions, outcome):
+    hook = hooks.hook("ok", matchConditions=conditions(*expressions), failurePolicy=policy)
+    await register(client, kind, hook)
+    body = MAP | {"data": {"x": "y", "big": "z" * 5000}}
+    answer = await client.post(PATH, body)
+    assert len(hooks.requests) == (outcome is True)
+    if policy == "Ignore" or not isinstance(outcome, str):
+        assert answer.status == 201
+        return
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert answer.body["message"] == f'configmaps "a" is forbidden: {outcome}'
+    assert (await client.get(f"{PATH}/a")).status == 404
+
+
+@pytest.mark.parametrize(("kind", "is_asked"), [(MUTATING, False), (VALIDATING, True)])
+async def test_conditions_see_the_object_as_the_webhook_does(client, hooks, kind, is_asked):
+    hook = hooks.hook("ok", matchConditions=conditions("has(object.metadata.uid)"))
+    await register(client, kind, hook)
+    await client.post(PATH, MAP)
+    assert len(hooks.requests) == is_asked
+
+
+async def test_a_name_that_is_not_generated_yet_is_not_told(client, hooks):
+    failing = conditions("object.data.n == '1'")
+    await register(client, MUTATING, hooks.hook("ok", matchConditions=failing))
+    answer = await client.post(PATH, {"metadata": {"generateName": "g"}, "data": {"x": "y"}})
+    assert answer.body["message"] == f"configmaps is forbidden: {NONE}"
+    assert answer.body["details"] == {"kind": "configmaps"}
+
+
+async def test_changed_conditions_count_at_once(client, hooks):
+    await register(client, VALIDATING, hooks.hook("deny", matchConditions=conditions("false")))
+    assert (await client.post(PATH, MAP)).status == 201
+    operation = {"op": "replace", "path": "/webhooks/0/matchConditions/0/expression", "value": "true"}
+    await client.patch(f"{VALIDATING}/c", [operation], kind="json-patch+json")
+    assert (await client.delete(f"{PATH}/a")).status == 400
+
+
 # --- what is answered
 
 

@@ -97,6 +97,8 @@ WRITTEN = {
     "pods": PODS,
 }
 
+AUTHORIZATION = Authorization()
+WEBHOOKS = Environment(caller=None, authorization=AUTHORIZATION, equivalents=lambda row: [row])
 MANY = 300
 STANDING = {
     b"limitranges/default/many": {
@@ -170,7 +172,7 @@ def admitted(server, plugin, resource):
     ("plugin", "resource", "make"),
     [
         pytest.param(plugin, resource, make, id=f"{type(plugin).__name__}-{name}")
-        for plugin in plugins(Environment(caller=None, equivalents=lambda row: [row]), Authorization())
+        for plugin in plugins(WEBHOOKS, AUTHORIZATION)
         for resource, shapes in WRITTEN.items()
         if plugin.handles(Operation.CREATE, ("", resource, ""))
         for name, make in shapes.items()

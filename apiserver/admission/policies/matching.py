@@ -30,11 +30,11 @@ def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Att
     wanted = labels.from_label_selector(selector)
     if wanted.empty:
         return True
-    found = _namespace_labels(backend, attributes)
+    found = namespace_labels(backend, attributes)
     return found is None or wanted.matches(found)
 
 
-def _namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, str] | None:
+def namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, str] | None:
     """None for what is in no namespace."""
     name = attributes.namespace
     if attributes.target[:2] == ("", "namespaces"):

@@ -160,7 +160,9 @@ class _Asked:
         annotations: dict[str, list[str]],
     ) -> Iterator[_Refusal]:
         if self._seen is None:
-            self._seen = activation(self._backend, self._attributes)
+            self._seen = activation(
+                self._backend, self._attributes, self._attributes.resource, mutating=False
+            )
         seen = {**self._seen, "params": param}
         verdict = policy.judge(seen, authorizers(self._authorization, self._attributes))
         for denial in verdict.denials:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Self
 
 from mockube.apimachinery import chance as chances
@@ -10,22 +11,20 @@ from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import forbidden
+from mockube.apiserver.admission.policies.activation import activation, authorizers
+from mockube.apiserver.admission.policies.evaluation import ConditionsFailed, webhook_conditions
+from mockube.apiserver.admission.policies.matching import namespace_labels
+from mockube.apiserver.admission.versions import to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review
 from mockube.apiserver.admission.webhooks.hooks import Equivalents, Hook, Hooks, Invocation, selects
 from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
-from mockube.apiserver.kinds.api_resource import SCALE, Resource
+from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
-from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.convert import from_stored, to_stored
-from mockube.apiserver.registry.subresources import scale
 
 LOG: Final = logging.getLogger(__name__)
-NAMESPACES: Final = GroupResource("", "namespaces")
-_SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
 _HARMLESS: Final = ("None", "NoneOnDryRun")
 
 
@@ -34,6 +33,8 @@ class Environment:
     """What webhooks are called with."""
 
     caller: Caller
+    authorization: Authorization
+    """Answers the questions of conditions about rights."""
     equivalents: Equivalents
     services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Where Services are that lead nowhere by themselves, by NAMESPACE/NAME."""
@@ -58,55 +59,46 @@ class Registry:
         return self._hooks.concerned(attributes.operation, attributes.resource, attributes.subresource)
 
 
-def is_concerned(backend: Backend, invocation: Invocation, attributes: Attributes) -> bool:
-    if not selects(invocation.hook, attributes, lambda: _namespace_labels(backend, attributes)):
+async def is_concerned(
+    environment: Environment,
+    backend: Backend,
+    invocation: Invocation,
+    attributes: Attributes,
+    *,
+    mutating: bool,
+) -> bool:
+    """Whether the selectors and the conditions of a webhook take a write, or Forbidden."""
+    hook = invocation.hook
+    if not selects(hook, attributes, lambda: namespace_labels(backend, attributes)):
         return False
-    if invocation.hook.conditions:
-        raise forbidden(
-            attributes, f"matchConditions of webhook {gotext.quote(invocation.hook.name)} are not built yet"
+    if not hook.conditions:
+        return True
+    size = attributes.call.size
+    fulfils = partial(_fulfils, environment, backend, invocation, attributes, mutating=mutating)
+    return await backend.worker.run(size, fulfils)
+
+
+def _fulfils(
+    environment: Environment,
+    backend: Backend,
+    invocation: Invocation,
+    attributes: Attributes,
+    *,
+    mutating: bool,
+) -> bool:
+    """Whether the conditions of a webhook are true of a write, or Forbidden."""
+    hook = invocation.hook
+    seen = activation(backend, attributes, invocation.row, mutating=mutating)
+    try:
+        return webhook_conditions(*hook.conditions).hold(
+            seen | authorizers(environment.authorization, attributes)
         )
-    return True
-
-
-def _namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, str] | None:
-    """None for what is in no namespace."""
-    name = attributes.namespace
-    if attributes.target[:2] == ("", "namespaces"):
-        if attributes.object is not None and not attributes.subresource:
-            return meta.labels(attributes.object)
-        name = attributes.name
-    if not name:
-        return None
-    stored = backend.seen(NAMESPACES, "", name)
-    if stored is None:
-        raise status.not_found(NAMESPACES, name)
-    return stored.labels
-
-
-def to_webhook_version(
-    backend: Backend, attributes: Attributes, row: Resource, tree: Tree | None
-) -> Tree | None:
-    """The object as a row has it."""
-    if tree is None:
-        return None
-    if _is_scale(attributes):
-        return scale.scale_view(attributes.resource).show(tree)
-    if (row is attributes.resource and _is_own(attributes, tree)) or _has_other_kind(attributes):
-        return tree
-    if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
-        return tree
-    conversion = backend.conversion(attributes.resource)
-    if conversion is not None and conversion.at_storage:
-        tree = conversion.to_stored(tree)
-    return from_stored(backend, row, tree)
-
-
-def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | None:
-    """A new object as mutating webhooks see it: it has no uid and no time yet."""
-    if tree is None or attributes.operation is not Operation.CREATE or attributes.subresource:
-        return tree
-    metadata = {name: value for name, value in tree["metadata"].items() if name not in _SYSTEM_FIELDS}
-    return tree | {"metadata": metadata}
+    except ConditionsFailed as error:
+        if hook.fails_open:
+            return False
+        LOG.warning("Failed evaluating match conditions, failing closed %s: %s", hook.name, error)
+        name = attributes.name or meta.name(attributes.object or {"metadata": {}})
+        raise status.forbidden(attributes.resource.group_resource, name, str(error)) from error
 
 
 def _with_version(new: Tree | None, old: Tree | None) -> Tree | None:
@@ -115,38 +107,6 @@ def _with_version(new: Tree | None, old: Tree | None) -> Tree | None:
     if new is None or not version or meta.resource_version(new):
         return new
     return new | {"metadata": new["metadata"] | {"resourceVersion": version}}
-
-
-def _is_own(attributes: Attributes, tree: Tree) -> bool:
-    return bool(tree["apiVersion"] == attributes.resource.api_version)
-
-
-def _is_scale(attributes: Attributes) -> bool:
-    """Whether the write is of a part of an object, which is admitted whole here."""
-    subresource, written = attributes.call.subresource, attributes.object or attributes.old
-    is_scale = subresource is not None and subresource.kind == SCALE.kind
-    return is_scale and written is not None and bool(written["kind"] != SCALE.kind)
-
-
-def _has_other_kind(attributes: Attributes) -> bool:
-    subresource = attributes.call.subresource
-    return subresource is not None and bool(subresource.kind)
-
-
-def taken(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
-    """What a webhook made of the object, decoded, with defaults, and in the form that is admitted."""
-    decoded: Tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(backend, tree).tree
-    backend.rules.default(decoded["apiVersion"], decoded["kind"], decoded)
-    before = attributes.object
-    assert before is not None
-    if _is_scale(attributes):
-        return scale.scale_view(attributes.resource).take(before, decoded)
-    if attributes.operation is Operation.CREATE and not attributes.subresource:
-        kept = {name: before["metadata"][name] for name in _SYSTEM_FIELDS if name in before["metadata"]}
-        decoded["metadata"] = decoded.get("metadata", {}) | kept
-    if _has_other_kind(attributes) or decoded["apiVersion"] == before["apiVersion"]:
-        return decoded
-    return to_stored(backend, row, decoded)
 
 
 async def call(
@@ -163,8 +123,8 @@ async def call(
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")
     review.check_versions(hook)
     uid = chances.uid(backend.chance)
-    new = to_webhook_version(backend, attributes, row, attributes.object)
-    old = to_webhook_version(backend, attributes, row, attributes.old)
+    new = to_version(backend, attributes, row, attributes.object)
+    old = to_version(backend, attributes, row, attributes.old)
     new = without_system_fields(attributes, new) if mutating else _with_version(new, old)
     body = await backend.worker.run(
         attributes.call.size, review.request, invocation, attributes, uid, new, old

@@ -38,7 +38,8 @@ class Hook:
     spec: ReadOnlyTree
     namespaces: Selector
     objects: Selector
-    conditions: Sequence[ReadOnlyTree]
+    conditions: Sequence[str]
+    """The expressions that must all be true of a write."""
 
     @property
     def fails_open(self) -> bool:
@@ -119,7 +120,7 @@ def _read(configurations: Sequence[Stored]) -> Iterator[Hook]:
                 spec=spec,
                 namespaces=labels.from_label_selector(spec.get("namespaceSelector") or {}),
                 objects=labels.from_label_selector(spec.get("objectSelector") or {}),
-                conditions=spec.get("matchConditions") or (),
+                conditions=[one["expression"] for one in spec.get("matchConditions") or ()],
             )
             index += 1
 
@@ -142,14 +143,6 @@ def _is_listed(items: Sequence[str] | None, wanted: str) -> bool:
 def _names(pattern: str, resource: str, subresource: str) -> bool:
     wanted, _, below = pattern.partition("/")
     return wanted in ("*", resource) and below in ("*", subresource)
-
-
-def kind_of(row: Resource, attributes: Attributes) -> tuple[tuple[str, str], str]:
-    """Group and version, and the kind, of what is written: of a subresource perhaps another than the resource's."""
-    subresource = attributes.call.subresource
-    if subresource is not None and subresource.kind:
-        return subresource.group_version or row.group_version, subresource.kind
-    return row.group_version, row.kind
 
 
 def selects(hook: Hook, attributes: Attributes, namespace: Callable[[], Any]) -> bool:

@@ -12,15 +12,13 @@ from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import Plugin
+from mockube.apiserver.admission.versions import taken, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks.dispatch import (
     Environment,
     Observed,
     Registry,
     call,
     is_concerned,
-    taken,
-    to_webhook_version,
-    without_system_fields,
 )
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Hook, Invocation
 from mockube.apiserver.admission.webhooks.review import Answer
@@ -67,7 +65,7 @@ class MutatingAdmissionWebhook(Plugin):
             rounds.ask_again()
         try:
             for invocation in invocations:
-                if is_concerned(backend, invocation, attributes):
+                if await is_concerned(self._environment, backend, invocation, attributes, mutating=True):
                     await self._ask(backend, invocation, attributes, rounds)
         finally:
             rounds.output = attributes.object
@@ -101,9 +99,7 @@ class MutatingAdmissionWebhook(Plugin):
         if not answer.patch:
             return False
         hook, row = invocation.hook, invocation.row
-        before = without_system_fields(
-            attributes, to_webhook_version(backend, attributes, row, attributes.object)
-        )
+        before = without_system_fields(attributes, to_version(backend, attributes, row, attributes.object))
         if before is None:
             problem = "attempted to modify the object, which is not supported for this operation"
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
@@ -144,7 +140,11 @@ class ValidatingAdmissionWebhook(Plugin):
         invocations = self._registry.invocations(backend, attributes)
         if not invocations:
             return
-        relevant = [one for one in invocations if is_concerned(backend, one, attributes)]
+        relevant = [
+            one
+            for one in invocations
+            if await is_concerned(self._environment, backend, one, attributes, mutating=False)
+        ]
         if len(relevant) == 1:
             await self._ask(backend, relevant[0], attributes, 0)
         elif relevant:

@@ -10,19 +10,13 @@ import orjson
 from mockube.apimachinery import gotext
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.webhooks.hooks import Hook, Invocation, kind_of
-from mockube.apiserver.registry.attributes import Attributes, Operation
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.user import User
+from mockube.apiserver.admission.admission_request import admission_request
+from mockube.apiserver.admission.webhooks.hooks import Hook, Invocation
+from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.wire.go_json import syntax_error
 
 VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
-_OPTIONS: Final = {
-    Operation.CREATE: ("CreateOptions", ("dryRun", "fieldManager", "fieldValidation")),
-    Operation.UPDATE: ("UpdateOptions", ("dryRun", "fieldManager", "fieldValidation")),
-    Operation.DELETE: ("DeleteOptions", ("dryRun", "gracePeriodSeconds", "propagationPolicy")),
-}
 _BAD_REQUEST: Final = 400
 _SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 MAX_SHOWN: Final = 2048
@@ -73,76 +67,9 @@ def request(
     invocation: Invocation, attributes: Attributes, uid: str, new: Tree | None, old: Tree | None
 ) -> bytes:
     """The review of a write, with the object as the webhook wants to see it."""
-    (group, version), kind = kind_of(invocation.row, attributes)
-    (own_group, own_version), own_kind = kind_of(attributes.resource, attributes)
-    row, own = invocation.row, attributes.resource
-    asked: Tree = {
-        "uid": uid,
-        "kind": {"group": group, "version": version, "kind": kind},
-        "resource": {"group": row.group, "version": row.version, "resource": row.name},
-        "requestKind": {"group": own_group, "version": own_version, "kind": own_kind},
-        "requestResource": {"group": own.group, "version": own.version, "resource": own.name},
-        "operation": attributes.operation.value,
-        "userInfo": _user_info(attributes.call.user),
-        "object": new,
-        "oldObject": old,
-        "dryRun": attributes.dry_run,
-        "options": _options(attributes.operation, attributes.call),
-    }
-    subresource, named = attributes.subresource, _named(attributes)
-    if subresource:
-        asked |= {"subResource": subresource, "requestSubResource": subresource}
-    asked |= {field: value for field, value in named.items() if value}
+    row = invocation.row
+    asked = admission_request(attributes, row, row) | {"uid": uid, "object": new, "oldObject": old}
     return orjson.dumps({"kind": KIND, "apiVersion": VERSION, "request": asked})
-
-
-def _named(attributes: Attributes) -> dict[str, str]:
-    is_namespace = attributes.target[:2] == ("", "namespaces")
-    return {
-        "name": attributes.name,
-        "namespace": attributes.name if is_namespace else attributes.namespace,
-    }
-
-
-def _user_info(user: User) -> Tree:
-    fields: Tree = {
-        "username": user.name,
-        "uid": user.uid,
-        "groups": [*user.groups],
-        "extra": {name: [*values] for name, values in user.extra.items()},
-    }
-    return {name: value for name, value in fields.items() if value}
-
-
-def _options(operation: Operation, call: Call) -> Tree | None:
-    if operation not in _OPTIONS:
-        return None
-    kind, fields = _OPTIONS[operation]
-    made: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
-    if operation is Operation.DELETE and call.body.data:
-        return made | _sent_options(call.body.data)
-    for field in fields:
-        if value := call.parameter(field):
-            made[field] = _option(field, value)
-    return made
-
-
-def _option(field: str, value: str) -> Any:
-    if field == "dryRun":
-        return [value]
-    return int(value) if field == "gracePeriodSeconds" and value.lstrip("-").isdecimal() else value
-
-
-def _sent_options(data: bytes) -> Tree:
-    """Of a deletion, which come in its body; what is not JSON was understood as something else already."""
-    try:
-        tree = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return {}
-    hidden = ("kind", "apiVersion")
-    return (
-        {name: value for name, value in tree.items() if name not in hidden} if isinstance(tree, dict) else {}
-    )
 
 
 class _Response(msgspec.Struct, rename="camel"):

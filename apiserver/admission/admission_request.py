@@ -1,0 +1,95 @@
+"""A write as an AdmissionRequest describes it, to webhooks and to expressions alike; the objects come with it apart."""
+
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.call import Call
+from mockube.apiserver.user import User
+
+_OPTIONS: Final = {
+    Operation.CREATE: ("CreateOptions", ("dryRun", "fieldManager", "fieldValidation")),
+    Operation.UPDATE: ("UpdateOptions", ("dryRun", "fieldManager", "fieldValidation")),
+    Operation.DELETE: ("DeleteOptions", ("dryRun", "gracePeriodSeconds", "propagationPolicy")),
+}
+
+
+def admission_request(attributes: Attributes, row: Resource, resource: Resource) -> Tree:
+    """The request, with the kind and the resource of the rows that took it."""
+    own, subresource = attributes.resource, attributes.subresource
+    named = {
+        "subResource": subresource,
+        "requestSubResource": subresource,
+        "name": attributes.name or (attributes.object or {}).get("metadata", {}).get("name", ""),
+        "namespace": attributes.namespace,
+    }
+    if attributes.target[:2] == ("", "namespaces"):
+        named["namespace"] = named["name"]
+    return {
+        "kind": _kind(row, attributes),
+        "resource": _resource(resource),
+        "requestKind": _kind(own, attributes),
+        "requestResource": _resource(own),
+        "operation": attributes.operation.value,
+        "userInfo": _user_info(attributes.call.user),
+        "dryRun": attributes.dry_run,
+        "options": _options(attributes.operation, attributes.call),
+        **{field: value for field, value in named.items() if value},
+    }
+
+
+def _kind(row: Resource, attributes: Attributes) -> Tree:
+    """Of what is written: of a subresource perhaps another than the resource's."""
+    subresource = attributes.call.subresource
+    (group, version), kind = row.group_version, row.kind
+    if subresource is not None and subresource.kind:
+        (group, version), kind = subresource.group_version or row.group_version, subresource.kind
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _resource(row: Resource) -> Tree:
+    return {"group": row.group, "version": row.version, "resource": row.name}
+
+
+def _user_info(user: User) -> Tree:
+    fields: Tree = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": [*user.groups],
+        "extra": {name: [*values] for name, values in user.extra.items()},
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _options(operation: Operation, call: Call) -> Tree | None:
+    if operation not in _OPTIONS:
+        return None
+    kind, fields = _OPTIONS[operation]
+    made: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if operation is Operation.DELETE and call.body.data:
+        return made | _sent_options(call.body.data)
+    for field in fields:
+        if value := call.parameter(field):
+            made[field] = _option(field, value)
+    return made
+
+
+def _option(field: str, value: str) -> Any:
+    if field == "dryRun":
+        return [value]
+    return int(value) if field == "gracePeriodSeconds" and value.lstrip("-").isdecimal() else value
+
+
+def _sent_options(data: bytes) -> Tree:
+    """Of a deletion, which come in its body; what is not JSON was understood as something else already."""
+    try:
+        tree = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return {}
+    hidden = ("kind", "apiVersion")
+    return (
+        {name: value for name, value in tree.items() if name not in hidden} if isinstance(tree, dict) else {}
+    )

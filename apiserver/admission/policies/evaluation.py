@@ -1,0 +1,133 @@
+"""The expressions of policies and of webhooks' conditions, evaluated for one write within a budget."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from mockube.apiserver.authz.chain import aggregate
+from mockube.apiserver.cel.environment import Compiled
+from mockube.apiserver.cel.program import PER_CALL_LIMIT
+from mockube.apiserver.cel.types import Type
+from mockube.apiserver.cel.values import CelError, CostExceeded
+from mockube.apiserver.kinds.admissionregistration.expressions import (
+    BOOL,
+    BadExpression,
+    Compiler,
+    Has,
+    Variables,
+)
+
+BUDGET: Final = 10_000_000
+"""What all expressions of a policy may cost for one write."""
+_CONDITIONS_BUDGET: Final = BUDGET // 4
+_OUT_OF_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_MOST_COMPILED: Final = 1024
+
+
+class OutOfBudget(Exception):
+    """The expressions of a policy cost too much together."""
+
+    def __init__(self) -> None:
+        super().__init__(_OUT_OF_BUDGET)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One expression of a policy; a text that does not compile is an error whenever it is evaluated."""
+
+    text: str
+    compiled: Compiled | BadExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an expression returned, or why it did not."""
+
+    value: Any = None
+    error: str | None = None
+
+
+class Evaluation:
+    """The expressions of one sort, evaluated one after another within a budget."""
+
+    def __init__(
+        self,
+        activation: Mapping[str, Any],
+        variables: Mapping[str, Compiled | BadExpression],
+        budget: int = BUDGET,
+    ) -> None:
+        self._activation = dict(activation)
+        self.budget = budget
+        self._variables = Variables(variables, self._activation)
+        self._activation["variables"] = self._variables
+
+    def all(self, expressions: Sequence[Expression | None]) -> list[Outcome]:
+        return [self._one(expression) for expression in expressions]
+
+    def _one(self, expression: Expression | None) -> Outcome:
+        if expression is None:
+            return Outcome()
+        if isinstance(expression.compiled, BadExpression):
+            return Outcome(error=f"compilation error: {expression.compiled}")
+        value, error = None, None
+        try:
+            value, cost = expression.compiled.program.evaluate(self._activation)
+        except CelError as failed:
+            error, cost = str(failed), failed.cost
+        except CostExceeded as failed:
+            error, cost = str(failed), PER_CALL_LIMIT
+        self.budget -= self._variables.take_cost() + cost
+        if self.budget < 0:
+            raise OutOfBudget
+        if error is not None:
+            return Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
+        return Outcome(value)
+
+
+def compile_expression(compiler: Compiler, text: str, returns: Sequence[Type], has: Has) -> Expression:
+    try:
+        return Expression(text, compiler.compile(text, returns, has))
+    except BadExpression as error:
+        return Expression(text, error)
+
+
+class ConditionsFailed(Exception):
+    """Nobody knows whether matchConditions hold: some failed, and none is false."""
+
+
+class MatchConditions:
+    """The matchConditions of a policy or of a webhook, compiled."""
+
+    def __init__(self, expressions: Sequence[str], compiler: Compiler, has: Has) -> None:
+        self._expressions = [compile_expression(compiler, text, BOOL, has) for text in expressions]
+        self._variables = compiler.variables
+
+    def __bool__(self) -> bool:
+        return bool(self._expressions)
+
+    def hold(self, activation: Mapping[str, Any]) -> bool:
+        """Whether all are true, or ConditionsFailed; one that is false excuses errors of others."""
+        if not self._expressions:
+            return True
+        without_namespace = {**activation, "namespaceObject": None}
+        try:
+            outcomes = Evaluation(without_namespace, self._variables, _CONDITIONS_BUDGET).all(
+                self._expressions
+            )
+        except OutOfBudget as error:
+            raise ConditionsFailed(str(error)) from error
+        if any(outcome.value is False for outcome in outcomes):
+            return False
+        problems = [outcome.error for outcome in outcomes if outcome.error is not None]
+        if problems:
+            raise ConditionsFailed(aggregate(problems))
+        return True
+
+
+@lru_cache(_MOST_COMPILED)
+def webhook_conditions(*expressions: str) -> MatchConditions:
+    """The conditions of a webhook, which has neither variables nor parameters; the same texts are compiled once."""
+    return MatchConditions(expressions, Compiler(), Has())

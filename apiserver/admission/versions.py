@@ -1,0 +1,69 @@
+"""The object of a write in the version in which webhooks and policies see it, and back."""
+
+from typing import Final
+
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import SCALE, Resource
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.convert import from_stored, to_stored
+from mockube.apiserver.registry.subresources import scale
+
+_SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
+
+
+def to_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tree | None) -> Tree | None:
+    """The object as a row has it."""
+    if tree is None:
+        return None
+    if _is_scale(attributes):
+        return scale.scale_view(attributes.resource).show(tree)
+    if (row is attributes.resource and _is_own(attributes, tree)) or _has_other_kind(attributes):
+        return tree
+    if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
+        return tree
+    conversion = backend.conversion(attributes.resource)
+    if conversion is not None and conversion.at_storage:
+        tree = conversion.to_stored(tree)
+    return from_stored(backend, row, tree)
+
+
+def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | None:
+    """A new object as mutating webhooks see it: it has no uid and no time yet."""
+    if tree is None or attributes.operation is not Operation.CREATE or attributes.subresource:
+        return tree
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in _SYSTEM_FIELDS}
+    return tree | {"metadata": metadata}
+
+
+def _is_own(attributes: Attributes, tree: Tree) -> bool:
+    return bool(tree["apiVersion"] == attributes.resource.api_version)
+
+
+def _is_scale(attributes: Attributes) -> bool:
+    """Whether the write is of a part of an object, which is admitted whole here."""
+    subresource, written = attributes.call.subresource, attributes.object or attributes.old
+    is_scale = subresource is not None and subresource.kind == SCALE.kind
+    return is_scale and written is not None and bool(written["kind"] != SCALE.kind)
+
+
+def _has_other_kind(attributes: Attributes) -> bool:
+    subresource = attributes.call.subresource
+    return subresource is not None and bool(subresource.kind)
+
+
+def taken(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
+    """What a webhook or a policy made of the object, decoded, with defaults, and in the form that is admitted."""
+    decoded: Tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(backend, tree).tree
+    backend.rules.default(decoded["apiVersion"], decoded["kind"], decoded)
+    before = attributes.object
+    assert before is not None
+    if _is_scale(attributes):
+        return scale.scale_view(attributes.resource).take(before, decoded)
+    if attributes.operation is Operation.CREATE and not attributes.subresource:
+        kept = {name: before["metadata"][name] for name in _SYSTEM_FIELDS if name in before["metadata"]}
+        decoded["metadata"] = decoded.get("metadata", {}) | kept
+    if _has_other_kind(attributes) or decoded["apiVersion"] == before["apiVersion"]:
+        return decoded
+    return to_stored(backend, row, decoded)
