@@ -22,6 +22,7 @@ from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.storage.unreadable import MAX_REASON
 from mockube.apiserver.storage.watch_cache import WatchCache
@@ -144,6 +145,8 @@ class Backend:
     """Makes what work on objects of a custom resource needs, before the first of them is worked on."""
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
     """For each resource and subresource that was written so far."""
+    resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
+    """For each built-in resource that was looked at so far."""
 
     def strategy(self, resource: Resource) -> Strategy:
         return self.strategies.get(resource.group_resource, DEFAULT)
@@ -187,15 +190,20 @@ class Backend:
 
     def seen(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """An object as the watch cache shows it, which must be fresh."""
-        row = self.rows[resource]
-        resource_cache = self.watch_cache.resource_cache(self.layout.resource_cache(row))
-        return resource_cache.get(self.layout.object(row, namespace, name))
+        return self._cache(resource).get(self.layout.object(self.rows[resource], namespace, name))
 
     def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
         """Every object of a resource, or those in a namespace, as the watch cache shows them."""
-        row = self.rows[resource]
-        resource_cache = self.watch_cache.resource_cache(self.layout.resource_cache(row))
-        return resource_cache.select(self.layout.scope(row, namespace)) if len(resource_cache) else ()
+        cache = self._cache(resource)
+        return cache.select(self.layout.scope(self.rows[resource], namespace)) if len(cache) else ()
+
+    def _cache(self, resource: GroupResource) -> ResourceCache:
+        """Return what the watch cache has of a resource; found once, for admission looks at every write."""
+        found = self.resource_caches.get(resource)
+        if found is None:
+            folder = self.layout.resource_cache(self.rows[resource])
+            found = self.resource_caches[resource] = self.watch_cache.resource_cache(folder)
+        return found
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """An object as it is now."""

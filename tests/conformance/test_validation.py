@@ -38,15 +38,6 @@ COLLECTION = re.compile(
 CREATED, INVALID = 201, 422
 
 
-NOT_BUILT = {
-    "crd/bad-badcel": "CEL rules of definitions are not compiled",
-    "validation/resource.k8s.io-v1-deviceclass/spec.selectors.0.cel.expression/gone-9dd731": "no CEL",
-    "validation/resource.k8s.io-v1-deviceclass/spec.selectors.0.cel.expression/odd0-b97d43": "no CEL",
-    "validation/resource.k8s.io-v1-deviceclass/spec.selectors.0.cel.expression/odd1-262403": "no CEL",
-}
-"""What is known to be taken though a real server refuses it, and why. Whoever builds it is told to take it off here."""
-
-
 class Verdict(Enum):
     SAME = "the same"
     WORDING = "apart in wording only"
@@ -169,11 +160,7 @@ def test_what_was_refused_is_refused_in_the_same_words(resource, given):
         refusal, answer = checked(resource, request), in_namespace(response["body"])
         verdict = judge(refusal, answer)
         counts[verdict] += 1
-        if name in NOT_BUILT:
-            assert verdict is Verdict.WRONG, (
-                f"{name} is {verdict.value}: it is built, so take it off NOT_BUILT"
-            )
-        elif verdict is not Verdict.SAME:
+        if verdict is not Verdict.SAME:
             said = answer.get("message", "it was created")
             apart.append(f"{name}: {verdict.value}:\n  {refusal}\n  {said}")
     summary = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
