@@ -122,7 +122,7 @@ async def _prepare(
     assert attributes.object is not None
     _check_version(backend, call, attributes.object, old)
     run = backend.worker.run
-    new = attributes.object = await run(call.size, _prepared, backend, call, new, old)
+    new = attributes.object = await run(call.size, _prepared, backend, call, attributes.object, old)
     claims = await backend.claims(resource, new, old)
     await run(call.size, _check, backend, call, new, old)
     await backend.admission.validate(backend, attributes)

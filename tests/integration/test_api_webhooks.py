@@ -229,7 +229,7 @@ async def test_changed_conditions_count_at_once(client, hooks):
     assert (await client.post(PATH, MAP)).status == 201
     operation = {"op": "replace", "path": "/webhooks/0/matchConditions/0/expression", "value": "true"}
     await client.patch(f"{VALIDATING}/c", [operation], kind="json-patch+json")
-    assert (await client.delete(f"{PATH}/a")).status == 400
+    assert (await client.post(PATH, {"metadata": {"name": "b"}})).status == 400
 
 
 # --- what is answered
@@ -309,6 +309,14 @@ async def test_a_patch_that_does_not_apply_is_an_error(client, hooks):
         500,
         "Internal error occurred: error in remove for path: '/data/none': Unable to remove nonexistent key: none: missing value",
     )
+
+
+async def test_an_update_is_changed(client, hooks):
+    await register(client, MUTATING, hooks.hook("label"))
+    await client.post(PATH, MAP)
+    updated = await client.put(f"{PATH}/a", {"metadata": {"name": "a"}, "data": {"x": "z"}})
+    assert (updated.body["data"], labels(updated)) == ({"x": "z"}, {"hooked": "yes"})
+    assert (await client.get(f"{PATH}/a")).body == updated.body
 
 
 async def test_fields_that_nobody_knows_are_dropped(client, hooks):
