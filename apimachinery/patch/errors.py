@@ -24,5 +24,9 @@ class Inapplicable(PatchError):
     """The patch is well formed, but cannot be carried out on this object."""
 
 
+class TestFailed(Inapplicable):
+    """An operation of a JSON patch found another value than it expected."""
+
+
 class Unmergeable(PatchError):
     """The patch contradicts the type of what it changes."""

@@ -20,7 +20,7 @@ from mockube.apimachinery.patch.draft import (
     same,
     write,
 )
-from mockube.apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
+from mockube.apimachinery.patch.errors import Inapplicable, TestFailed, TooManyOperations, Undecodable
 
 MAX_OPERATIONS: Final = 10_000
 
@@ -196,7 +196,7 @@ def _test(draft: Draft, operation: Operation) -> None:
         with _explained(f"error in test for path: '{path}'"):
             actual = read(container, step)
     if not same(actual, operation.get("value")):
-        raise Inapplicable(f"testing value {path} failed: test failed")
+        raise TestFailed(f"testing value {path} failed: test failed")
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[Draft, Operation], None]]] = {

@@ -19,6 +19,7 @@ from mockube.apiserver.admission.persistent_volume_claim_resize import Persisten
 from mockube.apiserver.admission.plugin import Plugin, name_of
 from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from mockube.apiserver.admission.podsecurity.plugin import PodSecurity
+from mockube.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
 from mockube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from mockube.apiserver.admission.priority import Priority
 from mockube.apiserver.admission.resource_quota import ResourceQuota
@@ -52,6 +53,7 @@ PLUGINS: Sequence[type[Plugin]] = (
     CertificateSubjectRestriction,
     DefaultIngressClass,
     PodTopologyLabels,
+    MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionWebhook,
@@ -64,6 +66,7 @@ def plugins(
 ) -> Iterator[Plugin]:
     """Make the plugins of one server."""
     made: dict[type[Plugin], Callable[[], Plugin]] = {
+        MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, authorization),
         MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
         ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, authorization),
         ValidatingAdmissionWebhook: partial(ValidatingAdmissionWebhook, webhooks),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import Cause, Forbidden
+from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
@@ -35,6 +36,24 @@ class Plugin:
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         """Let pass what is written, or raise why not."""
+
+
+class InvocationRounds:
+    """Which webhooks or policies are asked again, since others have changed what they had seen."""
+
+    def __init__(self) -> None:
+        self.output: Tree | None = None
+        """As they left the object."""
+        self._asked: set[object] = set()
+        self.again: set[object] = set()
+
+    def ask_again(self) -> None:
+        self.again |= self._asked
+        self._asked = set()
+
+    def add(self, key: object) -> None:
+        """Note who was asked and may be asked again."""
+        self._asked.add(key)
 
 
 def name_of(plugin: type[Plugin]) -> str:

@@ -4,24 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.policies.definition import PolicyDefinition
 from mockube.apiserver.admission.policies.evaluation import (
     ConditionsFailed,
     Evaluation,
-    Expression,
-    MatchConditions,
     Outcome,
     OutOfBudget,
-    compile_expression,
 )
-from mockube.apiserver.cel.types import Type
 from mockube.apiserver.kinds.admissionregistration.expressions import (
     BOOL,
     TEXT,
     TEXT_OR_NULL,
-    BadExpression,
-    Compiler,
     Has,
 )
 
@@ -49,46 +43,27 @@ class PolicyDecision:
     annotations: list[tuple[str, str]] = field(default_factory=list)
 
 
-class Policy:
-    """A policy with its expressions compiled."""
+class Policy(PolicyDefinition):
+    """A ValidatingAdmissionPolicy with its expressions compiled."""
 
     def __init__(self, tree: ReadOnlyTree) -> None:
-        self.tree = tree
-        self.name = meta.name(tree)
-        self.spec: ReadOnlyTree = tree["spec"]
-        self.fails_open = self.spec.get("failurePolicy") == "Ignore"
-        has = Has(params=self.spec.get("paramKind") is not None)
-        plain = Has(params=has.params, authorizer=False)
-        self._compiler = Compiler(has_variables=True)
-        for variable in self.spec.get("variables") or ():
-            self._add_variable(variable, has)
-        self.variables = self._compiler.variables
-        conditions = self.spec.get("matchConditions") or ()
-        self._conditions = MatchConditions([one["expression"] for one in conditions], self._compiler, has)
+        super().__init__(tree)
+        has, plain = self.has, Has(params=self.has.params, authorizer=False)
         self._validations: Sequence[ReadOnlyTree] = self.spec.get("validations") or ()
-        self._rules = [self._compile(one["expression"], BOOL, has) for one in self._validations]
+        self._rules = [self.compile(one["expression"], BOOL, has) for one in self._validations]
         self._messages = [
-            self._compile(one["messageExpression"], TEXT, plain) if one.get("messageExpression") else None
+            self.compile(one["messageExpression"], TEXT, plain) if one.get("messageExpression") else None
             for one in self._validations
         ]
         self._audits: Sequence[ReadOnlyTree] = self.spec.get("auditAnnotations") or ()
-        self._values = [self._compile(one["valueExpression"], TEXT_OR_NULL, has) for one in self._audits]
-
-    def _compile(self, text: str, returns: Sequence[Type], has: Has) -> Expression:
-        return compile_expression(self._compiler, text, returns, has)
-
-    def _add_variable(self, variable: ReadOnlyTree, has: Has) -> None:
-        try:
-            self._compiler.add_variable(variable["name"], variable["expression"], has)
-        except BadExpression:
-            return  # whoever uses it finds out
+        self._values = [self.compile(one["valueExpression"], TEXT_OR_NULL, has) for one in self._audits]
 
     def judge(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> PolicyDecision:
         """Evaluate a policy for a write, with one parameter."""
         everything = {**activation, **authorizers}
         verdict = PolicyDecision()
         try:
-            if not self._conditions.hold(everything):
+            if not self.conditions.hold(everything):
                 return verdict
             evaluation = Evaluation(everything, self.variables)
             outcomes = evaluation.all(self._rules)

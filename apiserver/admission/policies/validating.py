@@ -1,7 +1,6 @@
 """The plugin ValidatingAdmissionPolicy."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,39 +12,19 @@ from mockube.apimachinery.status import ApiError, Cause, Details
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.admission.policies.activation import activation, authorizers
-from mockube.apiserver.admission.policies.matching import matches
-from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
+from mockube.apiserver.admission.policies.definition import (
+    GROUP,
+    Invocation,
+    Misconfigured,
+    PolicySource,
+)
 from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.storage.stored import Stored
 
-_GROUP: Final = "admissionregistration.k8s.io"
-_POLICIES: Final = GroupResource(_GROUP, "validatingadmissionpolicies")
-_BINDINGS: Final = GroupResource(_GROUP, "validatingadmissionpolicybindings")
-_EXEMPT: Final = frozenset(
-    {
-        *(
-            (_GROUP, f"{sort}admissionpolic{end}")
-            for sort in ("validating", "mutating")
-            for end in ("ies", "ybindings")
-        ),
-        *((_GROUP, f"{sort}webhookconfigurations") for sort in ("validating", "mutating")),
-        ("authentication.k8s.io", "selfsubjectreviews"),
-        ("authentication.k8s.io", "tokenreviews"),
-        *(
-            ("authorization.k8s.io", name)
-            for name in (
-                "localsubjectaccessreviews",
-                "selfsubjectaccessreviews",
-                "selfsubjectrulesreviews",
-                "subjectaccessreviews",
-            )
-        ),
-    }
-)
-"""What no policy is asked about."""
+_POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
+_BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")
 _AUDITED: Final = "validation.policy.admission.k8s.io/validation_failure"
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 
@@ -77,37 +56,17 @@ class ValidatingAdmissionPolicy(Plugin):
 
     def __init__(self, authorization: Authorization) -> None:
         self._authorization = authorization
-        self._policies: dict[bytes, tuple[int, Policy]] = {}
+        self._source = PolicySource(_POLICIES, _BINDINGS, Policy)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        bindings = backend.all_seen(_BINDINGS)
-        if not bindings or attributes.target[:2] in _EXEMPT:
-            return
-        stored = backend.all_seen(_POLICIES)
-        if stored:
-            await backend.worker.run(attributes.call.size, self._judge, backend, attributes, stored, bindings)
+        if self._source.has_any(backend, attributes):
+            await backend.worker.run(attributes.call.size, self._judge, backend, attributes)
 
-    def _judge(
-        self, backend: Backend, attributes: Attributes, stored: Sequence[Stored], bindings: Sequence[Stored]
-    ) -> None:
-        by_policy = defaultdict(list)
-        for binding in bindings:
-            tree = binding.tree()
-            by_policy[tree["spec"].get("policyName")].append(tree)
-        asked = _Asked(backend, attributes, self._authorization)
-        refusals: list[_Refusal] = []
-        for one in stored:
-            policy = self._compiled(one)
-            if policy.name in by_policy:
-                refusals += asked.refusals(policy, by_policy[policy.name])
+    def _judge(self, backend: Backend, attributes: Attributes) -> None:
+        found = self._source.invocations(backend, attributes)
+        refusals = [*_Asked(backend, attributes, self._authorization).refusals(found)]
         if refusals:
             raise _denied(attributes, refusals[0])
-
-    def _compiled(self, stored: Stored) -> Policy:
-        known = self._policies.get(stored.key)
-        if known is None or known[0] != stored.revision:
-            known = self._policies[stored.key] = stored.revision, Policy(stored.tree())
-        return known[1]
 
 
 def _denied(attributes: Attributes, refusal: _Refusal) -> Denied:
@@ -124,51 +83,29 @@ class _Asked:
         self._attributes = attributes
         self._authorization = authorization
         self._seen: Mapping[str, Any] | None = None
+        self._annotations: dict[tuple[str, str], list[str]] = {}
 
-    def refusals(self, policy: Policy, bindings: Sequence[ReadOnlyTree]) -> Iterator[_Refusal]:
-        constraints = policy.spec.get("matchConstraints") or {}
-        annotations: dict[str, list[str]] = {}
-        try:
-            if not matches(constraints, self._backend, self._attributes):
-                return
-            row = param_row(self._backend, policy.spec.get("paramKind"))
-        except (ApiError, BadConfiguration) as error:
-            yield from _misconfigured(policy, f"failed to configure policy: {error}")
-            return
-        for binding in bindings:
-            spec: ReadOnlyTree = binding["spec"]
-            try:
-                if spec.get("matchResources") and not matches(
-                    spec["matchResources"], self._backend, self._attributes
-                ):
-                    continue
-                params = collect(self._backend, row, spec.get("paramRef"), self._attributes.namespace)
-            except (ApiError, BadConfiguration) as error:
-                problem = f"failed to configure binding: {error}"
-                yield from _misconfigured(policy, problem, meta.name(binding))
-                continue
-            for param in params:
-                yield from self._bound(policy, binding, param, annotations)
-        for key, values in annotations.items():
-            self._attributes.call.annotations[f"{policy.name}/{key}"] = ", ".join(values)
+    def refusals(self, found: Iterable[Invocation[Policy] | Misconfigured[Policy]]) -> Iterator[_Refusal]:
+        for one in found:
+            if isinstance(one, Invocation):
+                yield from self._bound(one)
+            elif not one.policy.fails_open:
+                yield _Refusal(one.policy, Denial(one.problem), one.binding)
+        for (policy, key), values in self._annotations.items():
+            self._attributes.call.annotations[f"{policy}/{key}"] = ", ".join(values)
 
-    def _bound(
-        self,
-        policy: Policy,
-        binding: ReadOnlyTree,
-        param: ReadOnlyTree | None,
-        annotations: dict[str, list[str]],
-    ) -> Iterator[_Refusal]:
+    def _bound(self, invocation: Invocation[Policy]) -> Iterator[_Refusal]:
+        policy, binding = invocation.policy, invocation.binding
         if self._seen is None:
             self._seen = activation(
                 self._backend, self._attributes, self._attributes.resource, mutating=False
             )
-        seen = {**self._seen, "params": param}
+        seen = {**self._seen, "params": invocation.param}
         verdict = policy.judge(seen, authorizers(self._authorization, self._attributes))
         for denial in verdict.denials:
             yield from self._acted(policy, binding, denial)
         for key, value in verdict.annotations:
-            values = annotations.setdefault(key, [])
+            values = self._annotations.setdefault((policy.name, key), [])
             if value not in values:
                 values.append(value)
 
@@ -196,8 +133,3 @@ class _Asked:
                     "validationActions": actions,
                 }
                 call.annotations[_AUDITED] = orjson.dumps([told]).decode()
-
-
-def _misconfigured(policy: Policy, problem: str, binding: str | None = None) -> Iterator[_Refusal]:
-    if not policy.fails_open:
-        yield _Refusal(policy, Denial(problem), binding)

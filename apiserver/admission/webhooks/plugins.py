@@ -11,7 +11,7 @@ from mockube.apimachinery.patch import json_patch
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import Plugin
+from mockube.apiserver.admission.plugin import InvocationRounds, Plugin
 from mockube.apiserver.admission.versions import taken, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks.dispatch import (
     Environment,
@@ -20,7 +20,7 @@ from mockube.apiserver.admission.webhooks.dispatch import (
     call,
     is_concerned,
 )
-from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Hook, Invocation
+from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Invocation
 from mockube.apiserver.admission.webhooks.review import Answer
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
@@ -29,24 +29,6 @@ _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
 _VALIDATION: Final = "validating.webhook.admission.k8s.io/"
 ADMIT, VALIDATE = "admit", "validating"
-
-
-class _Rounds:
-    """Which webhooks are asked again, since others have changed what they had seen."""
-
-    def __init__(self) -> None:
-        self.output: Tree | None = None
-        """As the webhooks left the object."""
-        self._asked: set[str] = set()
-        self.again: set[str] = set()
-
-    def ask_again(self) -> None:
-        self.again |= self._asked
-        self._asked = set()
-
-    def add(self, hook: Hook) -> None:
-        if hook.reinvocable:
-            self._asked.add(hook.uid)
 
 
 class MutatingAdmissionWebhook(Plugin):
@@ -60,7 +42,7 @@ class MutatingAdmissionWebhook(Plugin):
         invocations = self._registry.invocations(backend, attributes)
         if not invocations:
             return
-        rounds = attributes.reinvocation.state.setdefault("webhooks", _Rounds())
+        rounds = attributes.reinvocation.state.setdefault("webhooks", InvocationRounds())
         if attributes.reinvocation.is_again and rounds.output != attributes.object:
             rounds.ask_again()
         try:
@@ -71,7 +53,7 @@ class MutatingAdmissionWebhook(Plugin):
             rounds.output = attributes.object
 
     async def _ask(
-        self, backend: Backend, invocation: Invocation, attributes: Attributes, rounds: _Rounds
+        self, backend: Backend, invocation: Invocation, attributes: Attributes, rounds: InvocationRounds
     ) -> None:
         hook, number = invocation.hook, int(attributes.reinvocation.is_again)
         if number and hook.uid not in rounds.again:
@@ -90,7 +72,8 @@ class MutatingAdmissionWebhook(Plugin):
         if changed:
             rounds.ask_again()
             attributes.reinvocation.is_wanted = True
-        rounds.add(hook)
+        if hook.reinvocable:
+            rounds.add(hook.uid)
 
     async def _apply(
         self, backend: Backend, invocation: Invocation, attributes: Attributes, answer: Answer, place: str

@@ -1,14 +1,26 @@
 """What expressions of mutating policies make: objects to apply, and operations of a JSON patch."""
 
+import base64
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from mockube.apiserver.cel import types
+from mockube.apiserver.cel import times, types
 from mockube.apiserver.cel.declarations import declare
 from mockube.apiserver.cel.types import Type
-from mockube.apiserver.cel.values import CelError, Opaque, equals, from_map_key, missing_key, type_name
+from mockube.apiserver.cel.values import (
+    CelError,
+    Duration,
+    Opaque,
+    Timestamp,
+    equals,
+    from_map_key,
+    missing_key,
+    type_name,
+)
 
 OBJECT: Final = "Object"
+_LARGEST_EXACT: Final = 2**53
 JSON_PATCH: Final = "JSONPatch"
 _PATCH_FIELDS: Final[Mapping[str, Type]] = {
     "op": types.STRING,
@@ -106,7 +118,25 @@ def plain(value: Any) -> Any:
         return {str(from_map_key(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [plain(item) for item in value]
-    return value
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise CelError(f"json: unsupported value: {value}")
+        return int(value) if value.is_integer() and abs(value) < _LARGEST_EXACT else value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Timestamp):
+        return times.text(value)
+    if isinstance(value, Duration):
+        return times.duration_text(value)
+    raise CelError(f"unsupported type {type_name(value)}")
 
 
 def wrong_names(value: Any, path: tuple[str, ...] = (OBJECT,)) -> Iterator[str]:

@@ -1,0 +1,151 @@
+"""What the policies of both plugins share: how they are compiled, and which of them a write concerns."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.policies.evaluation import (
+    Expression,
+    MatchConditions,
+    compile_expression,
+)
+from mockube.apiserver.admission.policies.matching import matches
+from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
+from mockube.apiserver.cel.types import Type
+from mockube.apiserver.kinds.admissionregistration.expressions import BadExpression, Compiler, Has
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.storage.stored import Stored
+
+GROUP: Final = "admissionregistration.k8s.io"
+EXEMPT: Final = frozenset(
+    {
+        *(
+            (GROUP, f"{sort}admissionpolic{end}")
+            for sort in ("validating", "mutating")
+            for end in ("ies", "ybindings")
+        ),
+        *((GROUP, f"{sort}webhookconfigurations") for sort in ("validating", "mutating")),
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        *(
+            ("authorization.k8s.io", name)
+            for name in (
+                "localsubjectaccessreviews",
+                "selfsubjectaccessreviews",
+                "selfsubjectrulesreviews",
+                "subjectaccessreviews",
+            )
+        ),
+    }
+)
+"""What no policy is asked about."""
+
+
+class PolicyDefinition:
+    """A policy with its variables and matchConditions compiled."""
+
+    def __init__(self, tree: ReadOnlyTree) -> None:
+        self.name = meta.name(tree)
+        self.spec: ReadOnlyTree = tree["spec"]
+        self.fails_open = self.spec.get("failurePolicy") == "Ignore"
+        self.has = Has(params=self.spec.get("paramKind") is not None)
+        self._compiler = Compiler(has_variables=True)
+        for variable in self.spec.get("variables") or ():
+            self._add_variable(variable)
+        self.variables = self._compiler.variables
+        conditions = self.spec.get("matchConditions") or ()
+        self.conditions = MatchConditions([one["expression"] for one in conditions], self._compiler, self.has)
+
+    def compile(self, text: str, returns: Sequence[Type], has: Has) -> Expression:
+        return compile_expression(self._compiler, text, returns, has)
+
+    def _add_variable(self, variable: ReadOnlyTree) -> None:
+        try:
+            self._compiler.add_variable(variable["name"], variable["expression"], self.has)
+        except BadExpression:
+            return  # whoever uses it finds out
+
+
+P = TypeVar("P", bound=PolicyDefinition)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation(Generic[P]):
+    """A policy that a write concerns, by one of its bindings, with one of its parameters."""
+
+    policy: P
+    binding: ReadOnlyTree
+    param: ReadOnlyTree | None
+
+
+@dataclass(frozen=True, slots=True)
+class Misconfigured(Generic[P]):
+    """A policy, or one of its bindings, that can not be followed."""
+
+    policy: P
+    problem: str
+    binding: str | None = None
+
+
+class PolicySource(Generic[P]):
+    """The policies of one sort with their bindings; each is compiled anew when it has changed."""
+
+    def __init__(
+        self, policies: GroupResource, bindings: GroupResource, compile_policy: Callable[[ReadOnlyTree], P]
+    ) -> None:
+        self._policies = policies
+        self._bindings = bindings
+        self._compile = compile_policy
+        self._compiled: dict[bytes, tuple[int, P]] = {}
+
+    def has_any(self, backend: Backend, attributes: Attributes) -> bool:
+        """Whether a write may concern a policy at all."""
+        return bool(backend.all_seen(self._bindings)) and attributes.target[:2] not in EXEMPT
+
+    def invocations(
+        self, backend: Backend, attributes: Attributes
+    ) -> Iterator[Invocation[P] | Misconfigured[P]]:
+        """What a write concerns, in the order of policies and bindings."""
+        by_policy = defaultdict(list)
+        for binding in backend.all_seen(self._bindings):
+            tree = binding.tree()
+            by_policy[tree["spec"].get("policyName")].append(tree)
+        for stored in backend.all_seen(self._policies):
+            policy = self._current(stored)
+            if policy.name in by_policy:
+                yield from _invocations(backend, attributes, policy, by_policy[policy.name])
+
+    def _current(self, stored: Stored) -> P:
+        known = self._compiled.get(stored.key)
+        if known is None or known[0] != stored.revision:
+            known = self._compiled[stored.key] = stored.revision, self._compile(stored.tree())
+        return known[1]
+
+
+def _invocations(
+    backend: Backend, attributes: Attributes, policy: P, bindings: Sequence[ReadOnlyTree]
+) -> Iterator[Invocation[P] | Misconfigured[P]]:
+    try:
+        if not matches(policy.spec.get("matchConstraints") or {}, backend, attributes):
+            return
+        row = param_row(backend, policy.spec.get("paramKind"))
+    except (ApiError, BadConfiguration) as error:
+        yield Misconfigured(policy, f"failed to configure policy: {error}")
+        return
+    for binding in bindings:
+        spec: ReadOnlyTree = binding["spec"]
+        try:
+            resources = spec.get("matchResources")
+            if resources and not matches(resources, backend, attributes):
+                continue
+            params = collect(backend, row, spec.get("paramRef"), attributes.namespace)
+        except (ApiError, BadConfiguration) as error:
+            yield Misconfigured(policy, f"failed to configure binding: {error}", meta.name(binding))
+            continue
+        yield from (Invocation(policy, binding, param) for param in params)

@@ -1,0 +1,154 @@
+"""The plugin MutatingAdmissionPolicy."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mockube.apimachinery import gotext, meta, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.status import ApiError, Cause, Details
+from mockube.apiserver.admission.plugin import InvocationRounds, Plugin, forbidden
+from mockube.apiserver.admission.policies.activation import activation, authorizers
+from mockube.apiserver.admission.policies.definition import GROUP, Invocation, PolicySource
+from mockube.apiserver.admission.policies.evaluation import ConditionsFailed
+from mockube.apiserver.admission.policies.mutation import MutatingPolicy, MutationFailed
+from mockube.apiserver.admission.versions import taken
+from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+
+_POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
+_BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")
+_ROUNDS: Final = "policies"
+_INVALID: Final = "Invalid"
+
+
+class Denied(ApiError):
+    """A policy could not be carried out on a write."""
+
+    def __init__(self, message: str, details: Details | None, why: str) -> None:
+        super().__init__(message, details, code=403)
+        self._why = why
+
+    def status(self) -> dict[str, Any]:
+        return super().status() | {"reason": self._why}
+
+
+class MutatingAdmissionPolicy(Plugin):
+    operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.CONNECT})
+
+    def __init__(self, authorization: Authorization) -> None:
+        self._authorization = authorization
+        self._source = PolicySource(_POLICIES, _BINDINGS, MutatingPolicy)
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        if self._source.has_any(backend, attributes):
+            await backend.worker.run(attributes.call.size, self._mutate, backend, attributes)
+
+    def _mutate(self, backend: Backend, attributes: Attributes) -> None:
+        refusals: list[_Refusal] = []
+        concerned: list[Invocation[MutatingPolicy]] = []
+        for one in self._source.invocations(backend, attributes):
+            if isinstance(one, Invocation):
+                concerned.append(one)
+            else:
+                refusals.append(_Refusal(one.policy, one.problem, one.binding))
+        if concerned:
+            refusals += _Write(backend, attributes, self._authorization).carry_out(concerned)
+        refusals = [one for one in refusals if not one.policy.fails_open]
+        if refusals:
+            raise _denied(attributes, refusals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    policy: MutatingPolicy
+    problem: str
+    binding: str | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        name = self.policy.name
+        named = gotext.quote(name) if self.binding is None else f"'{name}' with binding '{self.binding}'"
+        return f"policy {named} denied request: {self.problem}"
+
+
+def _denied(attributes: Attributes, refusals: Sequence[_Refusal]) -> Denied:
+    details = forbidden(attributes, "", [Cause(message=str(one)) for one in refusals]).details
+    return Denied(str(refusals[0]), details, refusals[0].reason or "Forbidden")
+
+
+class _Write:
+    """One write, which policies change."""
+
+    def __init__(self, backend: Backend, attributes: Attributes, authorization: Authorization) -> None:
+        self._backend = backend
+        self._attributes = attributes
+        self._rounds = attributes.reinvocation.state.setdefault(_ROUNDS, InvocationRounds())
+        self._seen = {
+            **activation(backend, attributes, attributes.resource, mutating=True),
+            **authorizers(authorization, attributes),
+        }
+        self._is_patched = False
+
+    def carry_out(self, concerned: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
+        """Carry out the mutations of policies in their order; what they could not do is returned."""
+        rounds, reinvocation = self._rounds, self._attributes.reinvocation
+        if reinvocation.is_again and rounds.output != self._attributes.object:
+            rounds.ask_again()
+        refusals: list[_Refusal] = []
+        try:
+            for invocation in concerned:
+                refusals += self._invoke(invocation)
+            if self._is_patched:
+                rounds.ask_again()
+                reinvocation.is_wanted = True
+                self._take()
+        finally:
+            rounds.output = self._attributes.object
+        return refusals
+
+    def _invoke(self, invocation: Invocation[MutatingPolicy]) -> Iterator[_Refusal]:
+        policy, name = invocation.policy, meta.name(invocation.binding)
+        seen = {**self._seen, "params": invocation.param}
+        try:
+            if not policy.conditions.hold(seen):
+                return
+        except ConditionsFailed as error:
+            yield _Refusal(policy, str(error), name, _INVALID)
+            return
+        key = _key(invocation)
+        if self._attributes.reinvocation.is_again and key not in self._rounds.again:
+            return
+        before = self._seen["object"]
+        for mutation in policy.mutations:
+            seen["object"] = self._seen["object"]
+            if seen["object"] is None:
+                continue
+            try:
+                self._seen["object"] = policy.mutate(self._backend, mutation, seen)
+                self._is_patched = True
+            except MutationFailed as error:
+                yield _Refusal(policy, str(error), name, _INVALID)
+        if self._seen["object"] != before:
+            self._rounds.ask_again()
+        if policy.is_reinvocable:
+            self._rounds.add(key)
+
+    def _take(self) -> None:
+        attributes = self._attributes
+        try:
+            attributes.object = taken(self._backend, attributes, attributes.resource, self._seen["object"])
+        except DecodeError as error:
+            raise status.internal_error(f"failed to convert object: {error}") from error
+
+
+def _key(invocation: Invocation[MutatingPolicy]) -> tuple[str, ...]:
+    param = invocation.param or {"metadata": {}}
+    return (
+        invocation.policy.name,
+        meta.name(invocation.binding),
+        meta.namespace(param),
+        meta.name(param),
+    )

@@ -1,0 +1,160 @@
+"""One compiled MutatingAdmissionPolicy, and what its mutations make of an object."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import status
+from mockube.apimachinery.patch import json_patch
+from mockube.apimachinery.patch.apply.atomics import atomic_paths
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
+from mockube.apimachinery.patch.apply.merge import merge
+from mockube.apimachinery.patch.apply.validate import validate
+from mockube.apimachinery.patch.errors import PatchError, TestFailed
+from mockube.apimachinery.schema.decode import DecodeError
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.policies.definition import PolicyDefinition
+from mockube.apiserver.admission.policies.evaluation import Evaluation, Expression, OutOfBudget
+from mockube.apiserver.cel.libraries import patches
+from mockube.apiserver.cel.values import CelError
+from mockube.apiserver.kinds.admissionregistration.expressions import (
+    JSON_PATCHES,
+    OBJECT,
+    BadExpression,
+    Has,
+)
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_applied, decode_as
+
+_APPLY: Final = "ApplyConfiguration"
+
+
+class MutationFailed(Exception):
+    """A mutation cannot be carried out on an object."""
+
+
+class Mutation(NamedTuple):
+    is_apply: bool
+    """It returns an object that is applied, rather than a JSON patch."""
+    expression: Expression
+
+
+class MutatingPolicy(PolicyDefinition):
+    """A MutatingAdmissionPolicy with its expressions compiled."""
+
+    def __init__(self, tree: ReadOnlyTree) -> None:
+        super().__init__(tree)
+        self.is_reinvocable = self.spec.get("reinvocationPolicy") == "IfNeeded"
+        self.mutations = [self._compile_mutation(one) for one in self.spec.get("mutations") or ()]
+
+    def _compile_mutation(self, mutation: ReadOnlyTree) -> Mutation:
+        has = Has(params=self.has.params, patches=True)
+        if mutation["patchType"] == _APPLY:
+            return Mutation(
+                is_apply=True,
+                expression=self.compile(mutation["applyConfiguration"]["expression"], OBJECT, has),
+            )
+        return Mutation(
+            is_apply=False, expression=self.compile(mutation["jsonPatch"]["expression"], JSON_PATCHES, has)
+        )
+
+    def mutate(self, backend: Backend, mutation: Mutation, activation: Mapping[str, Any]) -> Tree:
+        """The object after a mutation, or MutationFailed; ApiError where the result is no object of the kind."""
+        tree: Tree = activation["object"]
+        value = self._evaluate(mutation.expression, activation)
+        if mutation.is_apply:
+            return _applied(backend, tree, value)
+        try:
+            operations = [_operation(one) for one in value]
+            patched = json_patch.apply(tree, operations)
+        except TestFailed:
+            return tree
+        except PatchError as error:
+            raise MutationFailed(f"JSON Patch: {error}") from error
+        return _decoded(backend, tree, patched)
+
+    def _evaluate(self, expression: Expression, activation: Mapping[str, Any]) -> Any:
+        if isinstance(expression.compiled, BadExpression):
+            raise MutationFailed(str(expression.compiled))
+        try:
+            (outcome,) = Evaluation(activation, self.variables).all([expression])
+        except OutOfBudget as error:
+            raise MutationFailed(str(error)) from error
+        if outcome.error is not None:
+            raise MutationFailed(outcome.error)
+        return outcome.value
+
+
+def _applied(backend: Backend, tree: Tree, value: patches.ObjectValue) -> Tree:
+    """The object with another merged into it, as server-side apply does it, but for the managers of fields."""
+    _check_names(value)
+    api_version, kind = tree["apiVersion"], tree["kind"]
+    applied = _json(value) | {"apiVersion": api_version, "kind": kind}
+    atom = atom_of(backend.schemas.kind(api_version, kind))
+    problem = "error applying patch: failed to convert patch object to typed object"
+    try:
+        validate(atom, applied)
+        if atomics := [*atomic_paths(atom, applied)]:
+            shown = ", ".join(atomics)
+            raise MutationFailed(
+                "error applying patch: invalid ApplyConfiguration: "
+                f"may not mutate atomic arrays, maps or structs: {shown}"
+            )
+        problem = "error applying patch: failed to convert original object to typed object"
+        validate(atom, tree, duplicates=True)
+        problem = "error applying patch: failed to merge patch"
+        merged = merge(atom, tree, applied)
+    except TypedError as error:
+        raise MutationFailed(f"{problem}: {error}") from error
+    try:
+        decoded = decode_applied(backend, merged, strict=False).tree
+    except DecodeError as error:
+        raise MutationFailed(str(error)) from error
+    return _defaulted(backend, api_version, kind, decoded)
+
+
+def _decoded(backend: Backend, before: Tree, patched: Any) -> Tree:
+    """The object that a JSON patch left; unlike another, a field that nobody knows is an error."""
+    api_version, kind = before["apiVersion"], before["kind"]
+    if not isinstance(patched, dict):
+        raise status.internal_error("the patch leaves no object")
+    if patched.get("kind", kind) != kind or patched.get("apiVersion", api_version) != api_version:
+        raise status.internal_error("the patch changes the kind of the object")
+    try:
+        decoded = decode_as(backend, patched, (api_version, kind), strict=True)
+    except DecodeError as error:
+        raise status.internal_error(str(error)) from error
+    if decoded.strict:
+        raise status.internal_error(f"strict decoding error: {', '.join(sorted(decoded.strict))}")
+    return _defaulted(backend, api_version, kind, decoded.tree)
+
+
+def _defaulted(backend: Backend, api_version: str, kind: str, decoded: Tree) -> Tree:
+    made: Tree = {"kind": kind, "apiVersion": api_version} | decoded
+    backend.rules.default(api_version, kind, made)
+    return made
+
+
+def _operation(value: patches.PatchOperation) -> Tree:
+    """An operation as JSON has it."""
+    fields = value.fields
+    operation: Tree = {"op": fields.get("op", ""), "path": fields.get("path", "")}
+    if fields.get("from"):
+        operation["from"] = fields["from"]
+    if "value" in fields:
+        if isinstance(fields["value"], patches.ObjectValue):
+            _check_names(fields["value"])
+        operation["value"] = _json(fields["value"])
+    return operation
+
+
+def _check_names(value: patches.ObjectValue) -> None:
+    if wrong := [*patches.wrong_names(value, (value.name,))]:
+        raise MutationFailed("type mismatch: " + "\n".join(wrong))
+
+
+def _json(value: Any) -> Any:
+    try:
+        return patches.plain(value)
+    except CelError as error:
+        problem = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
+        raise MutationFailed(f"{problem}: {error}") from error

@@ -1,0 +1,237 @@
+"""MutatingAdmissionPolicies change what is written. The answers are those of kube-apiserver 1.36, which was sent the same."""
+
+import pytest
+
+from tests.support import apiserver
+from tests.support.webhook_server import MUTATING, webhook_server
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+RULE = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["configmaps"],
+}
+REFUSED = "policy 'p' with binding 'b' denied request: "
+WRONG_NAME = 'unexpected type name "{}", expected "{}", which matches field name path from root Object type'
+UNTYPED = "error applying patch: failed to convert patch object to typed object: "
+STRICT = "Internal error occurred: strict decoding error: "
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def patch(expression):
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def add(path, value):
+    return patch(f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]")
+
+
+def apply(expression):
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+async def policy(client, *mutations, name="p", binding_name="b", binding=None, **spec):
+    body = {
+        "metadata": {"name": name},
+        "spec": {
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [RULE]},
+            "mutations": mutations,
+            **spec,
+        },
+    }
+    answer = await client.post(f"{GROUP}/mutatingadmissionpolicies", body)
+    assert answer.status == 201, answer.body
+    bound = {"policyName": name, **(binding or {})}
+    bindings = f"{GROUP}/mutatingadmissionpolicybindings"
+    answer = await client.post(bindings, {"metadata": {"name": binding_name}, "spec": bound})
+    assert answer.status == 201, answer.body
+
+
+async def write(client, **data):
+    return await client.post(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": data or {"k": "v"}})
+
+
+MADE = {
+    "a value": (add("/data/n", "'x'"), {"k": "v", "n": "x"}),
+    "a merge": (apply("Object{data: {'a': 'b'}}"), {"k": "v", "a": "b"}),
+    "nothing": (apply("Object{}"), {"k": "v"}),
+    "null": (add("/data", "null"), None),
+    "no value": (patch("[JSONPatch{op: 'add', path: '/data/n'}]"), {"k": "v", "n": ""}),
+    "a test that fails": (
+        patch(
+            "[JSONPatch{op: 'test', path: '/data/k', value: 'x'}, JSONPatch{op: 'remove', path: '/data/k'}]"
+        ),
+        {"k": "v"},
+    ),
+    "a time": (add("/data/n", "timestamp('2020-01-01T00:00:00Z')"), {"k": "v", "n": "2020-01-01T00:00:00Z"}),
+    "a duration": (add("/data/n", "duration('90s')"), {"k": "v", "n": "90s"}),
+    "bytes": (add("/data/n", "b'abc'"), {"k": "v", "n": "YWJj"}),
+    "an absent uid": (add("/data/n", "has(object.metadata.uid) ? 'yes' : 'no'"), {"k": "v", "n": "no"}),
+    "a variable": (add("/data/n", "variables.size"), {"k": "v", "n": "1"}),
+}
+
+
+@pytest.mark.parametrize(("mutation", "data"), MADE.values(), ids=MADE)
+async def test_a_mutation_changes_the_object(client, mutation, data):
+    await policy(client, mutation, variables=[{"name": "size", "expression": "string(size(object.data))"}])
+    made = await write(client)
+    assert (made.status, made.body.get("data")) == (201, data)
+    stored = await client.get(f"{CONFIG_MAPS}/a")
+    assert stored.body == made.body
+
+
+FAILED = {
+    "no such key": (
+        apply("Object{data: {'k': object.data.n}}"),
+        "expression 'Object{data: {'k': object.data.n}}' resulted in error: no such key: n",
+    ),
+    "an operation": (
+        patch("[JSONPatch{op: 'twist', path: '/data'}]"),
+        "JSON Patch: Unexpected kind: twist",
+    ),
+    "no path": (
+        patch("[JSONPatch{op: 'remove'}]"),
+        'JSON Patch: remove operation does not apply: doc is missing path: "": missing value',
+    ),
+    "an unknown field": (apply("Object{other: 'x'}"), f"{UNTYPED}.other: field not declared in schema"),
+    "a wrong type": (apply("Object{data: 'x'}"), f"{UNTYPED}.data: expected map, got &{{x}}"),
+    "wrong names": (
+        apply("Object{metadata: Object.spec{labels: Object.spec.labels{a: 'b'}}}"),
+        "type mismatch: "
+        + WRONG_NAME.format("Object.spec", "Object.metadata")
+        + "\n"
+        + WRONG_NAME.format("Object.spec.labels", "Object.metadata.labels"),
+    ),
+    "wrong names in a patch": (
+        add("/data", "Object.data{a: Object.b{}}"),
+        "type mismatch: " + WRONG_NAME.format("Object.b", "Object.data.a"),
+    ),
+}
+
+
+@pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
+@pytest.mark.parametrize(("mutation", "problem"), FAILED.values(), ids=FAILED)
+async def test_what_cannot_be_carried_out_is_treated_as_the_policy_says(
+    client, mutation, problem, failure_policy
+):
+    await policy(client, mutation, failurePolicy=failure_policy)
+    answer = await write(client)
+    if failure_policy == "Ignore":
+        assert (answer.status, answer.body["data"]) == (201, {"k": "v"})
+        return
+    message = REFUSED + problem
+    assert (answer.status, answer.body["reason"], answer.body["message"]) == (403, "Invalid", message)
+    details = {"name": "a", "kind": "configmaps", "causes": [{"message": message}]}
+    assert answer.body["details"] == details
+    assert (await client.get(f"{CONFIG_MAPS}/a")).status == 404
+
+
+@pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("[JSONPatch{op: 'add', path: '/other', value: 'x'}]", f'{STRICT}unknown field "other"'),
+        (
+            "[JSONPatch{op: 'add', path: '/other', value: 'x'}, JSONPatch{op: 'add', path: '/metadata/z', value: 'x'}]",
+            f'{STRICT}unknown field "metadata.z", unknown field "other"',
+        ),
+        ("[JSONPatch{op: 'replace', path: '', value: {'a': 'b'}}]", f'{STRICT}unknown field "a"'),
+        (
+            "[JSONPatch{op: 'add', path: '/data/n', value: 3}]",
+            "Internal error occurred: json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+        ),
+    ],
+)
+async def test_what_is_no_object_is_an_error_whatever_the_policy_says(
+    client, expression, message, failure_policy
+):
+    await policy(client, patch(expression), failurePolicy=failure_policy)
+    answer = await write(client)
+    assert (answer.status, answer.body["reason"], answer.body["message"]) == (500, "InternalError", message)
+
+
+async def test_every_mutation_that_fails_is_a_cause(client):
+    await policy(
+        client, patch("[JSONPatch{op: 'twist', path: '/data'}]"), apply("Object{data: {'k': object.data.n}}")
+    )
+    causes = (await write(client)).body["details"]["causes"]
+    assert [one["message"].removeprefix(REFUSED)[:10] for one in causes] == ["JSON Patch", "expression"]
+
+
+async def test_what_others_do_is_done_though_one_is_ignored(client):
+    await policy(
+        client,
+        patch("[JSONPatch{op: 'twist', path: '/data'}]"),
+        apply("Object{data: {'z': '1'}}"),
+        add("/data/y", "object.data.z + '2'"),
+        failurePolicy="Ignore",
+    )
+    assert (await write(client)).body["data"] == {"k": "v", "z": "1", "y": "12"}
+
+
+async def test_atomic_lists_are_not_applied(client):
+    expression = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'main', args: ['x']}]}}"
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    await policy(
+        client, apply(expression), matchConstraints={"resourceRules": [RULE | {"resources": ["pods"]}]}
+    )
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "main", "image": "x"}]}}
+    answer = await client.post("/api/v1/namespaces/default/pods", pod)
+    problem = (
+        "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs"
+    )
+    assert answer.body["message"] == f"{REFUSED}{problem}: .spec.containers[0].args"
+
+
+@pytest.mark.parametrize(("condition", "data"), [("true", {"k": "v", "n": "x"}), ("false", {"k": "v"})])
+async def test_conditions_say_whether_a_policy_counts(client, condition, data):
+    await policy(client, add("/data/n", "'x'"), matchConditions=[{"name": "c", "expression": condition}])
+    assert (await write(client)).body["data"] == data
+
+
+async def test_parameters_are_those_of_the_binding(client):
+    await client.post(CONFIG_MAPS, {"metadata": {"name": "limits"}, "data": {"max": "3"}})
+    reference = {"name": "limits", "parameterNotFoundAction": "Deny"}
+    await policy(
+        client,
+        add("/data/n", "params.data.max"),
+        paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+        binding={"paramRef": reference},
+    )
+    assert (await write(client)).body["data"] == {"k": "v", "n": "3"}
+    await client.delete(f"{CONFIG_MAPS}/limits")
+    answer = await client.post(CONFIG_MAPS, {"metadata": {"name": "b"}})
+    problem = "no params found for policy binding with `Deny` parameterNotFoundAction"
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert answer.body["message"] == f"{REFUSED}failed to configure binding: {problem}"
+
+
+async def test_an_update_is_changed_and_a_deletion_is_not(client):
+    await policy(client, add("/data/n", "'x'"))
+    assert (await write(client)).body["data"] == {"k": "v", "n": "x"}
+    updated = await client.put(f"{CONFIG_MAPS}/a", {"metadata": {"name": "a"}, "data": {"j": "1"}})
+    assert updated.body["data"] == {"j": "1", "n": "x"}
+    assert (await client.delete(f"{CONFIG_MAPS}/a")).status == 200
+
+
+@pytest.mark.parametrize(("again", "seen"), [("IfNeeded", "yes"), ("Never", "no")])
+async def test_a_policy_is_asked_again_if_others_changed_the_object(client, again, seen):
+    await policy(client, add("/data/seen", "'q' in object.data ? 'yes' : 'no'"), reinvocationPolicy=again)
+    await policy(client, add("/data/q", "'x'"), name="q", binding_name="c")
+    assert (await write(client)).body["data"] == {"k": "v", "q": "x", "seen": seen}
+
+
+async def test_webhooks_are_asked_after_policies(client, tmp_path):
+    await policy(client, add("/data/n", "'x'"))
+    async with webhook_server(tmp_path, "hooks.default.svc") as hooks:
+        await client.post(MUTATING, {"metadata": {"name": "c"}, "webhooks": [hooks.hook("ok")]})
+        await write(client)
+    assert [asked["object"]["data"] for _, asked in hooks.requests] == [{"k": "v", "n": "x"}]
