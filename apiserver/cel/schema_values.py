@@ -12,7 +12,7 @@ from mockube.apiserver.cel.values import SECOND, CelError, Duration, TypedList, 
 
 Convert = Callable[[Any], Any]
 Schema = Mapping[str, Any]
-_SPAN = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)")
+_SPAN = re.compile(r"(?<![0-9])([0-9]+)\s*([A-Za-zµ]+)")
 _UNITS: Final = {
     "ns": 1,
     "us": 1000,

@@ -11,7 +11,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN
 from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
-from mockube.apiserver.registry.backend import Backend, Claims
+from mockube.apiserver.registry.backend import Backend, Claims, CorruptObject
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.convert import to_storage, to_stored
@@ -143,8 +143,15 @@ async def _insert(
     found = result.results[0]
     assert isinstance(found, RangeResult)
     if found.count:
-        raise _already_exists(resource, name, await backend.find(resource, namespace, name))
+        raise _already_exists(resource, name, await _find_readable(backend, attributes, name))
     return None
+
+
+async def _find_readable(backend: Backend, attributes: Attributes, name: str) -> Stored | None:
+    try:
+        return await backend.find(attributes.resource, attributes.namespace, name)
+    except CorruptObject:
+        return None
 
 
 def _already_exists(resource: Resource, name: str, present: Stored | None) -> status.AlreadyExists:

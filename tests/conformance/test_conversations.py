@@ -4,9 +4,11 @@ A conversation that differs fails the test of its file unless `differences.json`
 replayed by a test of its own against a fresh server; none is replayed twice. The recordings bring their own runner.
 """
 
+import http.client
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from urllib.parse import urlsplit
 
 import orjson
 import pytest
@@ -18,7 +20,7 @@ from mockube.apiserver.running import Surroundings, running
 from mockube.apiserver.serving_credentials import gather
 from mockube.embedded.background_loop import HostedRun
 from mockube.embedded.serving import server_config
-from tests.support.process import ROOT, ApiServerProcess, ManagerProcess
+from tests.support.process import ROOT, ApiServerProcess, ManagerProcess, tls
 from tests.support.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
 
 RUNNER = FOLDER / "golden.py"
@@ -81,7 +83,19 @@ def url(recording, tmp_path):
         server = stack.enter_context(ApiServerProcess(tmp_path, *flags))
         if not recording.startswith(("api/", "answers/")):
             stack.enter_context(ManagerProcess(server.kubeconfig, "--use-service-account-credentials"))
+            wait_for_aggregated_roles(server)
         yield server.url
+
+
+def wait_for_aggregated_roles(server):
+    """The roles for users have their rules from a controller, which had made them long before a recording began."""
+    connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, context=tls(server.kubeconfig))
+    with closing(connection):
+        for role in ("view", "edit", "admin"):
+            rules = None
+            while not rules:
+                connection.request("GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}")
+                rules = orjson.loads(connection.getresponse().read()).get("rules")
 
 
 @contextmanager

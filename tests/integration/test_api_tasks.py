@@ -36,14 +36,16 @@ class Broken(Wrapped):
 
     method = ""
     times = 0
+    below = b""
 
     def _break(self, method):
         if self.method == method and self.times:
             self.times -= 1
             raise RuntimeError("a fault in the program")
 
-    def fail(self, method, times=1):
-        self.method, self.times = method, times
+    def fail(self, method, times=1, below=b""):
+        """Let a method fail so many times; of transactions those that write below a prefix."""
+        self.method, self.times, self.below = method, times, below
 
     async def range(self, request):
         self._break("range")
@@ -54,7 +56,8 @@ class Broken(Wrapped):
         return await self.store.watch(request)
 
     async def txn(self, request):
-        self._break("txn")
+        if any(one.key.startswith(self.below) for one in request.then):
+            self._break("txn")
         return await self.store.txn(request)
 
     async def status(self):
@@ -111,7 +114,7 @@ async def test_the_watch_cache_is_listed_anew(served):
 async def test_definitions_are_established_after_a_fault(served):
     created = asyncio.create_task(served.client.post(CRDS, DEFINITION))
     await until(lambda: len(served.watch_cache.resource_cache(DEFINITIONS)))
-    served.kv.fail("txn", 1)
+    served.kv.fail("txn", below=DEFINITIONS)
     assert (await created).status == 201
     await served.failed("crd-establishing")
     await served.mended("crd-establishing")
@@ -194,7 +197,7 @@ async def test_a_start_that_fails_leaves_no_task_behind():
     """Establishing begins with a round of its own, before the server is there."""
     kv = Broken(MemoryStore(clock=RealClock()))
     await kv.put(Put(key=DEFINITIONS + WIDGETS, value=orjson.dumps(stored_definition())))
-    kv.fail("txn")
+    kv.fail("txn", below=DEFINITIONS)
     server = ApiServer(kv, trust=Trust(tokens={}), clock=RealClock())
     with pytest.raises(RuntimeError, match="a fault in the program"):
         await server.__aenter__()

@@ -62,6 +62,8 @@ async def user_of(server, pair, tmp_path, **headers):
 async def test_a_certificate_of_the_servers_authority_is_believed(server, tmp_path):
     authority = server.pki.pair(AUTHORITY)
     found = await user_of(server, issued(authority, Subject(name="bob", groups=("dev",))), tmp_path)
+    credential = found.pop("extra")["authentication.kubernetes.io/credential-id"]
+    assert [one.partition("=")[0] for one in credential] == ["X509SHA256"]
     assert found == {"username": "bob", "groups": ["dev", "system:authenticated"]}
 
 

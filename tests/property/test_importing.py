@@ -4,7 +4,13 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.importing.cleaning import clean_object, implied, needless, status_of, without_assigned
+from mockube.importing.cleaning import (
+    clean_object,
+    implied_objects,
+    reason_to_skip,
+    status_of,
+    without_assigned,
+)
 from mockube.importing.documents import Document, read
 from mockube.importing.order import waves
 
@@ -64,9 +70,9 @@ def test_whatever_can_be_said_is_got_ready_or_refused(trees):
     objects = [one.tree for one in read(data, "f") if isinstance(one, Document)]
     made = [at for wave in waves(objects) for at in wave]
     assert sorted(made) == list(range(len(objects)))
-    assert all(tree["metadata"]["name"] for tree in implied(objects))
+    assert all(tree["metadata"]["name"] for tree in implied_objects(objects))
     for tree in objects:
-        needless(tree)
+        reason_to_skip(tree)
         status_of(tree, ())
         clean = clean_object(tree, ())
         assert not {"uid", "ownerReferences", "deletionTimestamp"} & clean["metadata"].keys()

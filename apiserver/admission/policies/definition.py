@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.evaluation import (
     Expression,
@@ -149,3 +149,14 @@ def _invocations(
             yield Misconfigured(policy, f"failed to configure binding: {error}", meta.name(binding))
             continue
         yield from (Invocation(policy, binding, param) for param in params)
+
+
+class PolicyDenied(ApiError):
+    """A policy refuses a write, or could not be carried out on it, for a reason of its own."""
+
+    def __init__(self, message: str, details: Details | None, reason: str, *, code: int) -> None:
+        super().__init__(message, details, code=code)
+        self._reason = reason
+
+    def status(self) -> dict[str, Any]:
+        return super().status() | {"reason": self._reason}

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.decode import DecodeError
-from mockube.apimachinery.status import ApiError, Cause, Details
+from mockube.apimachinery.status import Cause
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin, forbidden
 from mockube.apiserver.admission.policies.activation import activation, authorizers
-from mockube.apiserver.admission.policies.definition import GROUP, Invocation, PolicySource
+from mockube.apiserver.admission.policies.definition import GROUP, Invocation, PolicyDenied, PolicySource
 from mockube.apiserver.admission.policies.evaluation import ConditionsFailed
 from mockube.apiserver.admission.policies.mutation import MutatingPolicy, MutationFailed
 from mockube.apiserver.admission.versions import taken
@@ -22,17 +22,6 @@ _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")
 _ROUNDS: Final = "policies"
 _INVALID: Final = "Invalid"
-
-
-class Denied(ApiError):
-    """A policy could not be carried out on a write."""
-
-    def __init__(self, message: str, details: Details | None, why: str) -> None:
-        super().__init__(message, details, code=403)
-        self._why = why
-
-    def status(self) -> dict[str, Any]:
-        return super().status() | {"reason": self._why}
 
 
 class MutatingAdmissionPolicy(Plugin):
@@ -74,9 +63,9 @@ class _Refusal:
         return f"policy {named} denied request: {self.problem}"
 
 
-def _denied(attributes: Attributes, refusals: Sequence[_Refusal]) -> Denied:
+def _denied(attributes: Attributes, refusals: Sequence[_Refusal]) -> PolicyDenied:
     details = forbidden(attributes, "", [Cause(message=str(one)) for one in refusals]).details
-    return Denied(str(refusals[0]), details, refusals[0].reason or "Forbidden")
+    return PolicyDenied(str(refusals[0]), details, refusals[0].reason or "Forbidden", code=403)
 
 
 class _Write:

@@ -8,7 +8,7 @@ import orjson
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.status import ApiError, Cause, Details
+from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.admission.policies.activation import activation, authorizers
@@ -16,6 +16,7 @@ from mockube.apiserver.admission.policies.definition import (
     GROUP,
     Invocation,
     Misconfigured,
+    PolicyDenied,
     PolicySource,
 )
 from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
@@ -27,17 +28,6 @@ _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")
 _AUDITED: Final = "validation.policy.admission.k8s.io/validation_failure"
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
-
-
-class Denied(ApiError):
-    """A policy refuses a write, for a reason of its own."""
-
-    def __init__(self, message: str, details: Details | None, why: str) -> None:
-        super().__init__(message, details, code=_CODES.get(why, 422))
-        self._why = why
-
-    def status(self) -> dict[str, Any]:
-        return super().status() | {"reason": self._why}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +59,11 @@ class ValidatingAdmissionPolicy(Plugin):
             raise _denied(attributes, refusals[0])
 
 
-def _denied(attributes: Attributes, refusal: _Refusal) -> Denied:
+def _denied(attributes: Attributes, refusal: _Refusal) -> PolicyDenied:
     message = str(refusal)
     error = forbidden(attributes, message, [Cause(message=message)])
-    return Denied(error.message, error.details, refusal.denial.reason or INVALID)
+    reason = refusal.denial.reason or INVALID
+    return PolicyDenied(error.message, error.details, reason, code=_CODES.get(reason, 422))
 
 
 class _Asked:

@@ -232,7 +232,10 @@ def test_an_error_that_nobody_expected_has_no_reason():
     }
 
 
-@pytest.mark.parametrize("cls", status.ApiError.__subclasses__(), ids=lambda cls: cls.__name__)
+CLASSES = [cls for cls in status.ApiError.__subclasses__() if cls.__module__ == status.__name__]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_every_class_is_found_again(cls):
     sent = cls("told", Details(name="a", causes=(Cause(message="why"),), retry_after_seconds=3))
     read = status.from_tree(sent.status(), sent.code)
