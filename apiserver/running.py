@@ -16,8 +16,7 @@ from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.app import ApiServer
-from mockube.apiserver.bootstrap.cluster import Facts, cluster
-from mockube.apiserver.bootstrap.definitions import packed_definitions
+from mockube.apiserver.bootstrap.cluster import Facts, cluster, packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure, keep
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.bootstrap.manager_roles import roles_of_manager

@@ -1,6 +1,6 @@
 """The namespaces of the system, its priority classes, and the service by which pods find the server."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
@@ -9,6 +9,7 @@ from mockube.apiserver.bootstrap.apiservices import api_services
 from mockube.apiserver.bootstrap.flowcontrol import flow_control
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
+from mockube.apiserver.packs.registry import definition_trees
 
 CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
 SERVICES, ENDPOINTS = ("", "v1", "services"), ("", "v1", "endpoints")
@@ -148,3 +149,14 @@ def _whereabouts(facts: Facts) -> Sequence[RequiredObject]:
 
 def _family(address: str) -> str:
     return f"IPv{ip_address(address).version}"
+
+
+DEFINITIONS = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+
+
+def packed_definitions(packs: Iterable[str]) -> Sequence[RequiredObject]:
+    return [
+        RequiredObject(resource=DEFINITIONS, name=tree["metadata"]["name"], content={"spec": tree["spec"]})
+        for pack in packs
+        for tree in definition_trees(pack)
+    ]

@@ -18,10 +18,9 @@ from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Config
 from mockube.embedded.faults import Faults
-from mockube.embedded.flags import parse_flags
 from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import Recorder
-from mockube.embedded.serving import KUBECONFIG, Site, server_config, serving
+from mockube.embedded.serving import KUBECONFIG, Site, parse_flags, server_config, serving
 from mockube.embedded.virtual_clock import TravelClock, advance_clock
 from mockube.processes.defaults import KRUISE, NODES
 

@@ -4,11 +4,12 @@ The administrator comes by its kubeconfig; mockube's own controllers come by a t
 can be told apart, and without a socket.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import io
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
@@ -24,7 +25,6 @@ from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gath
 from mockube.apiserver.user import User
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
-from mockube.embedded.flags import parse_flags
 from mockube.embedded.matching import CONTROLLERS
 
 LOOPBACK: Final = "127.0.0.1"
@@ -97,3 +97,16 @@ def _known_to(credentials: Credentials, token: str) -> Credentials:
     controllers = User(name=CONTROLLERS, groups=("system:masters", AUTHENTICATED))
     trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
     return replace(credentials, trust=trust)
+
+
+T = TypeVar("T")
+
+
+def parse_flags(parse: Callable[[], T]) -> T:
+    """ValueError with what it says as it ends."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            return parse()
+    except SystemExit as error:
+        raise ValueError(said.getvalue().strip()) from error

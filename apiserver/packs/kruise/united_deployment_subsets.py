@@ -6,7 +6,7 @@ from typing import Final
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.packs.subset_replicas import SubsetReplicasError, parse
+from mockube.apimachinery.packs.uniteddeployments import SubsetReplicasError, parse_subset_replicas
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.selectors import check_term
@@ -89,7 +89,7 @@ def _subset_replicas(subset: ReadOnlyTree, total: int, path: Path) -> _SubsetRep
     for name, absent in (("replicas", 0), ("minReplicas", 0), ("maxReplicas", _UNLIMITED)):
         value = subset.get(name)
         try:
-            numbers[name] = absent if value is None else parse(total, value)
+            numbers[name] = absent if value is None else parse_subset_replicas(total, value)
         except SubsetReplicasError as error:
             numbers[name] = 0
             problems.append(errors.invalid(path.child(name), value, str(error)))

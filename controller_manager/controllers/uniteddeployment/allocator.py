@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockube.apimachinery.intstr import IntOrString
-from mockube.apimachinery.packs.subset_replicas import SubsetReplicasError, parse
+from mockube.apimachinery.packs.uniteddeployments import SubsetReplicasError, parse_subset_replicas
 
 UNLIMITED: Final = 2**31 - 1
 
@@ -46,7 +46,7 @@ def _bound(total: int, value: IntOrString | None, absent: int) -> int:
     if value is None:
         return absent
     try:
-        return parse(total, value)
+        return parse_subset_replicas(total, value)
     except SubsetReplicasError:
         return 0
 
@@ -69,7 +69,7 @@ def _specified(total: int, places: Sequence[SubsetInfo]) -> list[tuple[str, int]
     for place in places:
         try:
             if place.replicas is not None:
-                found.append((place.name, parse(total, place.replicas)))
+                found.append((place.name, parse_subset_replicas(total, place.replicas)))
         except SubsetReplicasError:
             continue
     return found

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.packs.definitions import PACKS, definitions
-from mockube.apimachinery.packs.subset_replicas import SubsetReplicasError, parse
+from mockube.apimachinery.packs.uniteddeployments import SubsetReplicasError, parse_subset_replicas
 from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.kind_rules import check_create
@@ -52,7 +52,7 @@ def test_the_templates_of_a_united_deployment_are_made_of_what_their_kinds_are(t
     ],
 )
 def test_replicas_of_a_subset_are_a_number_or_a_share(total, value, expected):
-    assert parse(total, value) == expected
+    assert parse_subset_replicas(total, value) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,5 +75,5 @@ def test_replicas_of_a_subset_are_a_number_or_a_share(total, value, expected):
 )  # fmt: skip
 def test_what_is_neither_is_refused(total, value, problem):
     with pytest.raises(SubsetReplicasError) as raised:
-        parse(total, value)
+        parse_subset_replicas(total, value)
     assert str(raised.value) == problem
