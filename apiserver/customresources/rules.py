@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
+from mockube.apimachinery.cel.schema_values import Convert, converter
+from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Optional
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apiserver.cel.schema_types import DeclaredType, declare, escape
-from mockube.apiserver.cel.schema_values import Convert, converter
-from mockube.apiserver.cel.values import NONE, CelError, CostExceeded, Optional
 from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, rules_of
 from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, MAP_KEYS, Schema, properties
 

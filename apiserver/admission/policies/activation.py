@@ -2,19 +2,19 @@
 
 from typing import Any, Final
 
-from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.admission_request import admission_request
-from mockube.apiserver.admission.policies.matching import NAMESPACES
-from mockube.apiserver.admission.versions import to_version, without_system_fields
-from mockube.apiserver.authz.chain import Attributes as Access
-from mockube.apiserver.authz.chain import Authorization, Decision
-from mockube.apiserver.cel.libraries.authorizer import (
+from mockube.apimachinery.cel.libraries.authorizer import (
     Answer,
     Authorizer,
     AuthorizerValue,
     Question,
     ResourceCheck,
 )
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission.admission_request import admission_request
+from mockube.apiserver.admission.policies.matching import NAMESPACES
+from mockube.apiserver.admission.versions import to_version, without_system_fields
+from mockube.apiserver.authz.chain import Attributes as Access
+from mockube.apiserver.authz.chain import Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend

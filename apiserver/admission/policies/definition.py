@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.admission_expressions import BadExpression, Compiler, Has
+from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -16,8 +18,6 @@ from mockube.apiserver.admission.policies.evaluation import (
 )
 from mockube.apiserver.admission.policies.matching import matches
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
-from mockube.apiserver.cel.types import Type
-from mockube.apiserver.kinds.admissionregistration.expressions import BadExpression, Compiler, Has
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.storage.stored import Stored

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from mockube.apiserver.authz.chain import aggregate
-from mockube.apiserver.cel.environment import Compiled
-from mockube.apiserver.cel.program import PER_CALL_LIMIT
-from mockube.apiserver.cel.types import Type
-from mockube.apiserver.cel.values import CelError, CostExceeded
-from mockube.apiserver.kinds.admissionregistration.expressions import (
+from mockube.apimachinery.admission_expressions import (
     BOOL,
     BadExpression,
     Compiler,
     Has,
     Variables,
 )
+from mockube.apimachinery.cel.environment import Compiled
+from mockube.apimachinery.cel.program import PER_CALL_LIMIT
+from mockube.apimachinery.cel.types import Type
+from mockube.apimachinery.cel.values import CelError, CostExceeded
+from mockube.apiserver.authz.chain import aggregate
 
 BUDGET: Final = 10_000_000
 """What all expressions of a policy may cost for one write."""

@@ -4,6 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import status
+from mockube.apimachinery.admission_expressions import (
+    JSON_PATCHES,
+    OBJECT,
+    BadExpression,
+    Has,
+)
+from mockube.apimachinery.cel.libraries import patches
+from mockube.apimachinery.cel.values import CelError
 from mockube.apimachinery.patch import json_patch
 from mockube.apimachinery.patch.apply.atomics import atomic_paths
 from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
@@ -14,14 +22,6 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
 from mockube.apiserver.admission.policies.evaluation import Evaluation, Expression, OutOfBudget
-from mockube.apiserver.cel.libraries import patches
-from mockube.apiserver.cel.values import CelError
-from mockube.apiserver.kinds.admissionregistration.expressions import (
-    JSON_PATCHES,
-    OBJECT,
-    BadExpression,
-    Has,
-)
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_applied, decode_as
 

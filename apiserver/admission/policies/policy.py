@@ -4,6 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mockube.apimachinery.admission_expressions import (
+    BOOL,
+    TEXT,
+    TEXT_OR_NULL,
+    Has,
+)
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
 from mockube.apiserver.admission.policies.evaluation import (
@@ -11,12 +17,6 @@ from mockube.apiserver.admission.policies.evaluation import (
     Evaluation,
     Outcome,
     OutOfBudget,
-)
-from mockube.apiserver.kinds.admissionregistration.expressions import (
-    BOOL,
-    TEXT,
-    TEXT_OR_NULL,
-    Has,
 )
 
 _MAX_MESSAGE: Final = 5 * 1024

@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery import errors, meta, names
-from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.paths import Path
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.cel.types import Type
-from mockube.apiserver.kinds.admissionregistration.expressions import (
+from mockube.apimachinery.admission_expressions import (
     BOOL,
     BadExpression,
     Compiler,
     Has,
 )
+from mockube.apimachinery.cel.types import Type
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
     each,

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import errors
+from mockube.apimachinery.admission_expressions import JSON_PATCHES, OBJECT, Compiler, Has
+from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.cel.types import Type
-from mockube.apiserver.kinds.admissionregistration.expressions import JSON_PATCHES, OBJECT, Compiler, Has
 from mockube.apiserver.kinds.admissionregistration.matching import (
     NAME_WARNINGS,
     check_compiled,

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery.admission_expressions import BadExpression, Compiler, Has
+from mockube.apimachinery.cel.parser import RESERVED
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.cel.parser import RESERVED
-from mockube.apiserver.kinds.admissionregistration.expressions import BadExpression, Compiler, Has
 from mockube.apiserver.kinds.admissionregistration.matching import (
     NAMES,
     check_failure_policy,

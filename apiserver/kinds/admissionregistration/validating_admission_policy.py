@@ -5,16 +5,16 @@ from functools import partial
 from typing import Final
 
 from mockube.apimachinery import errors, meta
-from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.paths import ROOT, Path
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.admissionregistration.expressions import (
+from mockube.apimachinery.admission_expressions import (
     BOOL,
     TEXT,
     TEXT_OR_NULL,
     Compiler,
     Has,
 )
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.admissionregistration.matching import NAME_WARNINGS, check_compiled
 from mockube.apiserver.kinds.admissionregistration.policy_specs import (
     NO_EXPRESSION,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockube.apimachinery import errors
+from mockube.apimachinery.cel.cost.ranges import MOST
+from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.cel.cost.ranges import MOST
-from mockube.apiserver.cel.schema_types import DeclaredType, declare, escape
 from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, field_path, max_cardinality
 from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, RULES
 

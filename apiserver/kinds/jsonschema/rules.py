@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockube.apimachinery.paths import ROOT, Path
-from mockube.apiserver.cel import types
-from mockube.apiserver.cel.environment import Compiled, Environment
-from mockube.apiserver.cel.program import ProgramError
-from mockube.apiserver.cel.schema_types import (
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.environment import Compiled, Environment
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.schema_types import (
     MAX_REQUEST_BYTES,
     DeclaredStructs,
     DeclaredType,
     name_structs,
     sizes_of,
 )
-from mockube.apiserver.cel.source import Issues
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.jsonschema.schema import RULES, Schema, properties
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

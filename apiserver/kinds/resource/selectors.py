@@ -5,15 +5,15 @@ from functools import cache
 from typing import Final
 
 from mockube.apimachinery import errors
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.cost.ranges import Range
+from mockube.apimachinery.cel.environment import Environment
+from mockube.apimachinery.cel.macros import BINDINGS
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
+from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apiserver.cel import types
-from mockube.apiserver.cel.cost.ranges import Range
-from mockube.apiserver.cel.environment import Environment
-from mockube.apiserver.cel.macros import BINDINGS
-from mockube.apiserver.cel.program import ProgramError
-from mockube.apiserver.cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
-from mockube.apiserver.cel.source import Issues
 
 _MAX_LENGTH: Final = 10 * 1024
 _MAX_COST: Final = 1_000_000

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.kinds.admissionregistration.expressions import (
+from mockube.apimachinery.admission_expressions import (
     BOOL,
     JSON_PATCHES,
     OBJECT,
@@ -12,6 +11,7 @@ from mockube.apiserver.kinds.admissionregistration.expressions import (
     Compiler,
     Has,
 )
+from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.kinds.resource.selectors import check_expression
 
 

@@ -1,0 +1,206 @@
+"""The expressions of policies and webhooks: which variables they have, how they compile, and how they are evaluated."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.attributes import LazyMap
+from mockube.apimachinery.cel.environment import Compiled, Environment, Library
+from mockube.apimachinery.cel.libraries import patches
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.cel.types import Type
+from mockube.apimachinery.cel.values import CelError
+
+BOOL, TEXT, ANY = (types.BOOL,), (types.STRING,), (types.ANY,)
+TEXT_OR_NULL: Final = (types.STRING, types.NULL)
+OBJECT: Final = (types.struct(patches.OBJECT),)
+JSON_PATCHES: Final = (types.list_of(types.struct(patches.JSON_PATCH)),)
+_VARIABLES: Final = "kubernetes.variables"
+_TEXTS: Final = types.list_of(types.STRING)
+_TEXT_MAP: Final = types.map_of(types.STRING, types.STRING)
+
+
+def _texts(*names: str) -> dict[str, Type]:
+    return dict.fromkeys(names, types.STRING)
+
+
+def _k8s(name: str) -> Type:
+    return types.struct(f"kubernetes.{name}")
+
+
+STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
+    "kubernetes.GroupVersionKind": _texts("group", "version", "kind"),
+    "kubernetes.GroupVersionResource": _texts("group", "version", "resource"),
+    "kubernetes.UserInfo": {
+        **_texts("username", "uid"),
+        "groups": _TEXTS,
+        "extra": types.map_of(types.STRING, _TEXTS),
+    },
+    "kubernetes.AdmissionRequest": {
+        **_texts("subResource", "requestSubResource", "name", "namespace", "operation"),
+        **{name: _k8s("GroupVersionKind") for name in ("kind", "requestKind")},
+        **{name: _k8s("GroupVersionResource") for name in ("resource", "requestResource")},
+        "userInfo": _k8s("UserInfo"),
+        "dryRun": types.BOOL,
+        "options": types.DYN,
+    },
+    "kubernetes.NamespaceSpec": {"finalizers": _TEXTS},
+    "kubernetes.NamespaceCondition": {
+        **_texts("status", "type", "message", "reason"),
+        "lastTransitionTime": types.TIMESTAMP,
+    },
+    "kubernetes.NamespaceStatus": {
+        "conditions": types.list_of(_k8s("NamespaceCondition")),
+        "phase": types.STRING,
+    },
+    "kubernetes.NamespaceMetadata": {
+        **_texts("name", "generateName", "namespace", "UID", "resourceVersion"),
+        **dict.fromkeys(("labels", "annotations"), _TEXT_MAP),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), types.INT),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), types.TIMESTAMP),
+        "finalizers": _TEXTS,
+    },
+    "kubernetes.Namespace": {
+        "metadata": _k8s("NamespaceMetadata"),
+        "spec": _k8s("NamespaceSpec"),
+        "status": _k8s("NamespaceStatus"),
+    },
+}
+"""What expressions see of a request and of its namespace."""
+
+
+class BadExpression(Exception):
+    """Why an expression is refused; its text is upstream's."""
+
+    def __init__(self, detail: str, *, internal: bool = False) -> None:
+        super().__init__(detail)
+        self.internal = internal
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """Which variables there are besides the object, the old one, the request and the namespace."""
+
+    params: bool = False
+    authorizer: bool = True
+    patches: bool = False
+
+
+class _Structs:
+    def __init__(self, variables: Mapping[str, Type] | None, *, has_patches: bool) -> None:
+        self._variables = variables
+        self._has_patches = has_patches
+
+    def fields(self, name: str, /) -> Mapping[str, Type] | None:
+        if name == _VARIABLES and self._variables is not None:
+            return self._variables
+        return STRUCTS.get(name) or (patches.struct_fields(name) if self._has_patches else None)
+
+
+def _environment(has: Has, variables: Mapping[str, Type] | None) -> Environment:
+    known: dict[str, Type] = {
+        "object": types.DYN,
+        "oldObject": types.DYN,
+        "namespaceObject": _k8s("Namespace"),
+        "request": _k8s("AdmissionRequest"),
+    }
+    if has.params:
+        known["params"] = types.DYN
+    if has.authorizer:
+        known["authorizer"] = _k8s("authorization.Authorizer")
+        known["authorizer.requestResource"] = _k8s("authorization.ResourceCheck")
+    if variables is not None:
+        known["variables"] = types.struct(_VARIABLES)
+    libraries = (Library(patches.DECLARED, patches.FUNCTIONS),) if has.patches else ()
+    return Environment(known, _Structs(variables, has_patches=has.patches), libraries)
+
+
+@cache
+def _plain_environment(has: Has) -> Environment:
+    return _environment(has, None)
+
+
+class Compiler:
+    """Compiles the expressions of one policy, which may use its variables, those before them in their order."""
+
+    def __init__(self, *, has_variables: bool = False) -> None:
+        self.types: dict[str, Type] | None = {} if has_variables else None
+        self.variables: dict[str, Compiled | BadExpression] = {}
+        self._environments: dict[Has, Environment] = {}
+
+    def compile(self, text: str, returns: Sequence[Type], has: Has) -> Compiled:
+        """Return the expression, or raise BadExpression."""
+        try:
+            compiled = self._environment(has).compile(text)
+        except Issues as issues:
+            raise BadExpression(f"compilation failed: {issues}") from issues
+        except ProgramError as error:
+            raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
+        if compiled.type in returns or types.ANY in returns:
+            return compiled
+        names = [type_.declared_name() for type_ in returns]
+        wanted = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
+        raise BadExpression(f"must evaluate to {wanted} but got {compiled.type.declared_name()}")
+
+    def add_variable(self, name: str, text: str, has: Has) -> None:
+        """Compile a variable; what it cannot be is found again by who uses it."""
+        assert self.types is not None
+        try:
+            compiled = self.compile(text, ANY, has)
+        except BadExpression as error:
+            self.variables[name] = error
+            self.types[name] = types.DYN
+            raise
+        self.variables[name] = compiled
+        self.types[name] = compiled.type
+
+    def _environment(self, has: Has) -> Environment:
+        if self.types is None:
+            return _plain_environment(has)
+        if has not in self._environments:
+            self._environments[has] = _environment(has, self.types)
+        return self._environments[has]
+
+
+class Variables(LazyMap):
+    """The variables of a policy for one object: each is evaluated when it is first used, and then kept."""
+
+    type_name = _VARIABLES
+
+    def __init__(
+        self, compiled: Mapping[str, Compiled | BadExpression], activation: Mapping[str, Any]
+    ) -> None:
+        self._compiled = compiled
+        self._activation = activation
+        self._found: dict[str, Any] = {}
+        self.cost = 0
+        """What their evaluations cost since somebody last asked."""
+
+    def find(self, key: Any, /) -> tuple[bool, Any]:
+        if key not in self._compiled:
+            return False, None
+        if key not in self._found:
+            self._found[key] = self._evaluate(key)
+        value = self._found[key]
+        if isinstance(value, CelError):
+            raise value
+        return True, value
+
+    def _evaluate(self, name: str) -> Any:
+        compiled = self._compiled[name]
+        if isinstance(compiled, BadExpression):
+            return CelError(f'composited variable "{name}" fails to compile: {compiled}')
+        try:
+            value, cost = compiled.program.evaluate(self._activation)
+        except CelError as error:
+            self.cost += error.cost
+            return CelError(f'composited variable "{name}" fails to evaluate: {error}')
+        self.cost += cost
+        return value
+
+    def take_cost(self) -> int:
+        cost, self.cost = self.cost, 0
+        return cost

@@ -1,0 +1,84 @@
+"""The nodes of an expression. The checker writes `type` and `overloads` into them, and resolves qualified names.
+
+A node's offset is where errors about it point: a call's is its parenthesis or its operator.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mockube.apimachinery.cel.types import DYN, Type
+
+
+@dataclass(slots=True, eq=False)
+class Expr:
+    offset: int
+    type: Type = field(default=DYN, kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Unspecified(Expr):
+    """Stands where an error was."""
+
+
+@dataclass(slots=True, eq=False)
+class Literal(Expr):
+    value: Any
+
+
+@dataclass(slots=True, eq=False)
+class Ident(Expr):
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Select(Expr):
+    operand: Expr
+    field: str
+    test_only: bool = False
+    resolved: str | None = None
+    """The variable that the whole selection is a qualified name of."""
+
+
+@dataclass(slots=True, eq=False)
+class Call(Expr):
+    function: str
+    target: Expr | None
+    args: list[Expr]
+    overloads: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class CreateList(Expr):
+    elements: list[Expr]
+    optional: frozenset[int] = frozenset()
+
+
+class Entry(NamedTuple):
+    offset: int
+    key: Any
+    """An expression in a map, a name in a struct."""
+    value: Expr
+    optional: bool
+
+
+@dataclass(slots=True, eq=False)
+class CreateMap(Expr):
+    entries: list[Entry]
+
+
+@dataclass(slots=True, eq=False)
+class CreateStruct(Expr):
+    name: str
+    entries: list[Entry]
+
+
+@dataclass(slots=True, eq=False)
+class Comprehension(Expr):
+    range: Expr
+    variable: str
+    variable2: str
+    accumulator: str
+    init: Expr
+    condition: Expr
+    step: Expr
+    result: Expr

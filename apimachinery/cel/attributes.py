@@ -1,0 +1,267 @@
+"""Variables with what is selected of them: how the keys and indexes of a chain are looked up, and what that costs.
+
+A frame is a list: the cost so far, its limit, and then the variables.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from mockube.apimachinery.cel.values import (
+    NONE,
+    CelError,
+    CostExceeded,
+    Opaque,
+    Optional,
+    Uint,
+    map_key,
+    missing_key,
+    show,
+    type_name,
+)
+
+Frame = list[Any]
+Run = Callable[[Frame], Any]
+FIRST_VARIABLE = 2
+
+
+class Failed:
+    """Stands for an accumulator whose step failed: `||` and `&&` may yet absorb it."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: CelError) -> None:
+        self.error = error
+
+
+class Lazy:
+    """Stands for a variable that is evaluated when it is first used."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+
+def load(slot: int) -> Run:
+    return lambda frame: frame[slot]
+
+
+def load_guarded(slot: int) -> Run:
+    def guarded(frame: Frame) -> Any:
+        value = frame[slot]
+        if type(value) is Failed:
+            raise value.error
+        if type(value) is Lazy:
+            value = frame[slot] = value.run(frame)
+        return value
+
+    return guarded
+
+
+def check_limit(frame: Frame) -> None:
+    if frame[0] > frame[1]:
+        raise CostExceeded
+
+
+class LazyMap:
+    """A map whose values are evaluated when they are first selected: a policy's variables."""
+
+    type_name = "kubernetes.variables"
+
+    def find(self, key: Any, /) -> tuple[bool, Any]:
+        """Return whether there is such a key, and its value."""
+        raise NotImplementedError
+
+
+def find(value: Any, key: Any) -> tuple[bool, Any]:
+    """Return whether there is such a key or index, and what is there; raise for an index of a wrong type."""
+    if isinstance(value, dict):
+        key = map_key(key) if type(key) is not str else key
+        return (True, value[key]) if key in value else (False, None)
+    if isinstance(value, list):
+        index = _index(key)
+        return (True, value[index]) if 0 <= index < len(value) else (False, None)
+    if isinstance(value, LazyMap):
+        return value.find(key)
+    return False, None
+
+
+def _index(key: Any) -> int:
+    kind = type(key)
+    if kind is int or kind is Uint:
+        return int(key)
+    if kind is float and key.is_integer():
+        return int(key)
+    raise CelError(f"unsupported index type '{type_name(key)}' in list")
+
+
+def qualify(value: Any, key: Any) -> Any:
+    """Return what is at a key or index, or raise as cel-go does."""
+    found, item = find(value, key)
+    if found:
+        return item
+    if isinstance(value, list):
+        raise CelError(f"index out of bounds: {show(key)}")
+    if isinstance(value, Opaque) and isinstance(key, str):
+        return value.select(key)
+    raise missing_key(key)
+
+
+class Qualifier(NamedTuple):
+    key: Any
+    run: Run | None = None
+    """What evaluates the key, where it is no constant. It adds its own cost."""
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A variable, or what an expression returned, with the keys that are selected of it."""
+
+    base: Run
+    qualifiers: tuple[Qualifier, ...] = ()
+    slot: int | None = None
+    """Of a plain variable."""
+    branches: tuple[Run, "Attribute", "Attribute"] | None = None
+    """Of a conditional: what is selected of it is selected of both branches."""
+    test_only: bool = False
+
+    def select(self, qualifier: Qualifier) -> "Attribute":
+        if self.branches is not None:
+            condition, if_true, if_false = self.branches
+            return replace(self, branches=(condition, if_true.select(qualifier), if_false.select(qualifier)))
+        return replace(self, qualifiers=(*self.qualifiers, qualifier))
+
+    def tested(self) -> "Attribute":
+        """Return what tells whether the last key is there."""
+        if self.branches is not None:
+            condition, if_true, if_false = self.branches
+            return replace(self, branches=(condition, if_true.tested(), if_false.tested()))
+        return replace(self, test_only=True)
+
+    def run(self, *, cost: int) -> Run:
+        """Return what evaluates it. The cost is that of the attribute itself; each qualifier costs one more."""
+        if self.branches is not None:
+            return _run_branches(*self.branches)
+        keys = self.qualifiers
+        if self.test_only:
+            return _run_test(self.base, keys, max(cost - 1, 0))
+        if any(key.run is not None or key.optional for key in keys):
+            return _run_general(self.base, keys, cost)
+        names = tuple(key.key for key in keys)
+        if self.slot is None:
+            return _run_keys(self.base, names, cost)
+        if all(type(name) is str for name in names):
+            return _run_variable(self.slot, names, cost)
+        return _run_keys(self.base, names, cost)
+
+
+def _run_variable(slot: int, names: tuple[str, ...], cost: int) -> Run:
+    total = cost + len(names)
+
+    def variable(frame: Frame) -> Any:
+        frame[0] += cost
+        value = frame[slot]
+        if type(value) is Optional:
+            return _select_optional(frame, value, names)
+        return value
+
+    def selection(frame: Frame) -> Any:
+        frame[0] += total
+        value = frame[slot]
+        if type(value) is Optional:
+            return _select_optional(frame, value, names)
+        for name in names:
+            if type(value) is dict:
+                if name not in value:
+                    raise missing_key(name)
+                value = value[name]
+            else:
+                value = qualify(value, name)
+        return value
+
+    return selection if names else variable
+
+
+def _run_keys(base: Run, names: tuple[Any, ...], cost: int) -> Run:
+    def keys(frame: Frame) -> Any:
+        value = base(frame)
+        frame[0] += cost
+        if type(value) is Optional and names:
+            return _select_optional(frame, value, names)
+        for name in names:
+            frame[0] += 1
+            value = qualify(value, name)
+        return value
+
+    return keys
+
+
+def _select_optional(frame: Frame, value: Optional, names: tuple[Any, ...]) -> Any:
+    if not names or not value.present:
+        return value
+    item = value.value
+    for name in names:
+        found, item = find(item, name)
+        if not found:
+            return NONE
+        frame[0] += 1
+    return Optional(item)
+
+
+def _run_general(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
+    def general(frame: Frame) -> Any:
+        value = base(frame)
+        frame[0] += cost
+        optional = type(value) is Optional
+        if optional:
+            if not value.present:
+                return value
+            value = value.value
+        for key, run, is_optional in qualifiers:
+            optional = optional or is_optional
+            item = run(frame) if run is not None else key
+            if not optional:
+                frame[0] += 1
+                value = qualify(value, item)
+                continue
+            found, value = find(value, item)
+            if not found:
+                return NONE
+            frame[0] += 1
+        return Optional(value) if optional else value
+
+    return general
+
+
+def _run_test(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
+    """Return what tells whether the last key is there."""
+    before = _run_general(base, qualifiers[:-1], cost) if len(qualifiers) > 1 else base
+    extra = cost if len(qualifiers) == 1 else 0
+    last = qualifiers[-1].key
+
+    def test(frame: Frame) -> bool:
+        value = before(frame)
+        frame[0] += 1 + extra
+        if type(value) is Optional:
+            if not value.present:
+                return False
+            value = value.value
+        return find(value, last)[0]
+
+    return test
+
+
+def _run_branches(condition: Run, if_true: Attribute, if_false: Attribute) -> Run:
+    run_true, run_false = if_true.run(cost=0), if_false.run(cost=0)
+
+    def conditional(frame: Frame) -> Any:
+        chosen = condition(frame)
+        if chosen is True:
+            return run_true(frame)
+        if chosen is False:
+            return run_false(frame)
+        raise CelError("no such overload")
+
+    return conditional

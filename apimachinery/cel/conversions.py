@@ -1,0 +1,199 @@
+"""Functions that are named after types: what they make of values of other types, in Go's notation."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockube.apimachinery import durations
+from mockube.apimachinery.cel import times
+from mockube.apimachinery.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    UINT_MAX,
+    CelError,
+    Duration,
+    Timestamp,
+    Uint,
+    format_double,
+)
+
+DECLARATIONS: Final = """
+    bool bool_to_bool (bool) -> bool
+    bool string_to_bool (string) -> bool
+    bytes bytes_to_bytes (bytes) -> bytes
+    bytes string_to_bytes (string) -> bytes
+    double double_to_double (double) -> double
+    double int64_to_double (int) -> double
+    double string_to_double (string) -> double
+    double uint64_to_double (uint) -> double
+    duration duration_to_duration (duration) -> duration
+    duration int64_to_duration (int) -> duration
+    duration string_to_duration (string) -> duration
+    int int64_to_int64 (int) -> int
+    int double_to_int64 (double) -> int
+    int duration_to_int64 (duration) -> int
+    int string_to_int64 (string) -> int
+    int timestamp_to_int64 (timestamp) -> int
+    int uint64_to_int64 (uint) -> int
+    string string_to_string (string) -> string
+    string bool_to_string (bool) -> string
+    string bytes_to_string (bytes) -> string
+    string double_to_string (double) -> string
+    string duration_to_string (duration) -> string
+    string int64_to_string (int) -> string
+    string timestamp_to_string (timestamp) -> string
+    string uint64_to_string (uint) -> string
+    timestamp timestamp_to_timestamp (timestamp) -> timestamp
+    timestamp int64_to_timestamp (int) -> timestamp
+    timestamp string_to_timestamp (string) -> timestamp
+    uint uint64_to_uint64 (uint) -> uint
+    uint double_to_uint64 (double) -> uint
+    uint int64_to_uint64 (int) -> uint
+    uint string_to_uint64 (string) -> uint
+"""
+_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_FALSE = frozenset(("0", "f", "F", "false", "FALSE", "False"))
+
+
+def _conversion_error(source: str, target: str) -> CelError:
+    return CelError(f"type conversion error from '{source}' to '{target}'")
+
+
+def _bool(text: str) -> bool:
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    raise _conversion_error("string", "bool")
+
+
+def _is_digits(text: str, *, signed: bool) -> bool:
+    digits = text[1:] if signed and text[:1] in ("+", "-") else text
+    return digits.isascii() and digits.isdigit() and len(digits) < 4000
+
+
+def _int_of_text(text: str) -> int:
+    if _is_digits(text, signed=True):
+        value = int(text)
+        if INT_MIN <= value <= INT_MAX:
+            return value
+    raise _conversion_error("string", "int")
+
+
+def _uint_of_text(text: str) -> Uint:
+    if _is_digits(text, signed=False):
+        value = int(text)
+        if value <= UINT_MAX:
+            return Uint(value)
+    raise _conversion_error("string", "uint")
+
+
+def _double_of_text(text: str) -> float:
+    value = _parse_float(text)
+    if value is None:
+        raise _conversion_error("string", "double")
+    return value
+
+
+_INFINITIES = frozenset(("inf", "infinity"))
+
+
+def _parse_float(text: str) -> float | None:
+    """Read a number as `strconv.ParseFloat` does, but for hexadecimal mantissas with underscores."""
+    bare = text.lstrip("+-") if text[:1] in ("+", "-") and text[1:2] not in ("+", "-") else text
+    lower = bare.lower()
+    if lower in _INFINITIES:
+        return -math.inf if text[0] == "-" else math.inf
+    if lower == "nan":
+        return math.nan if bare == text else None
+    try:
+        if lower.startswith("0x"):
+            return float.fromhex(text) if "p" in lower and "_" not in text else None
+        value = float(text) if text.isascii() and "_" not in text and text.strip() == text else None
+    except (ValueError, OverflowError):
+        return None
+    return None if value is not None and math.isinf(value) else value
+
+
+def _int_of_double(value: float) -> int:
+    if math.isnan(value) or math.isinf(value) or value <= -(2.0**63) or value >= 2.0**63:
+        raise CelError("integer overflow")
+    return int(value)
+
+
+def _uint_of_double(value: float) -> Uint:
+    if math.isnan(value) or math.isinf(value) or value < 0 or value >= 2.0**64:
+        raise CelError("unsigned integer overflow")
+    return Uint(int(value))
+
+
+def _uint_of_int(value: int) -> Uint:
+    if value < 0:
+        raise CelError("unsigned integer overflow")
+    return Uint(value)
+
+
+def _int_of_uint(value: Uint) -> int:
+    if value > INT_MAX:
+        raise CelError("integer overflow")
+    return int(value)
+
+
+def _text_of_bytes(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+def _duration(text: str) -> Duration:
+    try:
+        return Duration(durations.parse_duration(text))
+    except durations.DurationError:
+        raise _conversion_error("string", "google.protobuf.Duration") from None
+
+
+def _timestamp(text: str) -> Timestamp:
+    found = times.parse(text)
+    if found is None:
+        raise _conversion_error("string", "google.protobuf.Timestamp")
+    return found
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "bool_to_bool": _same,
+    "string_to_bool": _bool,
+    "bytes_to_bytes": _same,
+    "string_to_bytes": lambda text: text.encode(errors="surrogatepass"),
+    "double_to_double": _same,
+    "int64_to_double": float,
+    "string_to_double": _double_of_text,
+    "uint64_to_double": float,
+    "duration_to_duration": _same,
+    "int64_to_duration": Duration,
+    "string_to_duration": _duration,
+    "int64_to_int64": _same,
+    "double_to_int64": _int_of_double,
+    "duration_to_int64": lambda value: value.nanoseconds,
+    "string_to_int64": _int_of_text,
+    "timestamp_to_int64": lambda value: value.nanoseconds // 1_000_000_000,
+    "uint64_to_int64": _int_of_uint,
+    "string_to_string": _same,
+    "bool_to_string": lambda value: "true" if value else "false",
+    "bytes_to_string": _text_of_bytes,
+    "double_to_string": format_double,
+    "duration_to_string": times.duration_text,
+    "int64_to_string": str,
+    "timestamp_to_string": times.text,
+    "uint64_to_string": lambda value: str(int(value)),
+    "timestamp_to_timestamp": _same,
+    "int64_to_timestamp": times.from_seconds,
+    "string_to_timestamp": _timestamp,
+    "uint64_to_uint64": _same,
+    "double_to_uint64": _uint_of_double,
+    "int64_to_uint64": _uint_of_int,
+    "string_to_uint64": _uint_of_text,
+}
+"""By overload."""

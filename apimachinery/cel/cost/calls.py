@@ -1,0 +1,356 @@
+"""Estimates for calls: what Kubernetes' functions and some of cel-go's libraries may cost, and how large their results are."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from mockube.apimachinery.cel.ast import Expr, Literal
+from mockube.apimachinery.cel.cost.ranges import (
+    AUTHORIZATION_CHECK,
+    LIST_BASE,
+    MOST,
+    ONE,
+    REGEX_FACTOR,
+    STRING_FACTOR,
+    STRUCT_BASE,
+    UNKNOWN,
+    Range,
+    fixed,
+)
+from mockube.apimachinery.cel.libraries.lists import SORT_NAMES
+from mockube.apimachinery.cel.types import Type
+
+_URL_TYPE, _FORMAT_TYPE = "kubernetes.URL", "kubernetes.NamedFormat"
+_FORMAT_SIZE, _FORMAT_PATTERN_SIZE = 64, 128
+_SIMPLE_TYPES = frozenset(
+    (
+        "net.IP",
+        "net.CIDR",
+        "kubernetes.Quantity",
+        "kubernetes.Semver",
+        *(f"kubernetes.authorization.{n}" for n in ("Authorizer", "PathCheck", "GroupCheck")),
+        *(f"kubernetes.authorization.{n}" for n in ("ResourceCheck", "Decision")),
+    )
+)
+
+
+class Node(NamedTuple):
+    """An argument: what it is, where its value comes from, and its size if that is known."""
+
+    type: Type
+    path: tuple[str, ...]
+    size: Range | None
+    expr: Expr | None = None
+
+
+class Estimate(NamedTuple):
+    cost: Range
+    size: Range | None = None
+    """Of the result."""
+
+
+class Sizes(Protocol):
+    """Knows sizes by where values come from: the limits of a schema."""
+
+    def __call__(self, path: tuple[str, ...], /) -> Range | None: ...
+
+
+class Call(NamedTuple):
+    overload: str
+    target: Node | None
+    args: Sequence[Node]
+    sizes: Sizes
+
+    def size(self, node: Node) -> Range:
+        return node.size or self.sizes(node.path) or UNKNOWN
+
+
+def _one(_call: Call) -> Estimate:
+    return Estimate(ONE)
+
+
+def _selector(call: Call) -> Estimate:
+    length = call.size(call.args[0])
+    parsed = fixed(LIST_BASE).plus(length.by(STRING_FACTOR))
+    return Estimate(parsed.plus(length.by(0.5).by(LIST_BASE + STRUCT_BASE)))
+
+
+def _element(node: Node) -> Node | None:
+    if not node.type.parameters:
+        return None
+    path = (*node.path, "@items") if node.path else ()
+    return Node(node.type.parameters[0], path, None)
+
+
+def _list_function(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    element = _element(call.target)
+    if element is None:
+        return Estimate(call.size(call.target).by(STRING_FACTOR))
+    cost = ONE
+    if element.type.kind in ("string", "bytes"):
+        cost = cost.plus(call.size(element).by(STRING_FACTOR))
+    return Estimate(call.size(call.target).times(cost))
+
+
+def _read_argument(call: Call) -> Estimate:
+    return Estimate(call.size(call.args[0]).by(STRING_FACTOR))
+
+
+def _read_argument_sized(call: Call) -> Estimate:
+    size = call.size(call.args[0])
+    return Estimate(size.by(STRING_FACTOR), size)
+
+
+def _read_target(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    size = call.size(call.target)
+    return Estimate(size.by(STRING_FACTOR), size)
+
+
+def _replace(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
+    most, most_kept = 0, 0
+    if old.low == 0:
+        most, most_kept = min(size.high + 1, MOST), size.high
+    elif new.high <= old.low:
+        most_kept = size.high
+    else:
+        most = math.ceil(float(size.high) / float(old.low))
+    least, least_kept = 0, 0
+    if old.high == 0:
+        least, least_kept = min(size.low + 1, MOST), size.low
+    elif old.high <= new.low:
+        least_kept = size.low
+    else:
+        least = math.ceil(float(size.low) / float(old.high))
+    result = Range(least, most).times(new).plus(Range(least_kept, most_kept))
+    return Estimate(size.by(2 * STRING_FACTOR), result)
+
+
+def _split(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    size = call.size(call.target)
+    most = size.high
+    if len(call.args) > 1:
+        count = call.args[1].expr
+        if isinstance(count, Literal) and type(count.value) is int:
+            most = count.value % (1 << 64)
+    return Estimate(size.by(2 * STRING_FACTOR), Range(0, most))
+
+
+def _join(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    count = call.size(call.target)
+    element = _element(call.target)
+    size = count.times(call.size(element)) if element is not None else fixed(0)
+    if call.args:
+        separators = Range(max(count.low - 1, 0), max(count.high - 1, 0))
+        size = size.plus(call.size(call.args[0]).times(separators))
+    return Estimate(size.by(STRING_FACTOR), size)
+
+
+def _find(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    size = call.size(call.target)
+    text = size.plus(ONE).by(STRING_FACTOR)
+    return Estimate(text.times(call.size(call.args[0]).by(REGEX_FACTOR)), Range(0, size.high))
+
+
+def _ip(call: Call) -> Estimate | None:
+    if call.overload == "cidr_ip":
+        return Estimate(ONE)
+    return _read_argument(call) if call.args else None
+
+
+def _read_argument_twice(call: Call) -> Estimate:
+    return Estimate(call.size(call.args[0]).by(2 * STRING_FACTOR))
+
+
+_ADDRESS = Range(4, 16)
+
+
+def _contains_ip(call: Call) -> Estimate:
+    cost = _ADDRESS.plus(_ADDRESS).by(STRING_FACTOR)
+    if call.overload == "cidr_contains_ip_string":
+        cost = cost.plus(call.size(call.args[0]).by(STRING_FACTOR))
+    return Estimate(cost)
+
+
+def _contains_cidr(call: Call) -> Estimate:
+    cost = _ADDRESS.plus(_ADDRESS).by(STRING_FACTOR).plus(_ADDRESS.by(STRING_FACTOR)).plus(ONE)
+    if call.overload == "cidr_contains_cidr_string":
+        cost = cost.plus(call.size(call.args[0]).by(STRING_FACTOR))
+    return Estimate(cost)
+
+
+def _validate(call: Call) -> Estimate:
+    size = call.size(call.args[0])
+    return Estimate(size.by(STRING_FACTOR).by(_FORMAT_PATTERN_SIZE * REGEX_FACTOR))
+
+
+def _equals(call: Call) -> Estimate | None:
+    left, right = call.args
+    if left.type != right.type or left.type.kind not in ("opaque", "struct"):
+        return None
+    if left.type.name in _SIMPLE_TYPES:
+        return Estimate(ONE)
+    if left.type.name == _FORMAT_TYPE:
+        return Estimate(Range(1, _FORMAT_SIZE).by(STRING_FACTOR))
+    if left.type.name == _URL_TYPE:
+        high = right.size.high if right.size is not None else 1
+        return Estimate(Range(1, high).by(STRING_FACTOR))
+    return None
+
+
+def _allocated(factor: float, size: Range) -> Estimate:
+    return Estimate(size.by(factor).plus(ONE).plus(fixed(LIST_BASE)), size)
+
+
+def _int_value(node: Node, otherwise: int) -> int:
+    if isinstance(node.expr, Literal) and type(node.expr.value) is int:
+        return max(node.expr.value, 0)
+    return otherwise
+
+
+def _slice(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    end = _int_value(call.args[1], call.size(call.target).high)
+    return _allocated(1, fixed((end - _int_value(call.args[0], 0)) % (1 << 64)))
+
+
+def _flatten(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    depth = _int_value(call.args[0], MOST) if call.args else 1
+    return _allocated(float(depth), call.size(call.target))
+
+
+def _reverse(call: Call) -> Estimate | None:
+    return _allocated(1, call.size(call.target)) if call.target is not None else None
+
+
+def _distinct(call: Call) -> Estimate | None:
+    if call.target is None:
+        return None
+    size = call.size(call.target)
+    return _allocated(2.0, size.times(size))
+
+
+def _sort(name: str, *, by_keys: bool) -> Callable[[Call], Estimate | None]:
+    factor = 2 + STRING_FACTOR if name in ("string", "bytes") else 2.0
+
+    def estimate(call: Call) -> Estimate | None:
+        if call.target is None:
+            return None
+        size = call.size(call.args[0] if by_keys else call.target)
+        return _allocated(factor, size.times(size))
+
+    return estimate
+
+
+def _sets(factor: int) -> Callable[[Call], Estimate]:
+    def estimate(call: Call) -> Estimate:
+        product = call.size(call.args[0]).times(call.size(call.args[1]))
+        return Estimate(product.by(factor).plus(ONE))
+
+    return estimate
+
+
+Estimator = Callable[[Call], Estimate | None]
+_SIMPLE_FUNCTIONS = [
+    "serviceAccount",
+    "path",
+    "group",
+    "resource",
+    "subresource",
+    "namespace",
+    "name",
+    "allowed",
+    "reason",
+    "error",
+    "errored",
+    "masked",
+    "prefixLength",
+    "family",
+    "isUnspecified",
+    "isLoopback",
+    "isLinkLocalMulticast",
+    "isLinkLocalUnicast",
+    "isGlobalUnicast",
+    "format.named",
+    "sign",
+    "asInteger",
+    "isInteger",
+    "asApproximateFloat",
+    "isGreaterThan",
+    "isLessThan",
+    "compareTo",
+    "add",
+    "sub",
+    "major",
+    "minor",
+    "patch",
+    "getScheme",
+    "getHostname",
+    "getHost",
+    "getPort",
+    "getEscapedPath",
+    "getQuery",
+]
+BY_FUNCTION: Final[dict[str, Estimator]] = {
+    **dict.fromkeys(_SIMPLE_FUNCTIONS, _one),
+    "check": lambda _: Estimate(fixed(AUTHORIZATION_CHECK)),
+    **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_function),
+    **dict.fromkeys(("url", "jsonpatch.escapeKey"), _read_argument_sized),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _read_target),
+    "replace": _replace,
+    "split": _split,
+    "join": _join,
+    **dict.fromkeys(("find", "findAll"), _find),
+    **dict.fromkeys(
+        ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _read_argument
+    ),
+    "ip": _ip,
+    "ip.isCanonical": _read_argument_twice,
+    "containsIP": _contains_ip,
+    "containsCIDR": _contains_cidr,
+    "validate": _validate,
+    "_==_": _equals,
+}
+BY_OVERLOAD: Final[dict[str, Estimator]] = {
+    "list_slice": _slice,
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
+    "lists_range": lambda call: _allocated(1, fixed(_int_value(call.args[0], MOST))),
+    "list_reverse": _reverse,
+    "list_distinct": _distinct,
+    **{f"list_{name}_sort": _sort(name, by_keys=False) for name in SORT_NAMES},
+    **{f"list_{name}_sortByAssociatedKeys": _sort(name, by_keys=True) for name in SORT_NAMES},
+    **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),
+    "list_sets_equivalent_list": _sets(2),
+}
+"""These come before those of functions."""
+
+
+def estimate_call(function: str, call: Call) -> Estimate | None:
+    """Return the estimate of a library's function; None for those of the language itself."""
+    by_overload = BY_OVERLOAD.get(call.overload)
+    if by_overload is not None:
+        found = by_overload(call)
+        if found is not None:
+            return found
+    by_function = BY_FUNCTION.get(function)
+    return by_function(call) if by_function is not None else None
+
+
+def literal_size(value: Any) -> int:
+    return len(value) if isinstance(value, (str, bytes)) else 1

@@ -1,0 +1,369 @@
+"""The cost of a checked expression before it runs: the least and the most that it may be."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mockube.apimachinery.cel.ast import (
+    Call,
+    Comprehension,
+    CreateList,
+    CreateMap,
+    CreateStruct,
+    Expr,
+    Ident,
+    Literal,
+    Select,
+)
+from mockube.apimachinery.cel.cost import calls
+from mockube.apimachinery.cel.cost.calls import Estimate, Node, Sizes, estimate_call, literal_size
+from mockube.apimachinery.cel.cost.ranges import (
+    LIST_BASE,
+    MAP_BASE,
+    MOST,
+    NOTHING,
+    ONE,
+    REGEX_FACTOR,
+    STRING_FACTOR,
+    STRUCT_BASE,
+    UNKNOWN,
+    Range,
+    capped,
+    fixed,
+)
+from mockube.apimachinery.cel.macros import ACCUMULATOR
+from mockube.apimachinery.cel.types import Type
+
+Path = tuple[str, ...]
+_SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
+
+
+class Entries(NamedTuple):
+    """How large the keys and values in a list or map are."""
+
+    kind: str
+    key: Range
+    value: Range
+
+    def union(self, other: "Entries") -> "Entries":
+        return Entries(self.kind, self.key.union(other.key), self.value.union(other.value))
+
+
+class Variable(NamedTuple):
+    path: Path
+    size: Range | None
+    entries: Entries | None
+
+
+class Coster:
+    def __init__(self, sizes: Sizes) -> None:
+        self.known_sizes = sizes
+        self.paths: dict[int, Path] = {}
+        self.sizes: dict[int, Range] = {}
+        self.entries: dict[int, Entries] = {}
+        self.variables: dict[str, list[Variable]] = {}
+        self.costs: dict[int, Range] = {}
+
+    def cost(self, node: Expr) -> Range:
+        found = self.costs.get(id(node))
+        if found is None:
+            found = self.costs[id(node)] = _COSTS[type(node)](self, node)
+        return found
+
+    def sum(self, nodes: Sequence[Expr]) -> Range:
+        total = NOTHING
+        for node in nodes:
+            total = total.plus(self.cost(node))
+        return total
+
+    def literal(self, _node: Literal) -> Range:
+        return NOTHING
+
+    def variable(self, name: str) -> Variable | None:
+        stack = self.variables.get(name)
+        return stack[-1] if stack else None
+
+    def ident(self, node: Ident) -> Range:
+        variable = self.variable(node.name)
+        self.paths[id(node)] = variable.path if variable else (node.name,)
+        return ONE
+
+    def select(self, node: Select) -> Range:
+        if node.resolved is not None:
+            self.paths[id(node)] = (node.resolved,)
+            return ONE
+        cost = self.cost(node.operand)
+        if node.test_only:
+            return cost
+        if node.operand.type.kind in ("map", "struct", "param"):
+            cost = cost.plus(ONE)
+        self.paths[id(node)] = (*self.path(node.operand), node.field)
+        return cost
+
+    def path(self, node: Expr) -> Path:
+        if isinstance(node, Ident):
+            variable = self.variable(node.name)
+            if variable is not None:
+                return variable.path
+        return self.paths.get(id(node), ())
+
+    def node(self, expr: Expr) -> Node:
+        path = self.path(expr)
+        if path and path[0] in (ACCUMULATOR, "__result__"):
+            path = ()
+        return Node(expr.type, path, self.size(expr), expr)
+
+    def size(self, node: Expr) -> Range | None:
+        found = self.sizes.get(id(node)) or _own_size(node)
+        if found is not None:
+            return found
+        found = self.known_sizes(self.path(node))
+        if found is not None:
+            self.sizes[id(node)] = found
+            return found
+        if is_scalar(node.type):
+            return ONE
+        variable = self.variable(node.name) if isinstance(node, Ident) else None
+        return variable.size if variable else None
+
+    def size_or_unknown(self, node: Expr) -> Range:
+        return self.size(node) or UNKNOWN
+
+    def entry_sizes(self, node: Expr) -> Entries | None:
+        found = self.entries.get(id(node))
+        if found is None and isinstance(node, Ident):
+            variable = self.variable(node.name)
+            return variable.entries if variable else None
+        return found
+
+    def call(self, node: Call) -> Range:
+        if node.function == "dyn":
+            cost = ONE.plus(self.cost(node.args[0]))
+            self.copy_sizes(node, node.args[0])
+            return cost
+        arg_costs = [self.cost(arg) for arg in node.args]
+        args = [self.node(arg) for arg in node.args]
+        before = NOTHING
+        target: Node | None = None
+        if node.target is not None:
+            before = self.cost(node.target)
+            target = self.node(node.target)
+        total, size = Range(MOST, 0), None
+        for overload in node.overloads:
+            estimate = self.overload(node, overload, target, args, arg_costs)
+            total = total.union(estimate.cost)
+            if estimate.size is not None:
+                size = size.union(estimate.size) if size is not None else estimate.size
+            if overload in ("index_list", "index_map"):
+                entries = self.entry_sizes(node.args[0])
+                size = entries.value if entries else None
+                step = "@items" if overload == "index_list" else "@values"
+                self.paths[id(node)] = (*self.path(node.args[0]), step)
+            size = size or self.size(node)
+        if size is not None:
+            self.sizes[id(node)] = size
+        return before.plus(total)
+
+    def overload(
+        self, node: Call, overload: str, target: Node | None, args: Sequence[Node], costs: Sequence[Range]
+    ) -> Estimate:
+        found = estimate_call(node.function, calls.Call(overload, target, args, self.known_sizes))
+        special = None if found else self.special(node, overload, costs)
+        if special is not None:
+            return special
+        total = NOTHING
+        for cost in costs:
+            total = total.plus(cost)
+        found = found or self.standard(node, overload, target, args) or Estimate(ONE)
+        return Estimate(found.cost.plus(total), found.size)
+
+    def special(self, node: Call, overload: str, costs: Sequence[Range]) -> Estimate | None:
+        """Estimate what may not evaluate all of its arguments."""
+        if overload in ("logical_or", "logical_and"):
+            return Estimate(Range(costs[0].low, costs[0].plus(costs[1]).high))
+        if overload == "conditional":
+            first, second = node.args[1:]
+            entries, others = self.entry_sizes(first), self.entry_sizes(second)
+            if entries is not None and others is not None:
+                self.entries[id(node)] = entries.union(others)
+            size = self.size_or_unknown(first).union(self.size_or_unknown(second))
+            return Estimate(costs[0].plus(costs[1].union(costs[2])), size)
+        return None
+
+    def standard(
+        self, node: Call, overload: str, target: Node | None, args: Sequence[Node]
+    ) -> Estimate | None:
+        """Estimate a function of the language whose cost grows with its arguments."""
+        if overload in _COMPARING:
+            smaller = min(_size(args[0]).high, _size(args[1]).high)
+            return Estimate(Range(min(smaller, 1), smaller).by(STRING_FACTOR))
+        if overload in ("add_string", "add_bytes", "add_list"):
+            return self.addition(node, overload, args)
+        if overload in ("starts_with_string", "ends_with_string"):
+            return Estimate(_size(args[0]).by(STRING_FACTOR))
+        if overload == "in_list":
+            return Estimate(_size(args[1]).by(1))
+        if overload == "matches_string" and target is not None:
+            text = _size(target).plus(ONE).by(STRING_FACTOR)
+            return Estimate(text.times(_size(args[0]).by(REGEX_FACTOR)))
+        if overload == "contains_string" and target is not None:
+            text = _size(target).by(STRING_FACTOR)
+            return Estimate(text.times(_size(args[0]).by(STRING_FACTOR)))
+        if overload == "string_format" and target is not None:
+            return Estimate(_size(target).by(STRING_FACTOR))
+        return _converted(overload, args)
+
+    def addition(self, node: Call, overload: str, args: Sequence[Node]) -> Estimate:
+        size = _size(args[0]).plus(_size(args[1]))
+        left, right = self.entry_sizes(node.args[0]), self.entry_sizes(node.args[1])
+        if left is not None and right is not None:
+            self.entries[id(node)] = left.union(right)
+        return Estimate(ONE if overload == "add_list" else size.by(STRING_FACTOR), size)
+
+    def create_list(self, node: CreateList) -> Range:
+        total = self.sum(node.elements)
+        size = Range(MOST, 0) if node.elements else NOTHING
+        for element in node.elements:
+            size = size.union(self.size_or_unknown(element))
+        self.entries[id(node)] = Entries("list", ONE, size)
+        return total.plus(fixed(LIST_BASE))
+
+    def create_map(self, node: CreateMap) -> Range:
+        total = fixed(MAP_BASE)
+        keys = values = Range(MOST, 0) if node.entries else NOTHING
+        for entry in node.entries:
+            total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
+            keys = keys.union(self.size_or_unknown(entry.key))
+            values = values.union(self.size_or_unknown(entry.value))
+        self.entries[id(node)] = Entries("map", keys, values)
+        return total
+
+    def create_struct(self, node: CreateStruct) -> Range:
+        return self.sum([entry.value for entry in node.entries]).plus(fixed(STRUCT_BASE))
+
+    def push(self, name: str, variable: Variable) -> None:
+        self.variables.setdefault(name, []).append(variable)
+
+    def comprehension(self, node: Comprehension) -> Range:
+        if _is_bind(node):
+            return self.bind(node)
+        total = self.cost(node.range).plus(self.cost(node.init))
+        accumulated = Variable(self.path(node.init), self.size(node.init), self.entry_sizes(node.init))
+        self.push(node.accumulator, accumulated)
+        self.push_iteration(node)
+        each = self.cost(node.step).plus(self.cost(node.condition))
+        self.variables[node.variable].pop()
+        if node.variable2:
+            self.variables[node.variable2].pop()
+        total = total.plus(self.cost(node.result))
+        self.variables[node.accumulator].pop()
+        count = self.size_or_unknown(node.range)
+        self.result_sizes(node, count)
+        return total.plus(count.times(each))
+
+    def push_iteration(self, node: Comprehension) -> None:
+        entries = self.entry_sizes(node.range)
+        kind = entries.kind if entries else node.range.type.kind
+        path = self.path(node.range)
+        key = Variable(
+            (*path, "@indices" if kind == "list" else "@keys"), entries.key if entries else None, None
+        )
+        value = Variable(
+            (*path, "@items" if kind == "list" else "@values"), entries.value if entries else None, None
+        )
+        if node.variable2:
+            self.push(node.variable, key)
+            self.push(node.variable2, value)
+        else:
+            self.push(node.variable, value if kind == "list" else key._replace(path=(*path, "@keys")))
+
+    def result_sizes(self, node: Comprehension, count: Range) -> None:
+        if isinstance(node.init, Literal):
+            size = self.size(node.init)
+            if size is not None:
+                self.sizes[id(node)] = size
+        elif isinstance(node.init, (CreateList, CreateMap)):
+            self.sizes[id(node)] = count
+            entries = self.entry_sizes(node.step)
+            if entries is not None:
+                self.entries[id(node)] = entries
+
+    def bind(self, node: Comprehension) -> Range:
+        total = self.cost(node.range).plus(self.cost(node.init))
+        self.push(
+            node.accumulator,
+            Variable(self.path(node.init), self.size(node.init), self.entry_sizes(node.init)),
+        )
+        total = total.plus(self.cost(node.result))
+        self.variables[node.accumulator].pop()
+        self.copy_sizes(node, node.result)
+        return total
+
+    def copy_sizes(self, to: Expr, source: Expr) -> None:
+        size = self.size(source)
+        if size is not None:
+            self.sizes[id(to)] = size
+        entries = self.entry_sizes(source)
+        if entries is not None:
+            self.entries[id(to)] = entries
+
+
+def estimate_cost(expr: Expr, sizes: Sizes) -> Range:
+    return Coster(sizes).cost(expr)
+
+
+def _size(node: Node) -> Range:
+    return node.size or UNKNOWN
+
+
+def _converted(overload: str, args: Sequence[Node]) -> Estimate | None:
+    if overload not in ("string_to_bytes", "bytes_to_string", "strings_quote"):
+        return None
+    size = _size(args[0])
+    result = {
+        "string_to_bytes": Range(size.low, size.high * 4 % (MOST + 1)),
+        "bytes_to_string": Range(size.low // 4, size.high),
+        "strings_quote": Range(capped(size.low + 2), (size.high * 2 + 2) % (MOST + 1)),
+    }[overload]
+    return Estimate(size.by(STRING_FACTOR), result)
+
+
+def _own_size(node: Expr) -> Range | None:
+    if isinstance(node, Literal):
+        return fixed(literal_size(node.value))
+    if isinstance(node, CreateList):
+        return fixed(len(node.elements))
+    return fixed(len(node.entries)) if isinstance(node, CreateMap) else None
+
+
+def is_scalar(type_: Type) -> bool:
+    return type_.kind in _SCALARS or (type_.is_optional and is_scalar(type_.parameters[0]))
+
+
+def _is_bind(node: Comprehension) -> bool:
+    condition = node.condition
+    return (
+        isinstance(node.range, CreateList)
+        and not node.range.elements
+        and isinstance(condition, Literal)
+        and condition.value is False
+    )
+
+
+_COMPARING = frozenset(
+    (
+        "equals",
+        "not_equals",
+        *(f"{order}_{kind}" for order in ("less", "greater") for kind in ("string", "bytes")),
+        *(f"{order}_equals_{kind}" for order in ("less", "greater") for kind in ("string", "bytes")),
+    )
+)
+_COSTS: dict[type, Callable[[Coster, Any], Range]] = {
+    Literal: Coster.literal,
+    Ident: Coster.ident,
+    Select: Coster.select,
+    Call: Coster.call,
+    CreateList: Coster.create_list,
+    CreateMap: Coster.create_map,
+    CreateStruct: Coster.create_struct,
+    Comprehension: Coster.comprehension,
+}

@@ -1,0 +1,226 @@
+"""What calls cost while they run, by the sizes of their arguments and results."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.cel.cost.ranges import (
+    AUTHORIZATION_CHECK,
+    LIST_BASE,
+    REGEX_FACTOR,
+    STRING_FACTOR,
+    STRUCT_BASE,
+)
+from mockube.apimachinery.cel.libraries.addresses import CIDR, IP
+from mockube.apimachinery.cel.libraries.formats import NamedFormat
+from mockube.apimachinery.cel.libraries.lists import SORT_NAMES
+from mockube.apimachinery.cel.values import Opaque, Optional, from_map_key
+
+CallCost = int | Callable[[Sequence[Any], Any], int]
+
+
+def size(value: Any) -> int:
+    if isinstance(value, (str, bytes, list, dict)):
+        return len(value)
+    if type(value) is Optional and value.present:
+        return size(value.value)
+    return value.size if isinstance(value, (IP, CIDR)) else 1
+
+
+def _strings(count: float) -> int:
+    return math.ceil(count * STRING_FACTOR)
+
+
+def _first(args: Sequence[Any], _result: Any) -> int:
+    return _strings(size(args[0]))
+
+
+def _first_twice(args: Sequence[Any], _result: Any) -> int:
+    return math.ceil(size(args[0]) * 2 * STRING_FACTOR)
+
+
+def _joined(_args: Sequence[Any], result: Any) -> int:
+    return math.ceil(size(result) * 2 * STRING_FACTOR)
+
+
+def _matched(args: Sequence[Any], _result: Any) -> int:
+    return _strings(1.0 + size(args[0])) * math.ceil(size(args[1]) * REGEX_FACTOR)
+
+
+def _contained(args: Sequence[Any], _result: Any) -> int:
+    return _strings(size(args[0])) * _strings(size(args[1]))
+
+
+def _smaller(args: Sequence[Any], _result: Any) -> int:
+    return _strings(min(size(args[0]), size(args[1])))
+
+
+def _equals(args: Sequence[Any], result: Any) -> int:
+    return 1 if isinstance(args[0], Opaque) else _smaller(args, result)
+
+
+def _both(args: Sequence[Any], _result: Any) -> int:
+    return _strings(size(args[0]) + size(args[1]))
+
+
+def _in_list(args: Sequence[Any], _result: Any) -> int:
+    return size(args[1])
+
+
+def traversal(value: Any) -> int:
+    """Return what it costs to read all that a value holds."""
+    if isinstance(value, (str, bytes)):
+        return int(len(value.encode() if isinstance(value, str) else value) * STRING_FACTOR)
+    if isinstance(value, list):
+        return sum(map(traversal, value))
+    if isinstance(value, dict):
+        return sum(traversal(from_map_key(key)) + traversal(item) for key, item in value.items())
+    return 1
+
+
+def _traversed(args: Sequence[Any], _result: Any) -> int:
+    return traversal(args[0])
+
+
+def _selector(args: Sequence[Any], _result: Any) -> int:
+    length = size(args[1])
+    requirements = math.ceil(length * 0.5)
+    return LIST_BASE + _strings(length) + requirements * (LIST_BASE + STRUCT_BASE)
+
+
+def _contains_ip(args: Sequence[Any], _result: Any) -> int:
+    cost = _strings(2 * size(args[0]))
+    return cost + _strings(size(args[1])) if type(args[1]) is str else cost
+
+
+def _contains_cidr(args: Sequence[Any], _result: Any) -> int:
+    cost = _strings(2 * size(args[0])) + _strings(size(args[0])) + 1
+    return cost + _strings(size(args[1])) if type(args[1]) is str else cost
+
+
+def _validated(args: Sequence[Any], _result: Any) -> int:
+    pattern = args[0].regex_size if isinstance(args[0], NamedFormat) else 0
+    return _strings(1.0 + size(args[1])) * math.ceil(pattern * REGEX_FACTOR)
+
+
+def _allocated(factor: float, count: int) -> int:
+    return int(count * factor) + 1 + LIST_BASE
+
+
+def _output(_args: Sequence[Any], result: Any) -> int:
+    return _allocated(1, size(result))
+
+
+def _flattened(args: Sequence[Any], _result: Any) -> int:
+    return _allocated(args[1] if len(args) == 2 else 1, size(args[0]))
+
+
+def _compared_with_itself(items: Sequence[Any]) -> int:
+    factor = 2 + STRING_FACTOR if items and isinstance(items[0], (str, bytes)) else 2.0
+    return _allocated(factor, len(items) ** 2)
+
+
+def _sorted(args: Sequence[Any], _result: Any) -> int:
+    return _compared_with_itself(args[0])
+
+
+def _sorted_by(args: Sequence[Any], _result: Any) -> int:
+    return _compared_with_itself(args[1])
+
+
+def _sets(factor: int) -> Callable[[Sequence[Any], Any], int]:
+    return lambda args, _: 1 + size(args[0]) * size(args[1]) * factor
+
+
+_SIMPLE_FUNCTIONS = [
+    "serviceAccount",
+    "path",
+    "group",
+    "resource",
+    "subresource",
+    "namespace",
+    "name",
+    "allowed",
+    "reason",
+    "error",
+    "errored",
+    "masked",
+    "prefixLength",
+    "family",
+    "isUnspecified",
+    "isLoopback",
+    "isLinkLocalMulticast",
+    "isLinkLocalUnicast",
+    "isGlobalUnicast",
+    "format.named",
+    "sign",
+    "asInteger",
+    "isInteger",
+    "asApproximateFloat",
+    "isGreaterThan",
+    "isLessThan",
+    "compareTo",
+    "add",
+    "sub",
+    "major",
+    "minor",
+    "patch",
+    "getScheme",
+    "getHostname",
+    "getHost",
+    "getPort",
+    "getEscapedPath",
+    "getQuery",
+]
+BY_FUNCTION: Final[dict[str, CallCost]] = {
+    **dict.fromkeys(_SIMPLE_FUNCTIONS, 1),
+    "check": AUTHORIZATION_CHECK,
+    **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
+    **dict.fromkeys(
+        ("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey", "cidr", "isIP"),
+        _first,
+    ),
+    **dict.fromkeys(("isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _first),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _first_twice),
+    "join": _joined,
+    **dict.fromkeys(("find", "findAll"), _matched),
+    "containsIP": _contains_ip,
+    "containsCIDR": _contains_cidr,
+    "validate": _validated,
+}
+_ORDERED = [
+    f"{name}_{kind}"
+    for name in ("less", "greater", "less_equals", "greater_equals")
+    for kind in ("string", "bytes")
+]
+BY_OVERLOAD: Final[dict[str, CallCost]] = {
+    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _output),
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flattened),
+    "list_distinct": _sorted,
+    **{f"list_{name}_sort": _sorted for name in SORT_NAMES},
+    **{f"list_{name}_sortByAssociatedKeys": _sorted_by for name in SORT_NAMES},
+    **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),
+    "list_sets_equivalent_list": _sets(2),
+    "cidr_ip": 1,
+}
+"""These come before those of functions."""
+_STANDARD: dict[str, CallCost] = {
+    **dict.fromkeys(("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"), _first),
+    **dict.fromkeys(("strings_quote", "string_format"), _first),
+    "in_list": _in_list,
+    **dict.fromkeys((*_ORDERED, "not_equals"), _smaller),
+    "equals": _equals,
+    **dict.fromkeys(("add_string", "add_bytes"), _both),
+    "matches_string": _matched,
+    "contains_string": _contained,
+}
+
+
+def call_cost(function: str, overload: str) -> CallCost:
+    """Return what a call costs; the overload is empty if it is chosen at run time."""
+    if overload in BY_OVERLOAD:
+        return BY_OVERLOAD[overload]
+    if function == "ip":
+        return _first
+    return BY_FUNCTION.get(function, _STANDARD.get(overload, 1))

@@ -1,0 +1,115 @@
+"""Declarations of functions: their overloads, which are written as tables of text, and the types in them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    id: str
+    member: bool
+    """Whether it is called on its first argument."""
+    args: tuple[Type, ...]
+    result: Type
+    parameters: tuple[str, ...]
+    """The type parameters that occur in it."""
+
+
+Functions = Mapping[str, tuple[Overload, ...]]
+
+_NAMES = dict(
+    {
+        "any": types.ANY,
+        "bool": types.BOOL,
+        "bytes": types.BYTES,
+        "double": types.DOUBLE,
+        "duration": types.DURATION,
+        "dyn": types.DYN,
+        "int": types.INT,
+        "null": types.NULL,
+        "string": types.STRING,
+        "timestamp": types.TIMESTAMP,
+        "uint": types.UINT,
+        "google.protobuf.Timestamp": types.TIMESTAMP,
+        "google.protobuf.Duration": types.DURATION,
+        "net.IP": types.opaque("net.IP"),
+        "net.CIDR": types.opaque("net.CIDR"),
+    }.items()
+)
+_WORD = re.compile(r"[\w.]+|[(),]")
+
+
+def parse_type(text: str) -> Type:
+    """Read a type such as `map(string, list(A))`; a single capital letter is a type parameter."""
+    words = _WORD.findall(text)
+    type_, end = _parse(words, 0)
+    assert end == len(words), text
+    return type_
+
+
+def _parse(words: list[str], at: int) -> tuple[Type, int]:
+    name = words[at]
+    at += 1
+    parameters: list[Type] = []
+    if at < len(words) and words[at] == "(":
+        while words[at] != ")":
+            part, at = _parse(words, at + 1)
+            parameters.append(part)
+        at += 1
+    if name in ("list", "map", "type"):
+        return Type(name, name, tuple(parameters)), at
+    if parameters:
+        return types.opaque(name, *parameters), at
+    if len(name) == 1:
+        return types.type_parameter(name), at
+    return _NAMES.get(name) or types.struct(name), at
+
+
+def declare(table: str) -> Functions:
+    """Read lines of `function overload (types) -> type`, or `function overload type.(types) -> type` for a method."""
+    functions: dict[str, tuple[Overload, ...]] = {}
+    for line in filter(None, map(str.strip, table.splitlines())):
+        function, id_, signature = line.split(maxsplit=2)
+        functions[function] = (*functions.get(function, ()), _overload(id_, signature))
+    return functions
+
+
+def _overload(id_: str, signature: str) -> Overload:
+    before, _, result = signature.rpartition(" -> ")
+    member = not before.startswith("(")
+    target, _, rest = before.partition(".(") if member else ("", "", before.removeprefix("("))
+    texts = [target] if member else []
+    texts += [part for part in _split(rest.removesuffix(")")) if part]
+    args = tuple(map(parse_type, texts))
+    result_type = parse_type(result)
+    names = sorted({name for type_ in (*args, result_type) for name in _parameters(type_)})
+    return Overload(id_, member, args, result_type, tuple(names))
+
+
+def _split(text: str) -> list[str]:
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def _parameters(type_: Type) -> set[str]:
+    names = {type_.name} if type_.kind == "param" else set()
+    return names.union(*map(_parameters, type_.parameters)) if type_.parameters else names
+
+
+def merge(*libraries: Functions) -> dict[str, tuple[Overload, ...]]:
+    """Return all functions; overloads of the same function follow each other."""
+    functions: dict[str, tuple[Overload, ...]] = {}
+    for library in libraries:
+        for name, overloads in library.items():
+            functions[name] = functions.get(name, ()) + overloads
+    return functions

@@ -1,0 +1,33 @@
+"""Libraries of functions beyond the standard one, as Kubernetes 1.36 gives them to expressions.
+
+A module belongs here if it declares functions and says what they do; what they cost is in `cel/cost/`.
+"""
+
+from mockube.apimachinery.cel.libraries import (
+    addresses,
+    authorizer,
+    formats,
+    lists,
+    optionals,
+    quantities,
+    regex,
+    semver,
+    sets,
+    strings,
+    urls,
+)
+
+LIBRARIES = (
+    optionals,
+    strings,
+    lists,
+    sets,
+    regex,
+    urls,
+    quantities,
+    addresses,
+    formats,
+    semver,
+    authorizer,
+)
+"""Those that all expressions may use."""

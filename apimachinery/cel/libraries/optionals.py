@@ -1,0 +1,95 @@
+"""Values that may be absent; the syntax for them is the parser's, and `or` and `orValue` are the planner's."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mockube.apimachinery.cel.comprehensions import GrowingMap
+from mockube.apimachinery.cel.declarations import declare
+from mockube.apimachinery.cel.values import (
+    MIN_UNIX_TIME,
+    NONE,
+    SECOND,
+    CelError,
+    Duration,
+    Optional,
+    Timestamp,
+    from_map_key,
+    map_key,
+    show,
+)
+
+DECLARED: Final = declare(
+    """
+    optional.of optional_of (V) -> optional_type(V)
+    optional.ofNonZeroValue optional_ofNonZeroValue (V) -> optional_type(V)
+    optional.none optional_none () -> optional_type(V)
+    value optional_value optional_type(V).() -> V
+    hasValue optional_hasValue optional_type(V).() -> bool
+    or optional_or_optional optional_type(V).(optional_type(V)) -> optional_type(V)
+    orValue optional_orValue_value optional_type(V).(V) -> V
+    _?._ select_optional_field (dyn, string) -> optional_type(V)
+    _[?_] list_optindex_optional_int (list(V), int) -> optional_type(V)
+    _[?_] optional_list_optindex_optional_int (optional_type(list(V)), int) -> optional_type(V)
+    _[?_] map_optindex_optional_value (map(K, V), K) -> optional_type(V)
+    _[?_] optional_map_optindex_optional_value (optional_type(map(K, V)), K) -> optional_type(V)
+    _[_] optional_list_index_int (optional_type(list(V)), int) -> optional_type(V)
+    _[_] optional_map_index_value (optional_type(map(K, V)), K) -> optional_type(V)
+    last list_last list(V).() -> optional_type(V)
+    first list_first list(V).() -> optional_type(V)
+    optional.unwrap optional_unwrap (list(optional_type(V))) -> list(V)
+    unwrapOpt optional_unwrapOpt list(optional_type(V)).() -> list(V)
+    cel.@mapInsert @mapInsert_map_key_value (map(K, V), K, V) -> map(K, V)
+    cel.@mapInsert @mapInsert_map_map (map(K, V), map(K, V)) -> map(K, V)
+    """
+)
+
+
+def _of_non_zero(value: Any) -> Optional:
+    if type(value) is Timestamp:
+        return NONE if value.nanoseconds == MIN_UNIX_TIME * SECOND else Optional(value)
+    if type(value) is Duration:
+        return Optional(value) if value.nanoseconds else NONE
+    if type(value) is Optional:
+        return Optional(value) if value.present else NONE
+    if isinstance(value, (bool, int, float, str, bytes, list, dict)) or value is None:
+        return Optional(value) if value else NONE
+    return Optional(value)
+
+
+def _unwrap(items: list[Any]) -> list[Any]:
+    for item in items:
+        if type(item) is not Optional:
+            raise CelError(f"value {show(item)} is not optional")
+    return [item.value for item in items if item.present]
+
+
+def _insert(target: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
+    """Add an entry to an accumulator, in place, or to a copy of any other map."""
+    stored = map_key(key)
+    if stored in target:
+        raise CelError(f"insert failed: key {show(key)} already exists")
+    if type(target) is not GrowingMap:
+        return {**target, stored: value}
+    target[stored] = value
+    return target
+
+
+def _insert_all(target: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
+    for key, value in entries.items():
+        target = _insert(target, from_map_key(key), value)
+    return target
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "optional_of": Optional,
+    "optional_ofNonZeroValue": _of_non_zero,
+    "optional_none": lambda: NONE,
+    "optional_value": lambda optional: optional.value,
+    "optional_hasValue": lambda optional: optional.present,
+    "list_last": lambda items: Optional(items[-1]) if items else NONE,
+    "list_first": lambda items: Optional(items[0]) if items else NONE,
+    "optional_unwrap": _unwrap,
+    "optional_unwrapOpt": _unwrap,
+    "@mapInsert_map_key_value": _insert,
+    "@mapInsert_map_map": _insert_all,
+}

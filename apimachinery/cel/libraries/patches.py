@@ -1,0 +1,154 @@
+"""What expressions of mutating policies make: objects to apply, and operations of a JSON patch."""
+
+import base64
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery.cel import times, types
+from mockube.apimachinery.cel.declarations import declare
+from mockube.apimachinery.cel.types import Type
+from mockube.apimachinery.cel.values import (
+    CelError,
+    Duration,
+    Opaque,
+    Timestamp,
+    equals,
+    from_map_key,
+    missing_key,
+    type_name,
+)
+
+OBJECT: Final = "Object"
+_LARGEST_EXACT: Final = 2**53
+JSON_PATCH: Final = "JSONPatch"
+_PATCH_FIELDS: Final[Mapping[str, Type]] = {
+    "op": types.STRING,
+    "path": types.STRING,
+    "from": types.STRING,
+    "value": types.DYN,
+}
+DECLARED: Final = declare("jsonpatch.escapeKey string_jsonpatch_escapeKey_string (string) -> string")
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "string_jsonpatch_escapeKey_string": lambda key: key.replace("~", "~0").replace("/", "~1"),
+}
+
+
+class _AnyField(Mapping[str, Type]):
+    """The fields of an object whose schema is not known: all names are allowed."""
+
+    def __getitem__(self, name: str) -> Type:
+        return types.DYN
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def is_object(name: str) -> bool:
+    return name == OBJECT or name.startswith(f"{OBJECT}.")
+
+
+def struct_fields(name: str) -> Mapping[str, Type] | None:
+    if name == JSON_PATCH:
+        return _PATCH_FIELDS
+    return _AnyField() if is_object(name) else None
+
+
+class ObjectValue(Opaque):
+    """An object, or a part of one; its type's name is the path of the field that it is for."""
+
+    __slots__ = ("fields", "name")
+
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        self.name = name
+        self.fields = fields
+
+    @property
+    def type_name(self) -> str:  # type: ignore[override]
+        return self.name
+
+    def equals(self, other: object, /) -> bool:
+        if not isinstance(other, ObjectValue) or self.name != other.name:
+            return False
+        return equals(self.fields, other.fields)
+
+    def select(self, field: str, /) -> Any:
+        if field not in self.fields:
+            raise missing_key(field)
+        return self.fields[field]
+
+
+class PatchOperation(Opaque):
+    """One operation of a JSON patch."""
+
+    __slots__ = ("fields",)
+    type_name = JSON_PATCH
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        for name in ("op", "path", "from"):
+            if not isinstance(fields.get(name, ""), str):
+                raise CelError(f"unexpected type {type_name(fields[name])} for JSONPatchType '{name}' field")
+        self.fields = fields
+
+    def equals(self, other: object, /) -> bool:
+        return isinstance(other, PatchOperation) and equals(self.fields, other.fields)
+
+    def select(self, field: str, /) -> Any:
+        return self.fields.get(field, "")
+
+
+def maker(name: str) -> Callable[[dict[str, Any]], Any]:
+    """Return what makes a struct of its fields."""
+    if name == JSON_PATCH:
+        return PatchOperation
+    return lambda fields: ObjectValue(name, fields)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it."""
+    if isinstance(value, ObjectValue):
+        return {key: plain(item) for key, item in value.fields.items()}
+    if isinstance(value, dict):
+        return {str(from_map_key(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise CelError(f"json: unsupported value: {value}")
+        return int(value) if value.is_integer() and abs(value) < _LARGEST_EXACT else value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Timestamp):
+        return times.text(value)
+    if isinstance(value, Duration):
+        return times.duration_text(value)
+    raise CelError(f"unsupported type {type_name(value)}")
+
+
+def wrong_names(value: Any, path: tuple[str, ...] = (OBJECT,)) -> Iterator[str]:
+    """Yield what is wrong with objects whose types are not named after the fields that they are in."""
+    if isinstance(value, ObjectValue):
+        if value.name != ".".join(path):
+            yield (
+                f'unexpected type name "{value.name}", expected "{".".join(path)}", which matches field name path '
+                "from root Object type"
+            )
+        for key, item in value.fields.items():
+            yield from wrong_names(item, (*path, key))
+    elif isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from wrong_names(item, path)

@@ -1,0 +1,152 @@
+"""URLs and their parts: `url('https://example.com/x')`. They are read as Go's package net/url reads them."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.cel.declarations import declare
+from mockube.apimachinery.cel.values import CelError, Opaque
+from mockube.apimachinery.uri import is_request_uri
+
+DECLARED: Final = declare(
+    """
+    url string_to_url (string) -> kubernetes.URL
+    getScheme url_get_scheme kubernetes.URL.() -> string
+    getHost url_get_host kubernetes.URL.() -> string
+    getHostname url_get_hostname kubernetes.URL.() -> string
+    getPort url_get_port kubernetes.URL.() -> string
+    getEscapedPath url_get_escaped_path kubernetes.URL.() -> string
+    getQuery url_get_query kubernetes.URL.() -> map(string, list(string))
+    isURL is_url_string (string) -> bool
+    """
+)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_NO_PATH_ESCAPE = "$&+,/:;=@-_.~!*'()[]"
+_BAD_ESCAPE = re.compile("%(?![0-9a-fA-F]{2})")
+
+
+class URL(Opaque):
+    __slots__ = ("host", "path", "query", "scheme", "text")
+    type_name = "kubernetes.URL"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        rest = text.partition("#")[0]
+        found = _SCHEME.match(rest)
+        self.scheme = found[1].lower() if found else ""
+        rest = rest[found.end() :] if found else rest
+        rest, _, self.query = rest.partition("?")
+        self.host = ""
+        if rest.startswith("//") and (self.scheme or not rest.startswith("///")):
+            authority, slash, path = rest[2:].partition("/")
+            self.host = _unescape(authority.rpartition("@")[2])
+            rest = slash + path
+        self.path = rest if rest.startswith("/") or not self.scheme else ""
+
+    def equals(self, other: object, /) -> bool:
+        if not isinstance(other, URL):
+            raise CelError("no such overload")
+        return self.text == other.text
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def hostname(self) -> str:
+        host = self.host
+        if host.startswith("["):
+            return host[1:].partition("]")[0]
+        return host.rpartition(":")[0] if re.search(":[0-9]*$", host) else host
+
+    @property
+    def port(self) -> str:
+        found = re.search(r"(?:^[^\[]*|\]):([0-9]*)$", self.host)
+        return found[1] if found else ""
+
+    @property
+    def escaped_path(self) -> str:
+        if _is_escaped(self.path):
+            return self.path
+        return quote(unquote_to_bytes(self.path), safe=_NO_PATH_ESCAPE.replace("[", "").replace("]", ""))
+
+
+def _is_escaped(path: str) -> bool:
+    return re.fullmatch(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@/\[\]]|%[0-9A-Fa-f]{2})*", path) is not None
+
+
+def _unescape(text: str) -> str:
+    return unquote_to_bytes(text).decode(errors="replace") if "%" in text else text
+
+
+def request_uri_problem(text: str) -> str:
+    """Return why Go's `ParseRequestURI` refuses a text, or nothing."""
+    if is_request_uri(text):
+        return ""
+    return f"parse {gotext.quote(text)}: {_reason(text)}"
+
+
+def _reason(text: str) -> str:
+    if not text:
+        return "empty url"
+    if re.search(r"[\x00-\x1f\x7f]", text):
+        return "net/url: invalid control character in URL"
+    if text.startswith(":"):
+        return "missing protocol scheme"
+    found = _SCHEME.match(text)
+    rest = (text[found.end() :] if found else text).partition("?")[0]
+    if not found and not rest.startswith("/"):
+        colon_first = re.match("[^/?#]*:", text) and not re.match("[A-Za-z]", text)
+        return "first path segment in URL cannot contain colon" if colon_first else _NOT_FOR_REQUEST
+    return _authority_reason(rest[2:].partition("/")[0] if found and rest.startswith("//") else "", rest)
+
+
+_NOT_FOR_REQUEST = "invalid URI for request"
+
+
+def _authority_reason(authority: str, rest: str) -> str:
+    host = authority.rpartition("@")[2]
+    port = re.search(r":[^\]:]*$", host)
+    if port and not re.fullmatch(":[0-9]*", port[0]):
+        return f"invalid port {gotext.quote(port[0])} after host"
+    if host.startswith("[") and "]" not in host:
+        return "missing ']' in host"
+    bad = _BAD_ESCAPE.search(rest)
+    if bad:
+        return f"invalid URL escape {gotext.quote(rest[bad.start() : bad.start() + 3])}"
+    unexpected = re.search(r"""[^A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"%\x80-\U0010ffff]""", host)
+    if unexpected:
+        return f"invalid character {gotext.quote(unexpected[0])} in host name"
+    return "net/url: invalid userinfo" if "@" in authority else _NOT_FOR_REQUEST
+
+
+def _url(text: str) -> URL:
+    problem = request_uri_problem(text)
+    if problem:
+        raise CelError(f"URL parse error during conversion from string: {problem}")
+    return URL(text)
+
+
+def _query(url: URL) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for part in url.query.split("&"):
+        if not part or ";" in part:
+            continue
+        key, _, value = part.partition("=")
+        if _BAD_ESCAPE.search(part):
+            continue
+        values.setdefault(_unescape(key.replace("+", " ")), []).append(_unescape(value.replace("+", " ")))
+    return values
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "string_to_url": _url,
+    "url_get_scheme": lambda url: url.scheme,
+    "url_get_host": lambda url: url.host,
+    "url_get_hostname": lambda url: url.hostname,
+    "url_get_port": lambda url: url.port,
+    "url_get_escaped_path": lambda url: url.escaped_path,
+    "url_get_query": _query,
+    "is_url_string": is_request_uri,
+}

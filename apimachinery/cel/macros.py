@@ -1,0 +1,227 @@
+"""Macros: calls that the parser rewrites, most of them into comprehensions over a hidden accumulator."""
+
+from collections.abc import Callable, Mapping
+
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.ast import (
+    Call,
+    Comprehension,
+    CreateList,
+    CreateMap,
+    Expr,
+    Ident,
+    Literal,
+    Select,
+)
+
+ACCUMULATOR = "@result"
+_RESERVED_ACCUMULATORS = (ACCUMULATOR, "__result__")
+UNUSED = "#unused"
+"""The variable of a comprehension that runs over nothing, to bind its accumulator."""
+_SORT_INPUT = "@__sortBy_input__"
+
+Macro = Callable[[int, Expr | None, list[Expr]], Expr | None]
+"""Takes what it is called on and with; nothing comes of a call that is no macro after all."""
+Macros = Mapping[tuple[str, int, bool], Macro]
+"""By name, number of arguments, and whether they are called on a value."""
+
+
+class MacroError(Exception):
+    """A macro's arguments are not what it takes."""
+
+    def __init__(self, message: str, node: Expr) -> None:
+        super().__init__(message)
+        self.offset = node.offset
+
+
+def accumulator(at: int) -> Ident:
+    return Ident(at, ACCUMULATOR)
+
+
+def call(at: int, function: str, *args: Expr) -> Call:
+    return Call(at, function, None, list(args))
+
+
+def literal(at: int, value: bool | int) -> Literal:  # noqa: FBT001 -- it is the value
+    return Literal(at, value, type=types.BOOL if isinstance(value, bool) else types.INT)
+
+
+def _has(at: int, _target: Expr | None, args: list[Expr]) -> Expr:
+    argument = args[0]
+    if not isinstance(argument, Select):
+        raise MacroError("invalid argument to has() macro", argument)
+    return Select(at, argument.operand, argument.field, test_only=True)
+
+
+def _variable(node: Expr, otherwise: str) -> str:
+    if not isinstance(node, Ident):
+        raise MacroError(otherwise, node)
+    if node.name in _RESERVED_ACCUMULATORS:
+        raise MacroError("iteration variable overwrites accumulator variable", node)
+    return node.name
+
+
+def _two_variables(first: Expr, second: Expr) -> tuple[str, str]:
+    for node in (first, second):
+        if not isinstance(node, Ident):
+            raise MacroError("argument must be a simple name", node)
+    assert isinstance(first, Ident)
+    assert isinstance(second, Ident)
+    if first.name == second.name:
+        raise MacroError(f"duplicate variable name: {first.name}", second)
+    return _variable(first, ""), _variable(second, "")
+
+
+Parts = tuple[Expr, Expr, Expr, Expr]
+"""What a comprehension begins with, while what it goes on, its step, and its result."""
+
+
+def _all(at: int, args: list[Expr]) -> Parts:
+    condition = call(at, "@not_strictly_false", accumulator(at))
+    step = call(at, "_&&_", accumulator(at), args[0])
+    return literal(at, True), condition, step, accumulator(at)  # noqa: FBT003 -- it is the value
+
+
+def _exists(at: int, args: list[Expr]) -> Parts:
+    condition = call(at, "@not_strictly_false", call(at, "!_", accumulator(at)))
+    step = call(at, "_||_", accumulator(at), args[0])
+    return literal(at, False), condition, step, accumulator(at)  # noqa: FBT003 -- it is the value
+
+
+def _exists_one(at: int, args: list[Expr]) -> Parts:
+    one_more = call(at, "_+_", accumulator(at), literal(at, 1))
+    step = call(at, "_?_:_", args[0], one_more, accumulator(at))
+    result = call(at, "_==_", accumulator(at), literal(at, 1))
+    return literal(at, 0), literal(at, True), step, result  # noqa: FBT003 -- it is the value
+
+
+def _collect(at: int, start: Expr, step: Expr, condition: Expr | None) -> Parts:
+    if condition is not None:
+        step = call(at, "_?_:_", condition, step, accumulator(at))
+    return start, literal(at, True), step, accumulator(at)  # noqa: FBT003 -- it is the value
+
+
+def _to_list(at: int, args: list[Expr]) -> Parts:
+    condition = args[0] if len(args) == 2 else None
+    step = call(at, "_+_", accumulator(at), CreateList(at, [args[-1]]))
+    return _collect(at, CreateList(at, []), step, condition)
+
+
+def _one_variable(parts: Callable[[int, list[Expr]], Parts], otherwise: str) -> Macro:
+    def expand(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+        assert target is not None
+        variable = _variable(args[0], otherwise)
+        return Comprehension(at, target, variable, "", ACCUMULATOR, *parts(at, args[1:]))
+
+    return expand
+
+
+def _two_variable(parts: Callable[[int, list[Expr]], Parts]) -> Macro:
+    def expand(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+        assert target is not None
+        first, second = _two_variables(args[0], args[1])
+        return Comprehension(at, target, first, second, ACCUMULATOR, *parts(at, args[2:]))
+
+    return expand
+
+
+def _filter(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+    assert target is not None
+    variable = _variable(args[0], "argument is not an identifier")
+    return Comprehension(at, target, variable, "", ACCUMULATOR, *_to_list(at, [args[1], args[0]]))
+
+
+def _transform_map(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+    assert target is not None
+    first, second = _two_variables(args[0], args[1])
+    step = call(at, "cel.@mapInsert", accumulator(at), Ident(at, first), args[-1])
+    condition = args[2] if len(args) == 4 else None
+    return Comprehension(
+        at, target, first, second, ACCUMULATOR, *_collect(at, CreateMap(at, []), step, condition)
+    )
+
+
+def _transform_map_entry(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+    assert target is not None
+    first, second = _two_variables(args[0], args[1])
+    step = call(at, "cel.@mapInsert", accumulator(at), args[-1])
+    condition = args[2] if len(args) == 4 else None
+    return Comprehension(
+        at, target, first, second, ACCUMULATOR, *_collect(at, CreateMap(at, []), step, condition)
+    )
+
+
+def _bind(at: int, name: str, value: Expr, result: Expr) -> Expr:
+    return Comprehension(
+        at,
+        CreateList(at, []),
+        UNUSED,
+        "",
+        name,
+        value,
+        literal(at, False),  # noqa: FBT003 -- it is the value
+        Ident(at, name),
+        result,
+    )
+
+
+def _optional_map(name: str) -> Macro:
+    def expand(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+        assert target is not None
+        if not isinstance(args[0], Ident):
+            raise MacroError(f"{name}() variable name must be a simple identifier", args[0])
+        mapped = _bind(at, args[0].name, Call(at, "value", target, []), args[1])
+        if name == "optMap":
+            mapped = call(at, "optional.of", mapped)
+        return call(at, "_?_:_", Call(at, "hasValue", target, []), mapped, call(at, "optional.none"))
+
+    return expand
+
+
+def _sort_by(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+    if not isinstance(target, (CreateList, Select, Ident, Comprehension, Call)):
+        assert target is not None
+        kinds = "a list, identifier, comprehension, call or select expression"
+        raise MacroError(f"sortBy can only be applied to {kinds}", target)
+    keys = _MAP(at, Ident(at, _SORT_INPUT), args)
+    assert keys is not None
+    return _bind(at, _SORT_INPUT, target, Call(at, "@sortByAssociatedKeys", Ident(at, _SORT_INPUT), [keys]))
+
+
+_SIMPLE_NAME = "argument must be a simple name"
+_IDENTIFIER = "argument is not an identifier"
+_MAP = _one_variable(_to_list, _IDENTIFIER)
+MACROS: Macros = {
+    ("has", 1, False): _has,
+    ("all", 2, True): _one_variable(_all, _SIMPLE_NAME),
+    ("exists", 2, True): _one_variable(_exists, _SIMPLE_NAME),
+    ("exists_one", 2, True): _one_variable(_exists_one, _SIMPLE_NAME),
+    ("map", 2, True): _MAP,
+    ("map", 3, True): _MAP,
+    ("filter", 2, True): _filter,
+    ("optMap", 2, True): _optional_map("optMap"),
+    ("optFlatMap", 2, True): _optional_map("optFlatMap"),
+    ("all", 3, True): _two_variable(_all),
+    ("exists", 3, True): _two_variable(_exists),
+    ("existsOne", 3, True): _two_variable(_exists_one),
+    ("exists_one", 3, True): _two_variable(_exists_one),
+    ("transformList", 3, True): _two_variable(_to_list),
+    ("transformList", 4, True): _two_variable(_to_list),
+    ("transformMap", 3, True): _transform_map,
+    ("transformMap", 4, True): _transform_map,
+    ("transformMapEntry", 3, True): _transform_map_entry,
+    ("transformMapEntry", 4, True): _transform_map_entry,
+    ("sortBy", 2, True): _sort_by,
+}
+
+
+def _bind_name(at: int, target: Expr | None, args: list[Expr]) -> Expr | None:
+    if not (isinstance(target, Ident) and target.name == "cel"):
+        return None
+    if not isinstance(args[0], Ident):
+        raise MacroError("cel.bind() variable names must be simple identifiers", args[0])
+    return _bind(at, args[0].name, args[1], args[2])
+
+
+BINDINGS: Macros = {**MACROS, ("bind", 3, True): _bind_name}
+"""With `cel.bind`, which few have."""

@@ -1,0 +1,141 @@
+"""Which of several ways a parser takes, by as many tokens as it needs: the adaptive prediction of ANTLR.
+
+Beyond the end of the rule that decides, every caller is followed, whether or not it is the actual one.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.cel.grammar import RECURSIVE, State, StateKind, network
+from mockube.apimachinery.cel.lexer import EOF, Token
+
+Stack = tuple[State, ...]
+
+
+class Config(NamedTuple):
+    """A state that a way leads to, and where it returns to from the rules that it has called."""
+
+    state: State
+    way: int
+    stack: Stack
+    outside: bool = False
+    """Whether it has left the rule that decides."""
+
+
+class NoWay(Exception):
+    """No way goes on at a token."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+
+class _Step:
+    """How far some tokens have led: to one way, or to configurations that differ still."""
+
+    __slots__ = ("after", "configs", "way")
+
+    def __init__(self, configs: set[Config]) -> None:
+        self.configs = configs
+        ways = {config.way for config in configs}
+        self.way = min(ways) if len(ways) == 1 or _is_ambiguous(configs) else 0
+        self.after: dict[str, _Step | None] = {}
+
+    def next(self, kind: str, *, remember: bool) -> "_Step | None":
+        if kind in self.after:
+            return self.after[kind]
+        reached = _step(self.configs, kind)
+        step = _Step(reached) if reached else None
+        if remember:
+            self.after[kind] = step
+        return step
+
+
+@lru_cache(maxsize=4096)
+def _first_step(state: State, precedence: int) -> _Step:
+    return _Step(_start(state, precedence))
+
+
+def predict(state: State, tokens: Sequence[Token], at: int, precedence: int) -> int:
+    """Return the number of the way, or raise NoWay with the token that none can take."""
+    step = _first_step(state, precedence)
+    read = 0
+    while not step.way:
+        kind = tokens[at].kind
+        following = step.next(kind, remember=read < _REMEMBERED_TOKENS)
+        if following is None:
+            finished = [config.way for config in step.configs if config.outside or _is_end(config)]
+            if finished:
+                return min(finished)
+            raise NoWay(at)
+        if kind == EOF:
+            return min(config.way for config in following.configs)
+        step = following
+        at += 1
+        read += 1
+    return step.way
+
+
+_REMEMBERED_TOKENS: Final = 2
+"""How many tokens of a prediction are worth remembering."""
+
+
+def _is_end(config: Config) -> bool:
+    return config.state.kind is StateKind.RULE_STOP and not config.stack
+
+
+def _start(state: State, precedence: int) -> set[Config]:
+    configs: set[Config] = set()
+    filtered = state.kind is StateKind.STAR_ENTRY and state.rule in RECURSIVE
+    for way, edge in enumerate(state.edges, 1):
+        least = precedence if filtered and way == 1 else None
+        _close(Config(edge.target, way, ()), configs, least)
+    return configs
+
+
+def _close(config: Config, configs: set[Config], least: int | None = None) -> None:
+    """Add what a config leads to without a token. A precedence that is not high enough leads nowhere."""
+    stack = [config]
+    while stack:
+        config = stack.pop()
+        if config in configs:
+            continue
+        configs.add(config)
+        state = config.state
+        if state.kind is StateKind.RULE_STOP:
+            stack += _returned(config)
+            continue
+        for edge in state.edges:
+            if edge.tokens:
+                continue
+            if edge.rule:
+                start = network().rules[edge.rule].start
+                stack.append(config._replace(state=start, stack=(*config.stack, edge.target)))
+            elif least is None or edge.precedence < 0 or edge.precedence >= least:
+                stack.append(config._replace(state=edge.target))
+
+
+def _returned(config: Config) -> list[Config]:
+    if config.stack:
+        return [config._replace(state=config.stack[-1], stack=config.stack[:-1])]
+    followers = network().followers[config.state.rule]
+    return [config._replace(state=follower, outside=True) for follower in followers]
+
+
+def _step(configs: set[Config], kind: str) -> set[Config]:
+    reached: set[Config] = set()
+    for config in configs:
+        for edge in config.state.edges:
+            if kind in edge.tokens:
+                _close(config._replace(state=edge.target), reached)
+    return reached
+
+
+def _is_ambiguous(configs: set[Config]) -> bool:
+    """Whether all ways lead to the same states, so that no further token tells them apart."""
+    ways: dict[tuple[State, Stack], set[int]] = {}
+    for state, way, stack, _ in configs:
+        ways.setdefault((state, stack), set()).add(way)
+    groups = {frozenset(group) for group in ways.values()}
+    return len(groups) == 1 and len(next(iter(groups))) > 1

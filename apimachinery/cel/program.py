@@ -1,0 +1,397 @@
+"""A checked expression to Python closures, which are called with a frame: the cost so far, its limit, and the variables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mockube.apimachinery.cel import comprehensions, operators
+from mockube.apimachinery.cel.ast import (
+    Call,
+    Comprehension,
+    CreateList,
+    CreateMap,
+    CreateStruct,
+    Expr,
+    Ident,
+    Literal,
+    Select,
+)
+from mockube.apimachinery.cel.attributes import (
+    FIRST_VARIABLE,
+    Attribute,
+    Frame,
+    Lazy,
+    Qualifier,
+    Run,
+    check_limit,
+    load,
+    load_guarded,
+)
+from mockube.apimachinery.cel.declarations import Functions, Overload
+from mockube.apimachinery.cel.libraries import patches
+from mockube.apimachinery.cel.macros import ACCUMULATOR, UNUSED
+from mockube.apimachinery.cel.schema_types import unescape
+from mockube.apimachinery.cel.standard import UNGUARDED
+from mockube.apimachinery.cel.values import (
+    CelError,
+    CostExceeded,
+    TypeValue,
+    map_key,
+    matches_type,
+    type_name,
+)
+from mockube.apimachinery.regexp import matcher
+from mockube.apimachinery.regexp.errors import RegexpError
+
+PER_CALL_LIMIT = 1_000_000
+"""What one evaluation may cost."""
+
+CallCost = int | Callable[[Sequence[Any], Any], int]
+"""What a call costs: a number, or what tells it from the arguments and the result."""
+
+
+class ProgramError(Exception):
+    """An expression fails already when its constants are evaluated."""
+
+
+class Implementation(Protocol):
+    """What functions do, and what they cost at run time."""
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """By overload."""
+
+    @property
+    def singletons(self) -> Mapping[str, Callable[..., Any]]:
+        """By name: these look at their arguments themselves."""
+
+    @property
+    def declared(self) -> Functions: ...
+
+    def call_cost(self, function: str, overload: str) -> CallCost: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Any
+
+
+Plan = Constant | Attribute | Run
+
+
+class Program:
+    """An expression that can be evaluated, any number of times and on any thread."""
+
+    __slots__ = ("_run", "_size", "_variables")
+
+    def __init__(self, run: Run, variables: Mapping[str, int], size: int) -> None:
+        self._run = run
+        self._variables = variables
+        self._size = size
+
+    def evaluate(self, variables: Mapping[str, Any], limit: int = PER_CALL_LIMIT) -> tuple[Any, int]:
+        """Return the value and what it cost; raise CelError or CostExceeded, with the cost in `cost`."""
+        frame: Frame = [None] * self._size
+        frame[0], frame[1] = 0, limit
+        for name, slot in self._variables.items():
+            frame[slot] = variables.get(name)
+        try:
+            value = self._run(frame)
+        except CelError as error:
+            if frame[0] > limit:
+                raise CostExceeded from error
+            error.cost = frame[0]
+            raise
+        except (AttributeError, TypeError) as error:  # a value is not of the type that was declared for it
+            raise CelError("no such overload") from error
+        if frame[0] > limit:
+            raise CostExceeded
+        return value, frame[0]
+
+
+def plan(expr: Expr, implementation: Implementation) -> Program:
+    planner = Planner(implementation)
+    run = planner.run(expr)
+    return Program(run, planner.globals, planner.size)
+
+
+class Planner:
+    def __init__(self, implementation: Implementation) -> None:
+        self.implementation = implementation
+        self.globals: dict[str, int] = {}
+        self.scopes: list[dict[str, int]] = []
+        self.size = FIRST_VARIABLE
+        self.guarded: set[int] = set()
+        """Slots that may stand for an error, or for what is not evaluated yet."""
+        self.plans: dict[int, Plan] = {}
+        """Of nodes that a macro may have put into several places."""
+
+    def slot(self, name: str) -> int:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        if name not in self.globals:
+            self.globals[name] = self.new_slot()
+        return self.globals[name]
+
+    def new_slot(self) -> int:
+        self.size += 1
+        return self.size - 1
+
+    def run(self, expr: Expr) -> Run:
+        return run_of(self.plan(expr))
+
+    def plan(self, expr: Expr) -> Plan:
+        found = self.plans.get(id(expr))
+        if found is None:
+            found = self.plans[id(expr)] = _PLANS[type(expr)](self, expr)
+        return found
+
+    def literal(self, expr: Literal) -> Plan:
+        return Constant(expr.value)
+
+    def variable(self, name: str, expr: Expr) -> Plan:
+        if expr.type.kind == "type" and not any(name in scope for scope in self.scopes):
+            parameter = expr.type.parameters[0] if expr.type.parameters else None
+            return Constant(TypeValue(parameter.name if parameter is not None else "type"))
+        slot = self.slot(name)
+        if slot in self.guarded:
+            return Attribute(load_guarded(slot))
+        return Attribute(load(slot), slot=slot)
+
+    def ident(self, expr: Ident) -> Plan:
+        return self.variable(expr.name, expr)
+
+    def select(self, expr: Select) -> Plan:
+        if expr.resolved is not None:
+            return self.variable(expr.resolved, expr)
+        attribute = attribute_of(self.plan(expr.operand)).select(Qualifier(property_name(expr)))
+        if not expr.test_only:
+            return attribute
+        return attribute.tested().run(cost=1)
+
+    def call(self, expr: Call) -> Plan:
+        nodes = [expr.target, *expr.args] if expr.target is not None else expr.args
+        special = _SPECIAL_CALLS.get(expr.function)
+        if special is not None:
+            return special(self, nodes)
+        plans = [self.plan(node) for node in nodes]
+        if expr.function in ("or", "orValue") and expr.overloads[0].startswith("optional_or"):
+            return operators.optional_or(*map(run_of, plans), unwrap=expr.function == "orValue")
+        overload = expr.overloads[0] if len(expr.overloads) == 1 else ""
+        if overload == "in_list" and isinstance(plans[1], Constant):
+            found = operators.constant_membership(run_of(plans[0]), plans[1].value)
+            if found is not None:
+                return found
+        function = self.function(expr, overload, nodes)
+        cost = self.implementation.call_cost(expr.function, overload)
+        if len(plans) == 1 and isinstance(plans[0], Constant) and expr.function in _CONVERSIONS:
+            return folded(function, plans[0].value)
+        if expr.function in _REGEX_ARGUMENTS and isinstance(plans[1], Constant):
+            check_pattern(plans[1].value)
+        return operators.strict_call(function, tuple(map(run_of, plans)), cost)
+
+    def function(self, expr: Call, overload: str, nodes: Sequence[Expr]) -> Callable[..., Any]:
+        """Return what is called: an overload if only one fits, or what chooses among them by the arguments."""
+        singleton = self.implementation.singletons.get(expr.function)
+        if singleton is not None:
+            return singleton
+        candidates = self.implementation.declared[expr.function]
+        functions = self.implementation.functions
+        if overload and not any(may_differ(node.type) for node in nodes):
+            return functions[overload]
+        if overload:
+            candidates = tuple(candidate for candidate in candidates if candidate.id == overload)
+        plain = overload in UNGUARDED
+        return dispatch(expr.function, candidates, functions, plain=plain)
+
+    def logical_and(self, nodes: Sequence[Expr]) -> Plan:
+        return operators.logical_and(self.run(nodes[0]), self.run(nodes[1]))
+
+    def logical_or(self, nodes: Sequence[Expr]) -> Plan:
+        return operators.logical_or(self.run(nodes[0]), self.run(nodes[1]))
+
+    def not_strictly_false(self, nodes: Sequence[Expr]) -> Plan:
+        return operators.not_strictly_false(self.run(nodes[0]))
+
+    def conditional(self, nodes: Sequence[Expr]) -> Plan:
+        condition = self.run(nodes[0])
+        branches = [plain_attribute(self.plan(node)) for node in nodes[1:]]
+        return Attribute(condition, branches=(condition, branches[0], branches[1]))
+
+    def equals(self, nodes: Sequence[Expr]) -> Plan:
+        cost = self.implementation.call_cost("_==_", "equals")
+        return operators.equality(self.run(nodes[0]), self.run(nodes[1]), cost)
+
+    def not_equals(self, nodes: Sequence[Expr]) -> Plan:
+        cost = self.implementation.call_cost("_!=_", "not_equals")
+        return operators.inequality(self.run(nodes[0]), self.run(nodes[1]), cost)
+
+    def index(self, nodes: Sequence[Expr]) -> Plan:
+        return self.indexed(nodes, optional=False)
+
+    def optional_index(self, nodes: Sequence[Expr]) -> Plan:
+        return self.indexed(nodes, optional=True)
+
+    def indexed(self, nodes: Sequence[Expr], *, optional: bool) -> Plan:
+        attribute = attribute_of(self.plan(nodes[0]))
+        key = self.plan(nodes[1])
+        if isinstance(key, Constant):
+            return attribute.select(Qualifier(key.value, None, optional))
+        run = key.run(cost=0) if isinstance(key, Attribute) else key
+        return attribute.select(Qualifier(None, run, optional))
+
+    def create_list(self, expr: CreateList) -> Plan:
+        plans = [self.plan(element) for element in expr.elements]
+        if not expr.optional and all(isinstance(element, Constant) for element in plans):
+            return Constant([element.value for element in plans if isinstance(element, Constant)])
+        return operators.create_list(tuple(map(run_of, plans)), expr.optional)
+
+    def create_map(self, expr: CreateMap) -> Plan:
+        entries = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in expr.entries]
+        if all(isinstance(k, Constant) and isinstance(v, Constant) and not o for k, v, o in entries):
+            constants = [
+                (k.value, v.value)
+                for k, v, _ in entries
+                if isinstance(k, Constant) and isinstance(v, Constant)
+            ]
+            return Constant({map_key(key): value for key, value in constants})
+        return operators.create_map(tuple((run_of(k), run_of(v), o) for k, v, o in entries))
+
+    def create_struct(self, expr: CreateStruct) -> Plan:
+        entries = tuple((entry.key, self.run(entry.value), entry.optional) for entry in expr.entries)
+        return operators.create_struct(patches.maker(expr.name), entries)
+
+    def comprehension(self, expr: Comprehension) -> Plan:
+        source = self.run(expr.range)
+        init = self.run(expr.init)
+        accumulator = self.new_slot()
+        self.guarded.add(accumulator)
+        scope = {expr.accumulator: accumulator}
+        if expr.variable == UNUSED:
+            return self.bound(expr, init, scope, accumulator)
+        first = self.new_slot()
+        second = self.new_slot() if expr.variable2 else 0
+        variables = {expr.variable: first} | ({expr.variable2: second} if expr.variable2 else {})
+        self.scopes += [scope, variables]
+        loop = comprehensions.Loop(source, init, accumulator, first, second)
+        quantified = self.quantifier(expr, loop)
+        if quantified is None:
+            condition, step = self.run(expr.condition), self.run(expr.step)
+            self.scopes.pop()
+            quantified = comprehensions.fold(loop, condition, step, self.run(expr.result))
+            self.scopes.pop()
+            return quantified
+        del self.scopes[-2:]
+        return quantified
+
+    def quantifier(self, expr: Comprehension, loop: comprehensions.Loop) -> Run | None:
+        """Plan `all` and `exists`, which are the most frequent ones, without their accumulator."""
+        step = expr.step
+        if not isinstance(step, Call) or expr.accumulator != ACCUMULATOR:
+            return None
+        if step.function == "_&&_":
+            return comprehensions.all_of(loop, self.run(step.args[1]))
+        if step.function == "_||_":
+            return comprehensions.any_of(loop, self.run(step.args[1]))
+        return None
+
+    def bound(self, expr: Comprehension, init: Run, scope: dict[str, int], slot: int) -> Plan:
+        self.scopes.append(scope)
+        result = self.run(expr.result)
+        self.scopes.pop()
+        lazy = Lazy(init)
+
+        def bind(frame: Frame) -> Any:
+            check_limit(frame)
+            frame[slot] = lazy
+            return result(frame)
+
+        return bind
+
+
+def property_name(expr: Select) -> str:
+    """Return the key that a selection looks up: the properties of a schema have escaped names in expressions."""
+    return unescape(expr.field) if expr.operand.type.kind == "struct" else expr.field
+
+
+def check_pattern(pattern: Any) -> None:
+    if isinstance(pattern, str):
+        try:
+            matcher.check(pattern)
+        except RegexpError as error:
+            raise ProgramError(str(error)) from error
+
+
+def may_differ(type_: Any) -> bool:
+    """Whether a value of this type may be of another type at run time."""
+    return type_.kind in ("dyn", "any", "param", "error") or any(map(may_differ, type_.parameters))
+
+
+def dispatch(
+    name: str, overloads: Sequence[Overload], functions: Mapping[str, Callable[..., Any]], *, plain: bool
+) -> Callable[..., Any]:
+    """Return what calls the first overload that takes the arguments as they are. A plain error does not name it."""
+
+    def call(*args: Any) -> Any:
+        for overload in overloads:
+            if len(overload.args) == len(args) and all(map(matches_type, args, overload.args)):
+                return functions[overload.id](*args)
+        if plain:
+            raise CelError("no such overload")
+        raise CelError(f"no such overload: {name}({', '.join(map(type_name, args))})")
+
+    return call
+
+
+def folded(function: Callable[..., Any], value: Any) -> Plan:
+    try:
+        return Constant(function(value))
+    except CelError as error:
+        raise ProgramError(str(error)) from error
+
+
+def run_of(planned: Plan) -> Run:
+    if isinstance(planned, Attribute):
+        return planned.run(cost=1)
+    if isinstance(planned, Constant):
+        value = planned.value
+        return lambda _: value
+    return planned
+
+
+def plain_attribute(planned: Plan) -> Attribute:
+    """Return a branch of a conditional: an attribute there has no cost of its own."""
+    return planned if isinstance(planned, Attribute) else Attribute(run_of(planned))
+
+
+def attribute_of(planned: Plan) -> Attribute:
+    return planned if isinstance(planned, Attribute) else Attribute(run_of(planned))
+
+
+_CONVERSIONS = frozenset(
+    ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
+)
+_REGEX_ARGUMENTS = frozenset(("matches", "find", "findAll"))
+_SPECIAL_CALLS: dict[str, Callable[[Planner, Sequence[Expr]], Plan]] = {
+    "_&&_": Planner.logical_and,
+    "_||_": Planner.logical_or,
+    "_?_:_": Planner.conditional,
+    "_==_": Planner.equals,
+    "_!=_": Planner.not_equals,
+    "_[_]": Planner.index,
+    "_[?_]": Planner.optional_index,
+    "_?._": Planner.optional_index,
+    "@not_strictly_false": Planner.not_strictly_false,
+    "__not_strictly_false__": Planner.not_strictly_false,
+}
+_PLANS: dict[type, Callable[[Planner, Any], Plan]] = {
+    Literal: Planner.literal,
+    Ident: Planner.ident,
+    Select: Planner.select,
+    Call: Planner.call,
+    CreateList: Planner.create_list,
+    CreateMap: Planner.create_map,
+    CreateStruct: Planner.create_struct,
+    Comprehension: Planner.comprehension,
+}

@@ -1,0 +1,251 @@
+"""Syntax errors: where tokens do not fit the grammar, what was expected, and where reading goes on.
+
+Messages, and how one error leads to the next, are those of ANTLR's default strategy, with the limits of cel-go.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from mockube.apimachinery.cel.grammar import (
+    EPSILON,
+    Parse,
+    State,
+    StateKind,
+    network,
+    next_tokens,
+    show_tokens,
+)
+from mockube.apimachinery.cel.lexer import EOF, SKIPPED, Token
+from mockube.apimachinery.cel.prediction import NoWay, predict
+from mockube.apimachinery.cel.source import NOWHERE, Issue
+
+MAX_RECOVERIES: Final = 30
+MAX_LOOKAHEAD: Final = 256
+MAX_REPORTS: Final = 100
+_KEYWORD_AS_NAME = re.compile("no viable alternative at input '.(true|false|null)'")
+
+
+class _Frame(NamedTuple):
+    """A rule that is being read: the state that called it, and its precedence."""
+
+    caller: State | None
+    precedence: int
+
+
+class _Error(Exception):
+    """Ends a rule: its message is reported by whoever reads the rule."""
+
+    def __init__(self, message: str, token: Token) -> None:
+        super().__init__(message)
+        self.token = token
+
+
+class _Stop(Exception):
+    """Ends the reading: a limit is reached."""
+
+
+class Recovery(Parse):
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+        self.issues: list[Issue] = []
+        self.frames: list[_Frame] = []
+        self.state: State | None = None
+        self.recovering = False
+        self.last_error_at = -1
+        self.last_error_states: set[State | None] = set()
+        self.attempts = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def consume(self) -> None:
+        if self.token.kind != EOF:
+            self.at += 1
+
+    def report(self, message: str, token: Token) -> None:
+        if len(self.issues) >= MAX_REPORTS:
+            self.issues.append(_issue(token, f"More than {MAX_REPORTS} syntax errors", self.text))
+            raise _Stop
+        if "no viable alternative" in message:
+            message = _KEYWORD_AS_NAME.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
+        self.issues.append(_issue(token, message, self.text))
+
+    def begin_error(self) -> bool:
+        """Whether an error is to be reported: while one is being recovered from, none is."""
+        begins = not self.recovering
+        self.recovering = True
+        return begins
+
+    def matched(self) -> None:
+        self.recovering = False
+        self.last_error_at = -1
+        self.last_error_states = set()
+
+    def call(self, state: State | None, rule: str, precedence: int) -> None:
+        self.state = state
+        start = self.token
+        self.frames.append(_Frame(state, precedence))
+        try:
+            network().rules[rule].run(self)
+        except _Error as error:
+            if self.begin_error():
+                self.report(str(error), error.token)
+            self.recover()
+            if rule == "escapeIdent":
+                self.issues.append(Issue(start.start, "unsupported ident kind"))
+        self.frames.pop()
+        self.state = state
+
+    def match(self, state: State, tokens: frozenset[str]) -> None:
+        self.state = state
+        if self.token.kind in tokens:
+            self.matched()
+            self.consume()
+            return
+        self.check_attempts()
+        if self.delete_token():
+            self.consume()
+        elif not self.insert_token(state):
+            raise self.mismatch()
+
+    def next_is(self, tokens: frozenset[str]) -> bool:
+        return self.token.kind in tokens
+
+    def predict(self, state: State) -> int:
+        try:
+            return predict(state, self.tokens, self.at, self.frames[-1].precedence)
+        except NoWay as error:
+            shown = EOF if self.token.kind == EOF else self.text_to(error.at)
+            message = f"no viable alternative at input {_quoted(shown)}"
+            raise _Error(message, self.tokens[error.at]) from None
+
+    def text_to(self, last: int) -> str:
+        """Return the text from the next token to another one, without what is no token."""
+        shown = ""
+        for i in range(self.at, last + 1):
+            token = self.tokens[i]
+            if token.kind == EOF:
+                break
+            end = token.start + len(token.text)
+            after = self.tokens[i + 1].start if i < last else end
+            shown += token.text + "".join(SKIPPED.findall(self.text[end:after]))
+        return shown
+
+    def sync(self, state: State) -> None:
+        """See to it that the next token fits a decision, before it is made."""
+        self.state = state
+        if self.recovering:
+            return
+        following = next_tokens(state)
+        if EPSILON in following or self.token.kind in following:
+            return
+        if state.kind in (StateKind.BLOCK_START, StateKind.STAR_ENTRY):
+            if not self.delete_token():
+                raise self.mismatch()
+        elif state.kind in (StateKind.STAR_BACK, StateKind.PLUS_BACK):
+            self.report_unwanted()
+            self.consume_until(self.expected() | self.recovery_set(), None)
+
+    def mismatch(self) -> _Error:
+        return _Error(
+            f"mismatched input {_quoted(self.token.text)} expecting {show_tokens(self.expected())}",
+            self.token,
+        )
+
+    def report_unwanted(self) -> None:
+        if self.begin_error():
+            expected = show_tokens(self.expected())
+            self.report(f"extraneous input {_quoted(self.token.text)} expecting {expected}", self.token)
+
+    def delete_token(self) -> bool:
+        """Skip a token if the one after it fits."""
+        after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        if after.kind not in self.expected():
+            return False
+        self.report_unwanted()
+        self.consume()
+        self.matched()
+        return True
+
+    def insert_token(self, state: State) -> bool:
+        """Go on as if the missing token were there, if the next one fits behind it."""
+        if self.token.kind not in self.following(state.edges[0].target):
+            return False
+        if self.begin_error():
+            message = f"missing {show_tokens(self.expected())} at {_quoted(self.token.text)}"
+            self.report(message, self.token)
+        return True
+
+    def expected(self) -> frozenset[str]:
+        assert self.state is not None
+        return self.following(self.state)
+
+    def following(self, state: State) -> frozenset[str]:
+        """Return which tokens can follow, in the rules that are being read."""
+        found = set(next_tokens(state))
+        for frame in reversed(self.frames):
+            if EPSILON not in found or frame.caller is None:
+                break
+            found.remove(EPSILON)
+            found |= next_tokens(frame.caller.edges[0].target)
+        if EPSILON in found:
+            found.remove(EPSILON)
+            found.add(EOF)
+        return frozenset(found)
+
+    def recovery_set(self) -> frozenset[str]:
+        found: set[str] = set()
+        for frame in self.frames:
+            if frame.caller is not None:
+                found |= next_tokens(frame.caller.edges[0].target)
+        return frozenset(found - {EPSILON})
+
+    def check_attempts(self) -> None:
+        if self.attempts == MAX_RECOVERIES:
+            self.report(f"error recovery attempt limit exceeded: {MAX_RECOVERIES}", self.token)
+            raise _Stop
+        self.attempts += 1
+
+    def recover(self) -> None:
+        """Skip what no rule that is being read can take."""
+        self.check_attempts()
+        left = MAX_LOOKAHEAD
+        if self.last_error_at == self.at and self.state in self.last_error_states:
+            self.consume()
+            left -= 1
+        self.last_error_at = self.at
+        self.last_error_states.add(self.state)
+        self.consume_until(self.recovery_set(), left)
+
+    def consume_until(self, tokens: frozenset[str], limit: int | None) -> None:
+        while self.token.kind != EOF and self.token.kind not in tokens:
+            if limit == 0:
+                message = f"error recovery token lookahead limit exceeded: {MAX_LOOKAHEAD}"
+                self.issues.append(Issue(NOWHERE, message))
+                raise _Stop
+            limit = limit - 1 if limit is not None else None
+            self.consume()
+
+
+def _quoted(text: str) -> str:
+    text = text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{text}'"
+
+
+def _issue(token: Token, message: str, text: str) -> Issue:
+    return Issue(token.start, f"Syntax error: {message}", None if text else (1, -1))
+
+
+def syntax_errors(text: str, tokens: list[Token]) -> list[Issue]:
+    """Return why the tokens are no expression."""
+    recovery = Recovery(text, tokens)
+    try:
+        recovery.call(None, "start", 0)
+    except _Stop:
+        pass
+    except RecursionError:
+        recovery.issues.append(Issue(NOWHERE, "expression recursion limit exceeded: 250"))
+    return recovery.issues

@@ -1,0 +1,220 @@
+"""Types from schemas of OpenAPI: what expressions see of an object, how large it may be, and how its values are read."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.cost.ranges import Range
+from mockube.apimachinery.cel.parser import RESERVED
+from mockube.apimachinery.cel.types import Type
+
+MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
+_LONGEST_TEXT: Final = MAX_REQUEST_BYTES - 2
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredType:
+    """What a schema declares: a type, with the parts of it that expressions can reach."""
+
+    type: Type
+    max_elements: int = 0
+    """How many characters, elements or entries it has at most; 0 for what has no size."""
+    min_size: int = 1
+    """How many bytes it takes at least, as JSON."""
+    fields: Mapping[str, "DeclaredType"] | None = None
+    """Of an object with properties, by escaped names."""
+    key: "DeclaredType | None" = None
+    element: "DeclaredType | None" = None
+    """Of a list, or the values of a map."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredStructs:
+    """The objects within declared types, by the names that they were given."""
+
+    by_name: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+
+    def fields(self, name: str, /) -> Mapping[str, Type] | None:
+        return self.by_name.get(name)
+
+
+_RESERVED_ESCAPES = {f"__{word}__": word for word in RESERVED}
+_ESCAPED = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_UNESCAPED = {escape: text for text, escape in _ESCAPED.items()}
+_TO_ESCAPE = re.compile(r"__|[-./]")
+_ESCAPE = re.compile(r"__[^_]+__")
+_NAME = re.compile(r"[A-Za-z_\-./][A-Za-z0-9_\-./]*")
+
+
+def escape(name: str) -> str | None:
+    """Return a property's name as an identifier, or None if it cannot be one."""
+    if name in RESERVED:
+        return f"__{name}__"
+    if not _NAME.fullmatch(name):
+        return None
+    return _TO_ESCAPE.sub(lambda match: _ESCAPED[match[0]], name)
+
+
+def unescape(name: str) -> str:
+    """Return the name of the property that an identifier stands for."""
+    if "__" not in name:
+        return name
+    if name in _RESERVED_ESCAPES:
+        return _RESERVED_ESCAPES[name]
+    return _ESCAPE.sub(lambda match: _UNESCAPED.get(match[0], match[0]), name)
+
+
+_TEXT = DeclaredType(types.STRING, _LONGEST_TEXT, 2)
+_KEY = DeclaredType(types.STRING, 0, 2)
+_ROOT_PROPERTIES: Final[dict[str, Any]] = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
+    },
+}
+_FORMATTED = {
+    "duration": DeclaredType(types.DURATION, 32, 3),
+    "date": DeclaredType(types.TIMESTAMP, 12, 12),
+    "date-time": DeclaredType(types.TIMESTAMP, 32, 21),
+}
+_SCALARS = {
+    "boolean": DeclaredType(types.BOOL, 0, 4),
+    "number": DeclaredType(types.DOUBLE, 0, 1),
+    "integer": DeclaredType(types.INT, 0, 1),
+}
+
+
+def declare(schema: Schema, *, root: bool = False) -> DeclaredType | None:
+    """Return the type of what a schema describes, or None for what expressions do not see."""
+    if schema.get("x-kubernetes-int-or-string"):
+        length = schema.get("maxLength")
+        return DeclaredType(types.DYN, max(length, 0) * 4 if length is not None else _LONGEST_TEXT, 1)
+    kind = schema.get("type")
+    if kind == "object" or (root and not kind):
+        return _object(schema, root=root)
+    if kind == "array":
+        return _array(schema)
+    if kind == "string":
+        return _string(schema)
+    return _SCALARS.get(kind or "")
+
+
+def _embedded(schema: Schema) -> DeclaredType | None:
+    return declare(schema, root=bool(schema.get("x-kubernetes-embedded-resource")))
+
+
+def _array(schema: Schema) -> DeclaredType | None:
+    items = schema.get("items")
+    element = _embedded(items) if isinstance(items, Mapping) else None
+    if element is None:
+        return None
+    limit = schema.get("maxItems")
+    most = max(limit, 0) if limit is not None else _LONGEST_TEXT // (element.min_size + 1)
+    return DeclaredType(types.list_of(element.type), most, 2, element=element)
+
+
+def _object(schema: Schema, *, root: bool) -> DeclaredType | None:
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, Mapping) and not root:
+        return _map(schema, additional)
+    properties = schema.get("properties") or {}
+    if root:
+        properties = {**properties, **_ROOT_PROPERTIES, **_root_metadata(properties)}
+    required = frozenset(schema.get("required") or ())
+    fields: dict[str, DeclaredType] = {}
+    min_size = 2
+    for name, value in properties.items():
+        declared = _embedded(value)
+        if declared is None:
+            continue
+        escaped = escape(name)
+        if escaped is not None:
+            fields[escaped] = declared
+        if name in required and value.get("default") is None:
+            min_size += len(name.encode()) + declared.min_size + 4
+    return DeclaredType(types.struct("object"), 0, min_size, fields)
+
+
+def _root_metadata(properties: Schema) -> Schema:
+    """Keep what a schema says of metadata if it has the names that expressions always see."""
+    metadata = properties.get("metadata")
+    names = metadata.get("properties") or {} if isinstance(metadata, Mapping) else {}
+    known = all(name in names for name in ("name", "generateName"))
+    return {"metadata": metadata} if known and "kind" in properties and "apiVersion" in properties else {}
+
+
+def _map(schema: Schema, additional: Schema) -> DeclaredType | None:
+    element = _embedded(additional)
+    if element is None:
+        return None
+    limit = schema.get("maxProperties")
+    most = max(limit, 0) if limit is not None else _LONGEST_TEXT // (element.min_size + 6)
+    return DeclaredType(types.map_of(types.STRING, element.type), most, 2, key=_KEY, element=element)
+
+
+def _string(schema: Schema) -> DeclaredType:
+    form, length = schema.get("format"), schema.get("maxLength")
+    if form == "byte":
+        return DeclaredType(types.BYTES, max(length, 0) if length is not None else _LONGEST_TEXT, 2)
+    if form in _FORMATTED:
+        return _FORMATTED[form]
+    if length is not None:
+        return DeclaredType(types.STRING, max(length, 0) * 4, 2)
+    values = schema.get("enum")
+    if values:
+        longest = max((len(value.encode()) for value in values if isinstance(value, str)), default=0)
+        return DeclaredType(types.STRING, longest, 2)
+    return _TEXT
+
+
+def name_structs(declared: DeclaredType, name: str) -> tuple[DeclaredType, dict[str, Mapping[str, Type]]]:
+    """Give the objects within a type names, by which a checker finds their fields."""
+    structs: dict[str, Mapping[str, Type]] = {}
+    return _named(declared, name, structs), structs
+
+
+def _named(declared: DeclaredType, name: str, structs: dict[str, Mapping[str, Type]]) -> DeclaredType:
+    if declared.fields is not None:
+        fields = {
+            field_: _named(part, f"{name}.{field_}", structs) for field_, part in declared.fields.items()
+        }
+        structs[name] = _with_keywords({field_: part.type for field_, part in fields.items()})
+        return DeclaredType(types.struct(name), 0, declared.min_size, fields)
+    if declared.element is None:
+        return declared
+    is_map = declared.key is not None
+    element = _named(declared.element, f"{name}.{'@elem' if is_map else '@idx'}", structs)
+    type_ = types.map_of(types.STRING, element.type) if is_map else types.list_of(element.type)
+    return DeclaredType(type_, declared.max_elements, declared.min_size, None, declared.key, element)
+
+
+def _with_keywords(fields: dict[str, Type]) -> dict[str, Type]:
+    """Let keywords that are no words of the grammar be selected as they are: `self.namespace`."""
+    for escaped, word in _RESERVED_ESCAPES.items():
+        if escaped in fields and word not in fields:
+            fields[word] = fields[escaped]
+    return fields
+
+
+def sizes_of(root: DeclaredType, path: tuple[str, ...]) -> Range | None:
+    """Return how large a value may be, by where it comes from; the first step is a variable."""
+    if not path:
+        return None
+    current: DeclaredType | None = root
+    for step in path[1:]:
+        assert current is not None
+        if step in ("@items", "@values"):
+            current = current.element
+        elif step == "@keys":
+            current = current.key
+        else:
+            current = (current.fields or {}).get(step)
+        if current is None:
+            return None
+    assert current is not None
+    return Range(0, current.max_elements)

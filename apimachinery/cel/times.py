@@ -1,0 +1,153 @@
+"""Points and spans of time: how they are read, printed and taken apart."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from mockube.apimachinery.cel.values import (
+    MAX_UNIX_TIME,
+    MIN_UNIX_TIME,
+    SECOND,
+    CelError,
+    Duration,
+    Timestamp,
+    format_fixed,
+)
+
+GETTERS: Final = {
+    "getFullYear": ("year", "year_with_tz"),
+    "getMonth": ("month", "month_with_tz"),
+    "getDayOfYear": ("day_of_year", "day_of_year_with_tz"),
+    "getDayOfMonth": ("day_of_month", "day_of_month_with_tz"),
+    "getDate": ("day_of_month_1_based", "day_of_month_1_based_with_tz"),
+    "getDayOfWeek": ("day_of_week", "day_of_week_with_tz"),
+    "getHours": ("hours", "hours_with_tz"),
+    "getMinutes": ("minutes", "minutes_with_tz"),
+    "getSeconds": ("seconds", "seconds_tz"),
+    "getMilliseconds": ("milliseconds", "milliseconds_with_tz"),
+}
+"""Functions, and how their overloads are named without a time zone and with one."""
+DURATION_UNITS: Final = {
+    "hours": 3600 * SECOND,
+    "minutes": 60 * SECOND,
+    "seconds": SECOND,
+    "milliseconds": SECOND // 1000,
+}
+_RFC3339 = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_OFFSET = re.compile(r"([+-]?[0-9]+):([+-]?[0-9]+)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse(text: str) -> Timestamp | None:
+    """Read a time of RFC 3339 as Go does; None if it is none."""
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        return None
+    *numbers, fraction, zone = found.groups()
+    offset = 0 if zone == "Z" else _zone_offset(zone)
+    if offset is None:
+        return None
+    try:
+        moment = datetime(*map(int, numbers), tzinfo=UTC)  # type: ignore[arg-type, misc]
+    except ValueError:
+        return None
+    seconds = (moment - _EPOCH) // timedelta(seconds=1) - offset
+    if not MIN_UNIX_TIME <= seconds <= MAX_UNIX_TIME:
+        raise CelError("timestamp overflow")
+    return Timestamp(seconds * SECOND + int((fraction or "0")[:9].ljust(9, "0")), offset)
+
+
+def _zone_offset(zone: str) -> int | None:
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    if hours > 24 or minutes > 60:
+        return None
+    return (hours * 3600 + minutes * 60) * (-1 if zone[0] == "-" else 1)
+
+
+def from_seconds(seconds: int) -> Timestamp:
+    if not MIN_UNIX_TIME <= seconds <= MAX_UNIX_TIME:
+        raise CelError("timestamp overflow")
+    return Timestamp(seconds * SECOND)
+
+
+def text(value: Timestamp) -> str:
+    """Return it as Go's RFC3339Nano prints it, in the time zone that it was written in."""
+    seconds, nanoseconds = divmod(value.nanoseconds, SECOND)
+    moment = datetime(1970, 1, 1, tzinfo=None) + timedelta(seconds=seconds + value.offset)  # noqa: DTZ001 -- local
+    fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
+    shown = f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}"
+    if not value.offset:
+        return f"{shown}Z"
+    hours, minutes = divmod(abs(value.offset) // 60, 60)
+    return f"{shown}{'-' if value.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+
+def duration_text(value: Duration) -> str:
+    return f"{format_fixed(seconds_of(value))}s"
+
+
+def seconds_of(value: Duration) -> float:
+    """Return it in seconds, rounded as Go does it: whole ones and the rest by themselves."""
+    whole = abs(value.nanoseconds) // SECOND
+    rest = abs(value.nanoseconds) % SECOND
+    seconds = whole + rest / 1e9
+    return -seconds if value.nanoseconds < 0 else float(seconds)
+
+
+class NoSuchPart(Exception):
+    """A value is no time, or has no such part."""
+
+
+def get(function: str, value: Any, zone: Any = None) -> int:
+    """Return a part of a time, or a duration in a unit."""
+    if type(value) is Duration and zone is None and GETTERS[function][0] in DURATION_UNITS:
+        unit = DURATION_UNITS[GETTERS[function][0]]
+        count = abs(value.nanoseconds) // unit
+        return -count if value.nanoseconds < 0 else count
+    if type(value) is not Timestamp or (zone is not None and type(zone) is not str):
+        raise NoSuchPart
+    if function == "getMilliseconds":
+        return value.nanoseconds % SECOND // 1_000_000
+    return _part(function, value.at(_zone(zone) if zone is not None else UTC))
+
+
+def _part(function: str, moment: datetime) -> int:
+    parts = {
+        "getFullYear": moment.year,
+        "getMonth": moment.month - 1,
+        "getDayOfYear": moment.timetuple().tm_yday - 1,
+        "getDayOfMonth": moment.day - 1,
+        "getDate": moment.day,
+        "getDayOfWeek": moment.isoweekday() % 7,
+        "getHours": moment.hour,
+        "getMinutes": moment.minute,
+        "getSeconds": moment.second,
+    }
+    return parts[function]
+
+
+@lru_cache(maxsize=256)
+def _zone(name: str) -> tzinfo:
+    if ":" in name:
+        return _numeric_zone(name)
+    if name in ("", "UTC"):
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CelError(f"unknown time zone {name}") from None
+
+
+def _numeric_zone(name: str) -> tzinfo:
+    hours, _, minutes = name.partition(":")
+    for part in (hours, minutes):
+        if not re.fullmatch(r"[+-]?[0-9]{1,9}", part):
+            raise CelError(f'strconv.Atoi: parsing "{part}": invalid syntax')
+    offset = int(hours) * 60 + int(minutes) * (-1 if name.startswith("-") else 1)
+    if abs(offset) >= 24 * 60:
+        raise CelError(f"unknown time zone {name}")
+    return timezone(timedelta(minutes=offset))

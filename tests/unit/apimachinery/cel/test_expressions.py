@@ -1,0 +1,76 @@
+"""Expressions, and what cel-go with Kubernetes' libraries said of them: errors, types, costs and values.
+
+The answers were recorded from k8s.io/apiserver 0.36.3: expressions that a generator wrote, and every kind of syntax error.
+"""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mockube.apimachinery.cel import schema_types, types
+from mockube.apimachinery.cel.environment import Environment
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.schema_values import converter
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.cel.values import CelError, Duration, from_map_key, show
+
+HEAD, *ANSWERS = map(orjson.loads, (Path(__file__).parent / "answers.jsonl").read_bytes().splitlines())
+PATHS = {
+    "authorizer": types.struct("kubernetes.authorization.Authorizer"),
+    "authorizer.requestResource": types.struct("kubernetes.authorization.ResourceCheck"),
+}
+
+
+@pytest.fixture(scope="module")
+def typed():
+    declared, structs = schema_types.name_structs(schema_types.declare(HEAD["schema"]), "selfType123")
+    variables = {"self": declared.type, "oldSelf": declared.type, **PATHS}
+    environment = Environment(variables, schema_types.DeclaredStructs(structs))
+    convert = converter(HEAD["schema"])
+    return environment, lambda path: schema_types.sizes_of(declared, path), convert(HEAD["self"])
+
+
+@pytest.fixture(scope="module")
+def untyped():
+    return Environment({"self": types.DYN, **PATHS}), lambda _: None, HEAD["self"]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=[answer["expression"][:60] for answer in ANSWERS])
+def test_an_expression_means_what_it_means_to_cel_go(answer, typed, untyped):
+    environment, sizes, value = typed if answer.get("typed") else untyped
+    assert outcome(environment, sizes, value, answer["expression"]) == {
+        key: found for key, found in answer.items() if key not in ("typed", "expression")
+    }
+
+
+def outcome(environment, sizes, value, expression):
+    try:
+        compiled = environment.compile(expression)
+    except Issues as issues:
+        return {"issues": str(issues)}
+    except ProgramError as error:
+        return {"error": str(error)}
+    found = {"type": str(compiled.type), "estimate": list(compiled.cost(sizes))}
+    try:
+        result, cost = compiled.program.evaluate({"self": value, "oldSelf": value}, 1 << 62)
+    except CelError as error:
+        return found | {"error": str(error)}
+    return found | {"value": shown(result), "cost": cost}
+
+
+def shown(value):
+    """Print a value as the program that recorded the answers does."""
+    if isinstance(value, str):
+        text = orjson.dumps(value).decode()
+        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    if isinstance(value, bytes):
+        return f"b[{' '.join(map(str, value))}]"
+    if isinstance(value, Duration):
+        return str(value.nanoseconds)
+    if isinstance(value, list):
+        return f"[{', '.join(map(shown, value))}]"
+    if isinstance(value, dict):
+        entries = sorted(f"{shown(from_map_key(key))}: {shown(item)}" for key, item in value.items())
+        return "{" + ", ".join(entries) + "}"
+    return show(value)
