@@ -10,6 +10,7 @@ from mockube.apimachinery.cel.attributes import LazyMap
 from mockube.apimachinery.cel.environment import Compiled, Environment, Library
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.schema_types import DeclaredStructs
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.cel.values import CelError
@@ -163,6 +164,41 @@ class Compiler:
         if has not in self._environments:
             self._environments[has] = _environment(has, self.types)
         return self._environments[has]
+
+
+class TypeChecker:
+    """Checks the expressions of one policy against what is known of an object and of parameters; None is anything."""
+
+    def __init__(
+        self,
+        of_object: Type | None,
+        of_params: Type | None,
+        structs: Mapping[str, Mapping[str, Type]],
+        *,
+        has_params: bool,
+    ) -> None:
+        self._variables: dict[str, Type] = {}
+        known: dict[str, Type] = {
+            **dict.fromkeys(("object", "oldObject"), of_object or types.DYN),
+            "namespaceObject": _k8s("Namespace"),
+            "request": _k8s("AdmissionRequest"),
+            "authorizer": _k8s("authorization.Authorizer"),
+            "variables": types.struct(_VARIABLES),
+            **({"params": of_params or types.DYN} if has_params else {}),
+        }
+        named = {**STRUCTS, **structs, _VARIABLES: self._variables}
+        self._environment = Environment(known, DeclaredStructs(named))
+
+    def add_variable(self, name: str, text: str) -> None:
+        """Let expressions use a variable; of one that is wrong itself nothing is known."""
+        try:
+            self._variables[name] = self._environment.check(text).type
+        except Issues:
+            self._variables[name] = types.DYN
+
+    def check(self, text: str) -> None:
+        """Raise Issues if the types do not fit."""
+        self._environment.check(text)
 
 
 class Variables(LazyMap):

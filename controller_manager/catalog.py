@@ -36,6 +36,9 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.controller_manager.controllers.validatingadmissionpolicystatus.controller import (
+    VALIDATING_ADMISSION_POLICY_STATUS,
+)
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
@@ -80,6 +83,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     SIMULATED_PODS,
     OFFERED_CLASS,
     TAINT_EVICTION,
+    VALIDATING_ADMISSION_POLICY_STATUS,
 )
 
 OFF_BY_DEFAULT: Final = frozenset({OFFERED_CLASS.name})

@@ -178,6 +178,12 @@ def name_structs(declared: DeclaredType, name: str) -> tuple[DeclaredType, dict[
     return _named(declared, name, structs), structs
 
 
+def declare_root(schema: Schema, name: str, structs: dict[str, Mapping[str, Type]]) -> Type | None:
+    """Return the type of a kind's objects, and add the objects within it to those that have names."""
+    declared = declare(schema, root=True)
+    return None if declared is None else _named(declared, name, structs).type
+
+
 def _named(declared: DeclaredType, name: str, structs: dict[str, Mapping[str, Type]]) -> DeclaredType:
     if declared.fields is not None:
         fields = {

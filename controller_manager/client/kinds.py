@@ -53,6 +53,12 @@ DEVICE_CLASSES: Final = _row("resource.k8s.io/v1", "deviceclasses", "DeviceClass
 STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
 CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
 CLUSTER_ROLES: Final = _row("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False)
+VALIDATING_ADMISSION_POLICIES: Final = _row(
+    "admissionregistration.k8s.io/v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    namespaced=False,
+)
 UNITED_DEPLOYMENTS: Final = _row("apps.kruise.io/v1alpha1", "uniteddeployments", "UnitedDeployment")
 CLONE_SETS: Final = _row("apps.kruise.io/v1alpha1", "clonesets", "CloneSet")
 ADVANCED_STATEFUL_SETS: Final = _row("apps.kruise.io/v1beta1", "statefulsets", "StatefulSet")

@@ -76,6 +76,9 @@ class Controllers:
     resource_quota_sync_period: Annotated[
         float, Flag("how often all that quotas limit is counted anew (5m0s)", seconds)
     ] = 300.0
+    concurrent_validating_admission_policy_status_syncs: Annotated[
+        int, Flag("policies whose types are checked at a time (5)", number_of)
+    ] = 5
     concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", number_of)] = 5
     concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", number_of)] = 5
     min_resync_period: Annotated[

@@ -15,7 +15,6 @@ _NAMES = """
     concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
     concurrent-horizontal-pod-autoscaler-syncs concurrent-resource-claim-syncs
     concurrent-service-syncs concurrent-serviceaccount-token-syncs
-    concurrent-validating-admission-policy-status-syncs
     configure-cloud-routes contention-profiling controller-start-interval deployment-controller-sync-period
     disable-attach-detach-reconcile-sync disable-force-detach-on-timeout disable-http2-serving disabled-metrics
     emulated-version emulation-forward-compatible enable-dynamic-provisioning enable-garbage-collector

@@ -33,6 +33,7 @@ ACCOUNTS = frozenset(
         "horizontal-pod-autoscaler",
         "service-controller",
         "ttl-controller",
+        "validatingadmissionpolicy-status-controller",
     }
 )
 """Service accounts that kube-apiserver's bootstrap binds a role to, `system:controller:NAME`."""

@@ -1,0 +1,95 @@
+"""Write into the status of each ValidatingAdmissionPolicy what is wrong with the types of its expressions."""
+
+from datetime import timedelta
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import VALIDATING_ADMISSION_POLICIES
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.controllers.validatingadmissionpolicystatus.schemas import Schemas, kinds_of
+from mockube.controller_manager.controllers.validatingadmissionpolicystatus.type_checking import (
+    TypeChecks,
+    kinds_to_check,
+    param_kind,
+)
+from mockube.controller_manager.tasks import yield_to_loop
+
+_MANAGER: Final = "validatingadmissionpolicy-status"
+
+
+class PolicyStatuses:
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        workers = context.options.controllers.concurrent_validating_admission_policy_status_syncs
+        self._loop = Loop(
+            _MANAGER, self._reconcile, workers=workers, clock=context.clock, metrics=context.metrics
+        )
+        self._policies = context.informers.of(VALIDATING_ADMISSION_POLICIES)
+        self._policies.add_handler(self._changed)
+
+    async def run(self) -> None:
+        await self._loop.run()
+
+    def _changed(self, change: Change) -> None:
+        if change.new is not None and _is_unobserved(change.new):
+            self._loop.add(Key("", meta.name(change.new)))
+
+    async def _reconcile(self, key: Key) -> timedelta | None:
+        policy = self._policies.lister.get("", key.name)
+        if policy is None or not _is_unobserved(policy):
+            return None
+        warnings = await self._warnings(policy)
+        checks = {"expressionWarnings": warnings} if warnings else {}
+        body = {
+            "apiVersion": VALIDATING_ADMISSION_POLICIES.api_version,
+            "kind": VALIDATING_ADMISSION_POLICIES.kind,
+            "metadata": {"name": key.name},
+            "status": {"observedGeneration": meta.generation(policy), "typeChecking": checks},
+        }
+        await self._client.patch(
+            VALIDATING_ADMISSION_POLICIES,
+            key,
+            body,
+            kind="apply",
+            subresource="status",
+            field_manager=_MANAGER,
+            force=True,
+        )
+        return None
+
+    async def _warnings(self, policy: ReadOnlyTree) -> list[dict[str, str]]:
+        """Kind by kind, because each of them takes a while."""
+        kinds = kinds_to_check(policy, await kinds_of(self._client)) if _has_rules(policy) else []
+        if not kinds:
+            return []
+        schemas = Schemas(self._client)
+        checks = TypeChecks(policy, self._clock.now())
+        of_params = param_kind(policy)
+        if of_params is not None:
+            checks.add_params(of_params, await schemas.of(of_params))
+        for kind in kinds:
+            schema = await schemas.of(kind)
+            if schema is not None:
+                checks.check(kind, schema)
+                await yield_to_loop()
+        return checks.warnings()
+
+
+def _is_unobserved(policy: ReadOnlyTree) -> bool:
+    return bool(meta.generation(policy) > (policy.get("status") or {}).get("observedGeneration", 0))
+
+
+def _has_rules(policy: ReadOnlyTree) -> bool:
+    return bool((policy["spec"].get("matchConstraints") or {}).get("resourceRules"))
+
+
+VALIDATING_ADMISSION_POLICY_STATUS: Final = Runnable(
+    name="validatingadmissionpolicy-status-controller",
+    service_account="validatingadmissionpolicy-status-controller",
+    build=PolicyStatuses,
+)

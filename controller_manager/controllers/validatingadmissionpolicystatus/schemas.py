@@ -1,0 +1,104 @@
+"""The kinds that a server has, and their schemas, as its documents of discovery and OpenAPI describe them."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.discovery import ACCEPT, ROOTS
+
+_REFERENCE: Final = "#/components/schemas/"
+_KINDS: Final = "x-kubernetes-group-version-kind"
+_INT_OR_STRING: Final = "int-or-string"
+_CIRCULAR: Final = {"type": "object"}
+
+
+class GroupVersionKind(NamedTuple):
+    group: str
+    version: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}, Kind={self.kind}"
+
+
+KindsByName = Mapping[tuple[str, str], Sequence[GroupVersionKind]]
+"""The kinds of all groups, by version and by the plural or singular name of a resource."""
+
+
+async def kinds_of(client: Client) -> KindsByName:
+    return read_kinds([await client.raw("GET", root, accept=ACCEPT) for root in ROOTS])
+
+
+def read_kinds(documents: Sequence[ReadOnlyTree]) -> KindsByName:
+    """Return what documents of aggregated discovery list."""
+    found: defaultdict[tuple[str, str], list[GroupVersionKind]] = defaultdict(list)
+    for document in documents:
+        for group in document.get("items") or ():
+            name = group["metadata"].get("name", "")
+            for version in group["versions"]:
+                for resource in version.get("resources") or ():
+                    kind = GroupVersionKind(name, version["version"], resource["responseKind"]["kind"])
+                    for called in {resource["resource"], resource.get("singularResource", "")}:
+                        found[version["version"], called].append(kind)
+    return found
+
+
+class Schemas:
+    """The schemas of kinds, each with what it refers to in its place."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._paths: ReadOnlyTree | None = None
+        self._documents: dict[str, Mapping[str, Any]] = {}
+
+    async def of(self, kind: GroupVersionKind) -> ReadOnlyTree | None:
+        """Return None for a kind that no document has."""
+        path = f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
+        if path not in self._documents:
+            self._documents[path] = await self._fetch(path)
+        return find_schema(self._documents[path], kind)
+
+    async def _fetch(self, path: str) -> Mapping[str, Any]:
+        if self._paths is None:
+            self._paths = (await self._client.raw("GET", "/openapi/v3"))["paths"]
+        if path not in self._paths:
+            return {}
+        document = await self._client.raw("GET", self._paths[path]["serverRelativeURL"])
+        schemas: Mapping[str, Any] = (document.get("components") or {}).get("schemas") or {}
+        return schemas
+
+
+def find_schema(schemas: Mapping[str, Any], kind: GroupVersionKind) -> ReadOnlyTree | None:
+    for name, schema in schemas.items():
+        for one in schema.get(_KINDS) or ():
+            if (one.get("group", ""), one.get("version"), one.get("kind")) == kind:
+                return _resolved(schema, schemas, (name,))
+    return None
+
+
+def _resolved(schema: ReadOnlyTree, schemas: Mapping[str, Any], within: tuple[str, ...]) -> ReadOnlyTree:
+    """Return a schema without references; where it refers to one that it is part of, any object stands."""
+    name = next(_references(schema), None)
+    if name is not None:
+        if name in within:
+            return _CIRCULAR
+        schema, within = schemas.get(name, {}), (*within, name)
+    result = dict(schema)
+    if schema.get("format") == _INT_OR_STRING:
+        result[f"x-kubernetes-{_INT_OR_STRING}"] = True
+    if properties := schema.get("properties"):
+        result["properties"] = {key: _resolved(value, schemas, within) for key, value in properties.items()}
+    for part in ("items", "additionalProperties"):
+        if isinstance(schema.get(part), Mapping):
+            result[part] = _resolved(schema[part], schemas, within)
+    return result
+
+
+def _references(schema: ReadOnlyTree) -> Iterator[str]:
+    """The name of what a schema refers to, by itself or in the way that keeps a description beside it."""
+    if "$ref" in schema:
+        yield schema["$ref"].removeprefix(_REFERENCE)
+    for part in schema.get("allOf") or ():
+        yield from _references(part)

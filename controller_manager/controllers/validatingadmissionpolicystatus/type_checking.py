@@ -1,0 +1,102 @@
+"""Check the types of a policy's expressions against the kinds that it is about. Pure: schemas in, warnings out."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from mockube.apimachinery.admission_expressions import TypeChecker
+from mockube.apimachinery.cel.schema_types import declare_root
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.cel.types import Type
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.controllers.validatingadmissionpolicystatus.schemas import (
+    GroupVersionKind,
+    KindsByName,
+)
+
+MOST_KINDS: Final = 10
+
+
+def kinds_to_check(policy: ReadOnlyTree, kinds: KindsByName) -> list[GroupVersionKind]:
+    """Return the kinds that the rules of a policy name without wildcards, in their order; the first ten that are found."""
+    found: set[GroupVersionKind] = set()
+    for rule in policy["spec"]["matchConstraints"]["resourceRules"]:
+        for count, kind in enumerate(_kinds_of_rule(rule, kinds), 1):
+            found.add(kind)
+            if count == MOST_KINDS:
+                return sorted(found)
+    return sorted(found)
+
+
+def _kinds_of_rule(rule: ReadOnlyTree, kinds: KindsByName) -> Iterator[GroupVersionKind]:
+    groups, versions = sorted(rule.get("apiGroups") or ()), sorted(rule.get("apiVersions") or ())
+    if any("*" in name for name in (*groups, *versions)):
+        return
+    names = sorted(one for one in rule.get("resources") or () if "*" not in one and "/" not in one)
+    for group in groups:
+        for version in versions:
+            for name in names:
+                # The group without a name stands for any group, as in every question to a RESTMapper.
+                listed = kinds.get((version, name.lower()), ())
+                yield from dict.fromkeys(kind for kind in listed if group in ("", kind.group))
+
+
+def param_kind(policy: ReadOnlyTree) -> GroupVersionKind | None:
+    kind = policy["spec"].get("paramKind")
+    if kind is None:
+        return None
+    group, _, version = (kind.get("apiVersion") or "").rpartition("/")
+    return GroupVersionKind(group, version, kind.get("kind") or "")
+
+
+class TypeChecks:
+    """The expressions of one policy, which are checked for one kind after another."""
+
+    def __init__(self, policy: ReadOnlyTree, now: datetime) -> None:
+        spec = policy["spec"]
+        self._expressions = list(_expressions(spec.get("validations") or ()))
+        self._variables: Sequence[ReadOnlyTree] = spec.get("variables") or ()
+        self._suffix = now.microsecond * 1000
+        """Of the names of types, which no other type has."""
+        self._has_params = False
+        self._params: Type | None = None
+        self._structs: dict[str, Mapping[str, Type]] = {}
+        self._found: defaultdict[str, list[str]] = defaultdict(list)
+
+    def add_params(self, kind: GroupVersionKind, schema: ReadOnlyTree | None) -> None:
+        self._has_params = True
+        if schema is not None:
+            self._params = self._declared(kind, schema, self._structs)
+
+    def check(self, kind: GroupVersionKind, schema: ReadOnlyTree) -> None:
+        structs = dict(self._structs)
+        declared = self._declared(kind, schema, structs)
+        checker = TypeChecker(declared, self._params, structs, has_params=self._has_params)
+        for variable in self._variables:
+            checker.add_variable(variable["name"], variable["expression"])
+        for field, text in self._expressions:
+            try:
+                checker.check(text)
+            except Issues as issues:
+                self._found[field].append(f"{kind}: {issues}\n")
+
+    def _declared(
+        self, kind: GroupVersionKind, schema: ReadOnlyTree, structs: dict[str, Mapping[str, Type]]
+    ) -> Type | None:
+        return declare_root(schema, f"{kind.kind}{self._suffix}", structs)
+
+    def warnings(self) -> list[dict[str, str]]:
+        """Return what was found, in the order of the expressions."""
+        return [
+            {"fieldRef": field, "warning": "\n".join(self._found[field])}
+            for field, _ in self._expressions
+            if field in self._found
+        ]
+
+
+def _expressions(validations: Sequence[ReadOnlyTree]) -> Iterator[tuple[str, str]]:
+    for place, validation in enumerate(validations):
+        for name in ("expression", "messageExpression"):
+            if name == "expression" or validation.get(name):
+                yield f"spec.validations[{place}].{name}", validation.get(name) or ""
