@@ -18,6 +18,9 @@ from mockube.controller_manager.controllers.endpointslice.controller import SERV
 from mockube.controller_manager.controllers.endpointslicemirroring.controller import MIRRORED_ENDPOINT_SLICES
 from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
+    HORIZONTAL_POD_AUTOSCALER,
+)
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
@@ -73,6 +76,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
 
 RUNNABLES: Final[tuple[Runnable, ...]] = (
     GARBAGE_COLLECTOR,
+    HORIZONTAL_POD_AUTOSCALER,
     NAMESPACE,
     NODE_LIFECYCLE,
     POD_GARBAGE_COLLECTOR,

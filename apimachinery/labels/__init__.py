@@ -6,7 +6,14 @@ A module belongs here if it knows what a selector of labels means. Fields have t
 
 from mockube.apimachinery.labels.parser import parse
 from mockube.apimachinery.labels.requirement import Operator, Requirement, SelectorError, require
-from mockube.apimachinery.labels.selector import EVERYTHING, NOTHING, Selector, from_label_selector, from_set
+from mockube.apimachinery.labels.selector import (
+    EVERYTHING,
+    NOTHING,
+    Selector,
+    from_label_selector,
+    from_set,
+    selector_text,
+)
 
 __all__ = [
     "EVERYTHING",
@@ -19,4 +26,5 @@ __all__ = [
     "from_set",
     "parse",
     "require",
+    "selector_text",
 ]

@@ -140,3 +140,21 @@ def _from_expression(expression: Mapping[str, Any]) -> Requirement:
     if name not in _OBJECT_OPERATORS:
         raise SelectorError(f"{gotext.quote(name)} is not a valid label selector operator")
     return require(expression.get("key") or "", _OBJECT_OPERATORS[name], expression.get("values") or ())
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """The selector in an object's field as Go prints it."""
+    if selector is None:
+        return "nil"
+    chosen = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    demands = "".join(map(_requirement, selector.get("matchExpressions") or ()))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{chosen}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{demands}}},}}"
+    )
+
+
+def _requirement(expression: Mapping[str, Any]) -> str:
+    values = " ".join(expression.get("values") or ())
+    key, operator = expression["key"], expression["operator"]
+    return f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from mockube.apimachinery import meta, status
+from mockube.apimachinery.groups import NO_RESOURCE, GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key, Resource
@@ -38,6 +39,16 @@ _UNTOLD: Final = frozenset({502, 504})
 """Codes that leave open whether a write was done."""
 _UNRESERVED: Final = "/:@!$&'()*+,;=~"
 """Beside letters and digits, what stands in a path as it is."""
+
+
+class Subject(NamedTuple):
+    """What a request is about, in the words of an error."""
+
+    resource: GroupResource
+    name: str = ""
+
+
+NO_SUBJECT: Final = Subject(NO_RESOURCE)
 
 
 class ObjectList(NamedTuple):
@@ -148,9 +159,21 @@ class Client:
         target = _target(resource, Key(namespace, "")) + _list_query(selecting or {})
         return await self._say("DELETE", target, _delete_options(options))
 
-    async def raw(self, method: str, path: str, *, body: bytes = b"", accept: str = _JSON) -> Parsed:
-        """What is no resource, such as discovery; `path` holds its query, if it has one."""
-        return await self._say(method, path, body, headers={"Accept": accept, "Content-Type": _JSON})
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes = b"",
+        accept: str = _JSON,
+        about: Subject = NO_SUBJECT,
+    ) -> Parsed:
+        """What is no resource, such as discovery; `path` holds its query, if it has one.
+
+        `about` is what an error names where the server answers with a code alone.
+        """
+        headers = {"Accept": accept, "Content-Type": _JSON}
+        return await self._say(method, path, body, headers=headers, about=about)
 
     @asynccontextmanager
     async def watch(
@@ -177,12 +200,18 @@ class Client:
             yield stream
 
     async def _say(
-        self, method: str, target: str, body: bytes = b"", *, headers: Mapping[str, str] = _SENT
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        *,
+        headers: Mapping[str, str] = _SENT,
+        about: Subject = NO_SUBJECT,
     ) -> Parsed:
         request = Request(method=method, target=target, headers=headers, body=body, timeout=self._timeout)
         answer = await self._sender.send(request)
         if answer.status >= 300:
-            raise _error(request, answer)
+            raise _error(request, answer, about)
         try:
             parsed: Parsed = orjson.loads(answer.body)
         except orjson.JSONDecodeError as error:
@@ -227,8 +256,8 @@ def _delete_options(options: DeleteOptions) -> bytes:
     return orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", **present}) if present else b""
 
 
-def _error(request: Request, answer: Answer) -> ApiError | NoAnswer:
-    error = _told(request, answer)
+def _error(request: Request, answer: Answer, about: Subject = NO_SUBJECT) -> ApiError | NoAnswer:
+    error = _told(request, answer, about)
     if answer.status in _UNTOLD and not request.is_read:
         unknown = no_answer(request, error.message)
         unknown.__cause__ = error
@@ -236,7 +265,7 @@ def _error(request: Request, answer: Answer) -> ApiError | NoAnswer:
     return error
 
 
-def _told(request: Request, answer: Answer) -> ApiError:
+def _told(request: Request, answer: Answer, about: Subject) -> ApiError:
     """What the server says of itself, or what its code says where something else than it has answered."""
     try:
         tree = orjson.loads(answer.body)
@@ -245,4 +274,6 @@ def _told(request: Request, answer: Answer) -> ApiError:
     if isinstance(tree, dict) and tree.get("kind") == "Status":
         return status.from_tree(tree, answer.status)
     said = answer.body.decode(errors="replace").strip() or "unknown"
-    return status.generic(answer.status, verb=request.method, said=said)
+    return status.generic(
+        answer.status, verb=request.method, resource=about.resource, name=about.name, said=said
+    )

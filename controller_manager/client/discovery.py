@@ -3,8 +3,8 @@
 Reads the documents; `client` fetches them.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -33,6 +33,8 @@ class Discovery:
     offered: tuple[DiscoveredResource, ...]
     failures: tuple[str, ...] = ()
     """Group versions whose server could not be asked."""
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By group, the preferred one first."""
 
     def able(self, *verbs: str) -> list[Resource[ReadOnlyTree]]:
         """The resources that have all these verbs."""
@@ -47,12 +49,14 @@ async def discover(client: Client) -> Discovery:
 def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
     offered: list[DiscoveredResource] = []
     failures: list[str] = []
+    versions: dict[str, tuple[str, ...]] = {}
     for document in documents:
         for group in document.get("items") or ():
             name = group["metadata"].get("name", "")
             failures += (f"{name}/{one['version']}" for one in group["versions"] if _is_stale(one))
+            versions[name] = tuple(one["version"] for one in group["versions"] if not _is_stale(one))
             offered += _offered(name, group["versions"])
-    return Discovery(offered=tuple(offered), failures=tuple(failures))
+    return Discovery(offered=tuple(offered), failures=tuple(failures), versions=versions)
 
 
 def _offered(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[DiscoveredResource]:

@@ -44,6 +44,9 @@ DAEMON_SETS: Final = _row("apps/v1", "daemonsets", "DaemonSet")
 CONTROLLER_REVISIONS: Final = _row("apps/v1", "controllerrevisions", "ControllerRevision")
 JOBS: Final = _row("batch/v1", "jobs", "Job")
 CRON_JOBS: Final = _row("batch/v1", "cronjobs", "CronJob")
+HORIZONTAL_POD_AUTOSCALERS: Final = _row(
+    "autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler"
+)
 LEASES: Final = _row("coordination.k8s.io/v1", "leases", "Lease")
 ENDPOINT_SLICES: Final = _row("discovery.k8s.io/v1", "endpointslices", "EndpointSlice")
 POD_DISRUPTION_BUDGETS: Final = _row("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")

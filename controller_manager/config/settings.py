@@ -79,6 +79,24 @@ class Controllers:
     concurrent_validating_admission_policy_status_syncs: Annotated[
         int, Flag("policies whose types are checked at a time (5)", number_of)
     ] = 5
+    concurrent_horizontal_pod_autoscaler_syncs: Annotated[
+        int, Flag("horizontal pod autoscalers at a time (5)", number_of)
+    ] = 5
+    horizontal_pod_autoscaler_sync_period: Annotated[
+        float, Flag("how often horizontal pod autoscalers are looked at (15s)", seconds)
+    ] = 15.0
+    horizontal_pod_autoscaler_downscale_stabilization: Annotated[
+        float, Flag("for how long nothing is scaled down below what was recommended (5m0s)", seconds)
+    ] = 300.0
+    horizontal_pod_autoscaler_tolerance: Annotated[
+        float, Flag("the change of a metric, as a share of its target, that changes nothing (0.1)", positive)
+    ] = 0.1
+    horizontal_pod_autoscaler_cpu_initialization_period: Annotated[
+        float, Flag("how long after a pod's start its CPU may count for nothing (5m0s)", seconds)
+    ] = 300.0
+    horizontal_pod_autoscaler_initial_readiness_delay: Annotated[
+        float, Flag("how long after a pod's start it counts as never having been ready (30s)", seconds)
+    ] = 30.0
     concurrent_endpoint_syncs: Annotated[int, Flag("services' endpoints at a time (5)", number_of)] = 5
     concurrent_service_endpoint_syncs: Annotated[int, Flag("services' slices at a time (5)", number_of)] = 5
     min_resync_period: Annotated[

@@ -13,16 +13,14 @@ _NAMES = """
     cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file
     cluster-signing-legacy-unknown-key-file
     concurrent-device-taint-eviction-syncs concurrent-ephemeralvolume-syncs
-    concurrent-horizontal-pod-autoscaler-syncs concurrent-resource-claim-syncs
+    concurrent-resource-claim-syncs
     concurrent-service-syncs concurrent-serviceaccount-token-syncs
     configure-cloud-routes contention-profiling controller-start-interval deployment-controller-sync-period
     disable-attach-detach-reconcile-sync disable-force-detach-on-timeout disable-http2-serving disabled-metrics
     emulated-version emulation-forward-compatible enable-dynamic-provisioning enable-garbage-collector
     enable-hostpath-provisioner enable-leader-migration endpoint-updates-batch-period
     endpointslice-updates-batch-period external-cloud-volume-plugin feature-gates flex-volume-plugin-dir
-    horizontal-pod-autoscaler-cpu-initialization-period horizontal-pod-autoscaler-downscale-stabilization
-    horizontal-pod-autoscaler-initial-readiness-delay horizontal-pod-autoscaler-sync-period
-    horizontal-pod-autoscaler-tolerance http2-max-streams-per-connection kube-api-content-type
+    http2-max-streams-per-connection kube-api-content-type
     leader-elect-resource-lock leader-migration-config legacy-service-account-token-clean-up-period
     log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size
     log-text-split-stream max-endpoints-per-slice min-compatibility-version

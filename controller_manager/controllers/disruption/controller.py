@@ -15,7 +15,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import NOTHING, Action, Plan, RecordEvent, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.disruption import budget as budgets
-from mockube.controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError, selector_text
+from mockube.controller_manager.controllers.disruption.scale import SCALED, UnknownScaleError
 
 _UNMANAGED: Final = (
     "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, "
@@ -63,7 +63,7 @@ def _told(budget: ReadOnlyTree, status: dict[str, Any]) -> tuple[Action, ...]:
 
 
 def _unmanaged(budget: ReadOnlyTree) -> RecordEvent:
-    text = _UNMANAGED.format(selector=selector_text(budget["spec"].get("selector")))
+    text = _UNMANAGED.format(selector=labels.selector_text(budget["spec"].get("selector")))
     return _say(budget, "Warning", "UnmanagedPods", text)
 
 

@@ -108,20 +108,3 @@ SCALED: Final = (
     kinds.STATEFUL_SETS,
 )
 """What must be in the caches."""
-
-
-def selector_text(selector: ReadOnlyTree | None) -> str:
-    if selector is None:
-        return "nil"
-    chosen = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    demands = "".join(map(_requirement, selector.get("matchExpressions") or ()))
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{chosen}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{demands}}},}}"
-    )
-
-
-def _requirement(expression: ReadOnlyTree) -> str:
-    values = " ".join(expression.get("values") or ())
-    key, operator = expression["key"], expression["operator"]
-    return f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"

@@ -4,13 +4,13 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.labels import selector_text
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
-from mockube.controller_manager.controllers.disruption.scale import selector_text
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from tests.support.planned import World
 

@@ -1,0 +1,250 @@
+"""What limits a recommendation: stabilization windows, the policies of `spec.behavior`, and the range of the autoscaler.
+
+Pure: the history goes in, and comes out with what was added. Names, reasons and messages are upstream's.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_INT32: Final = 2**31
+UP_FACTOR: Final = 2.0
+UP_MINIMUM: Final = 4.0
+
+_STABLE: Final = ("ReadyForNewScale", "recommended size matches current size")
+_UP_STABILIZED: Final = (
+    "ScaleUpStabilized",
+    "recent recommendations were lower than current one, applying the lowest recent recommendation",
+)
+_DOWN_STABILIZED: Final = (
+    "ScaleDownStabilized",
+    "recent recommendations were higher than current one, applying the highest recent recommendation",
+)
+_IN_RANGE: Final = ("DesiredWithinRange", "the desired count is within the acceptable range")
+_UP_LIMIT: Final = (
+    "ScaleUpLimit",
+    "the desired replica count is increasing faster than the maximum scale rate",
+)
+_DOWN_LIMIT: Final = (
+    "ScaleDownLimit",
+    "the desired replica count is decreasing faster than the maximum scale rate",
+)
+_TOO_MANY: Final = ("TooManyReplicas", "the desired replica count is more than the maximum replica count")
+_TOO_FEW: Final = ("TooFewReplicas", "the desired replica count is less than the minimum replica count")
+
+_UP_RULES: Final[ReadOnlyTree] = {
+    "stabilizationWindowSeconds": 0,
+    "selectPolicy": "Max",
+    "policies": [
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+    ],
+}
+_DOWN_RULES: Final[ReadOnlyTree] = {
+    "selectPolicy": "Max",
+    "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+}
+
+
+class TimedCount(NamedTuple):
+    """A recommendation, or by how much the scale was changed, and when."""
+
+    replicas: int
+    at: datetime
+
+
+TimedCounts = tuple[TimedCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What is remembered of one autoscaler."""
+
+    recommendations: TimedCounts = ()
+    """As they were before anything limited them."""
+    ups: TimedCounts = ()
+    downs: TimedCounts = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    minimum: int
+    maximum: int
+    current: int
+    downscale_stabilization: timedelta
+    now: datetime
+
+    def ago(self, seconds: float) -> datetime:
+        return self.now - timedelta(seconds=seconds)
+
+
+class Limited(NamedTuple):
+    replicas: int
+    able: tuple[str, str]
+    """The reason and message of AbleToScale."""
+    is_limited: bool
+    limiting: tuple[str, str]
+    """The reason and message of ScalingLimited."""
+    history: History
+
+
+def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: History) -> Limited:
+    """The replicas to scale to, of those that the metrics ask for."""
+    if behavior is None:
+        stable, added = _stabilize_down(desired, limits, history.recommendations)
+        able = _STABLE if stable == desired else _DOWN_STABILIZED
+        replicas, limiting = _within_default_rate(stable, limits)
+    else:
+        up, down = _rules(behavior, "scaleUp", _UP_RULES), _rules(behavior, "scaleDown", _DOWN_RULES)
+        stable, added = _stabilize(desired, limits, history.recommendations, up, down)
+        moved = _UP_STABILIZED if desired >= limits.current else _DOWN_STABILIZED
+        able = _STABLE if stable == desired else moved
+        replicas, limiting = _within_policies(stable, limits, history, up, down)
+    return Limited(replicas, able, replicas != stable, limiting, replace(history, recommendations=added))
+
+
+def with_first(history: History, replicas: int, now: datetime) -> History:
+    """The scale that is found at first is a recommendation, so that nothing is scaled down at once."""
+    if history.recommendations:
+        return history
+    return replace(history, recommendations=(TimedCount(replicas, now),))
+
+
+def with_scaling(
+    history: History, behavior: ReadOnlyTree | None, old: int, new: int, now: datetime
+) -> History:
+    """With a change of the scale, which the policies count."""
+    if behavior is None:
+        return history
+    if new > old:
+        longest = _longest_period(_rules(behavior, "scaleUp", _UP_RULES))
+        return replace(history, ups=_with_change(history.ups, new - old, now, longest))
+    longest = _longest_period(_rules(behavior, "scaleDown", _DOWN_RULES))
+    return replace(history, downs=_with_change(history.downs, old - new, now, longest))
+
+
+def _with_change(changes: TimedCounts, change: int, now: datetime, longest: int) -> TimedCounts:
+    cutoff = now - timedelta(seconds=longest)
+    return _replaced(changes, lambda one: one.at < cutoff, TimedCount(change, now))
+
+
+def _replaced(moments: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount) -> TimedCounts:
+    """With a new one, in the place of the last that nobody asks for any more."""
+    old = [at for at, one in enumerate(moments) if is_old(one)]
+    return (*moments[: old[-1]], new, *moments[old[-1] + 1 :]) if old else (*moments, new)
+
+
+def _rules(behavior: ReadOnlyTree, direction: str, defaults: ReadOnlyTree) -> dict[str, Any]:
+    given = {
+        name: value for name, value in (behavior.get(direction) or {}).items() if value not in (None, [])
+    }
+    return {**defaults, **given}
+
+
+# --- stabilization
+
+
+def _stabilize_down(desired: int, limits: Limits, recommendations: TimedCounts) -> tuple[int, TimedCounts]:
+    cutoff = limits.now - limits.downscale_stabilization
+    recent = [one.replicas for one in recommendations if one.at >= cutoff]
+    added = _replaced(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
+    return max([desired, *recent]), added
+
+
+def _stabilize(
+    desired: int, limits: Limits, recommendations: TimedCounts, up: ReadOnlyTree, down: ReadOnlyTree
+) -> tuple[int, TimedCounts]:
+    """The recommendation nearest to the current scale among those of both windows."""
+    window = down.get("stabilizationWindowSeconds", int(limits.downscale_stabilization.total_seconds()))
+    up_cutoff, down_cutoff = limits.ago(up["stabilizationWindowSeconds"]), limits.ago(window)
+    lowest = min([desired, *(one.replicas for one in recommendations if one.at > up_cutoff)])
+    highest = max([desired, *(one.replicas for one in recommendations if one.at > down_cutoff)])
+    cutoff = min(up_cutoff, down_cutoff)
+    added = _replaced(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
+    return min(max(limits.current, lowest), highest), added
+
+
+# --- rates
+
+
+def _within_default_rate(desired: int, limits: Limits) -> tuple[int, tuple[str, str]]:
+    rate = int(max(UP_FACTOR * limits.current, UP_MINIMUM))
+    most = min(limits.maximum, rate)
+    if desired < limits.minimum:
+        return limits.minimum, _TOO_FEW
+    if desired > most:
+        return most, _UP_LIMIT if limits.maximum > rate else _TOO_MANY
+    return desired, _IN_RANGE
+
+
+def _within_policies(
+    desired: int, limits: Limits, history: History, up: ReadOnlyTree, down: ReadOnlyTree
+) -> tuple[int, tuple[str, str]]:
+    if desired > limits.current:
+        rate = max(_up_limit(limits, history, up), limits.current)
+        most = min(limits.maximum, rate)
+        if desired > most:
+            return most, _UP_LIMIT if limits.maximum > rate else _TOO_MANY
+    elif desired < limits.current:
+        rate = min(_down_limit(limits, history, down), limits.current)
+        least = max(limits.minimum, rate)
+        if desired < least:
+            return least, _DOWN_LIMIT if limits.minimum < rate else _TOO_FEW
+    return desired, _IN_RANGE
+
+
+def _up_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
+    """The most replicas that the policies allow now."""
+    return _allowed(
+        rules,
+        limits,
+        history,
+        pods=lambda start, value: start + value,
+        # Rounded up: a small target would never grow otherwise.
+        percent=lambda start, value: math.ceil(float(start) * (1 + float(value) / 100)),
+        select=min if rules["selectPolicy"] == "Min" else max,
+    )
+
+
+def _down_limit(limits: Limits, history: History, rules: ReadOnlyTree) -> int:
+    """The fewest replicas that the policies allow now."""
+    return _allowed(
+        rules,
+        limits,
+        history,
+        pods=lambda start, value: start - value,
+        percent=lambda start, value: int(float(start) * (1 - float(value) / 100)),
+        select=max if rules["selectPolicy"] == "Min" else min,
+    )
+
+
+def _allowed(
+    rules: ReadOnlyTree,
+    limits: Limits,
+    history: History,
+    *,
+    pods: Callable[[int, int], int],
+    percent: Callable[[int, int], int],
+    select: Callable[[Sequence[int]], int],
+) -> int:
+    if rules["selectPolicy"] == "Disabled":
+        return limits.current
+    proposed = []
+    for policy in rules["policies"]:
+        cutoff = limits.ago(policy["periodSeconds"])
+        start = limits.current - _changed(history.ups, cutoff) + _changed(history.downs, cutoff)
+        change = pods if policy["type"] == "Pods" else percent
+        proposed.append(max(-_INT32, min(change(start, policy["value"]), _INT32 - 1)))
+    return select(proposed)
+
+
+def _changed(changes: TimedCounts, cutoff: datetime) -> int:
+    return sum(one.replicas for one in changes if one.at > cutoff)
+
+
+def _longest_period(rules: ReadOnlyTree) -> int:
+    return max(int(policy["periodSeconds"]) for policy in rules["policies"])

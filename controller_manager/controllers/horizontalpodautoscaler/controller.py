@@ -1,0 +1,331 @@
+"""Look at each HorizontalPodAutoscaler every sync period, and carry out what it decides."""
+
+import logging
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from mockube.apimachinery import labels, meta
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import HORIZONTAL_POD_AUTOSCALERS, PODS
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor
+from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
+    History,
+    with_first,
+    with_scaling,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
+from mockube.controller_manager.controllers.horizontalpodautoscaler.monitor import Monitor
+from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
+    FailedMetricError,
+    Proposal,
+    Source,
+    propose,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import Situation
+from mockube.controller_manager.controllers.horizontalpodautoscaler.scaling import (
+    Decision,
+    MetricsFailedError,
+    decide,
+    decide_by_range,
+    limits_of,
+    recommend,
+    tolerances,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.selectors import Selectors
+from mockube.controller_manager.controllers.horizontalpodautoscaler.status import (
+    ABLE,
+    ACTIVE,
+    SCALED_TO_ZERO,
+    Status,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
+    Kinds,
+    Targets,
+    UnknownKindError,
+)
+
+LOG: Final = logging.getLogger(__name__)
+
+NAME: Final = "horizontal-pod-autoscaler"
+_MISSING_SELECTOR: Final = "the HPA target's scale is missing a selector"
+
+
+class ReconcileError(Exception):
+    """A reconciliation failed, and the status tells why; the message is upstream's."""
+
+    def __init__(self, message: str, *, is_spec: bool = False) -> None:
+        super().__init__(message)
+        self.label = monitor.SPEC if is_spec else monitor.INTERNAL
+
+
+class Autoscalers:
+    def __init__(self, context: Context) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._options = context.options.controllers
+        self._period = timedelta(seconds=self._options.horizontal_pod_autoscaler_sync_period)
+        self._recorder = context.recorder.of(NAME)
+        self._kinds = Kinds(context.client, context.clock)
+        self._targets = Targets(context.client, context.clock)
+        self._api = MetricsApi(context.client, self._kinds)
+        self._selectors = Selectors()
+        self._histories: dict[Key, History] = {}
+        self._registry = context.metrics.registry
+        self._monitor = Monitor(lambda: len(self._selectors))
+        self._autoscalers = context.informers.of(HORIZONTAL_POD_AUTOSCALERS)
+        self._pods = context.informers.of(PODS)
+        self._loop = Loop(
+            "horizontalpodautoscaler",
+            self._reconcile,
+            workers=self._options.concurrent_horizontal_pod_autoscaler_syncs,
+            clock=context.clock,
+            metrics=context.metrics,
+        )
+        self._autoscalers.add_handler(self._changed)
+
+    async def run(self) -> None:
+        for informer in (self._autoscalers, self._pods):
+            await informer.wait_synced()
+        self._registry.register(self._monitor)
+        try:
+            await self._loop.run()
+        finally:
+            self._registry.unregister(self._monitor)
+
+    def _changed(self, change: Change) -> None:
+        """Whatever changes, an autoscaler is looked at once in each period."""
+        key = Key.of(change.latest)
+        if change.new is None:
+            self._selectors.remove(key)
+            self._monitor.desired.pop(key, None)
+            self._loop.add_after(key, timedelta())
+            return
+        if key not in self._selectors:
+            self._selectors.put(key)
+        self._loop.add_after(key, self._period)
+
+    async def _reconcile(self, key: Key) -> timedelta | None:
+        autoscaler = self._autoscalers.lister.get(*key)
+        if autoscaler is None:
+            self._histories.pop(key, None)
+            return None
+        began, action, error = self._clock.monotonic(), monitor.NONE, monitor.NONE
+        try:
+            action = await self._scale(key, autoscaler)
+        except ReconcileError as problem:
+            LOG.info("%s: %s", key, problem)
+            error = problem.label
+        except NoAnswer as problem:
+            LOG.warning("%s: %s", key, problem)
+            error = monitor.INTERNAL
+        self._monitor.reconciliations.observe((action, error), self._clock.monotonic() - began)
+        return self._period
+
+    async def _scale(self, key: Key, autoscaler: ReadOnlyTree) -> str:
+        """Answers with the action that metrics name."""
+        status = Status(autoscaler, self._clock.now())
+        resource, scale = await self._scale_of(key, autoscaler, status)
+        status.able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
+        current = (scale.get("spec") or {}).get("replicas") or 0
+        history = with_first(self._histories.get(key, History()), current, self._clock.now())
+        decision = decide_by_range(autoscaler, current, history, status)
+        if decision is None:
+            decision = await self._decide_by_metrics(key, autoscaler, scale, history, status)
+        self._histories[key] = decision.history
+        rescales = decision.desired != current
+        if rescales:
+            await self._rescale(autoscaler, resource, scale, decision, status)
+            self._remember_scaling(key, autoscaler, current, decision.desired)
+        status.set_replicas(current, decision.metrics, desired=decision.desired, rescaled=rescales)
+        self._monitor.desired[key] = decision.desired
+        await self._write(autoscaler, status)
+        if decision.problem:
+            raise ReconcileError(decision.problem)
+        return monitor.action(current, decision.desired)
+
+    # --- the target
+
+    async def _scale_of(
+        self, key: Key, autoscaler: ReadOnlyTree, status: Status
+    ) -> tuple[Resource[Any], ReadOnlyTree]:
+        reference = autoscaler["spec"]["scaleTargetRef"]
+        fail = partial(self._fail_to_get_scale, autoscaler, status)
+        try:
+            version = GroupVersion.parse(reference.get("apiVersion") or "")
+        except ValueError as error:
+            await fail(error)
+            problem = f"invalid API version in scale target reference: {error}"
+            raise ReconcileError(problem, is_spec=True) from error
+        kind = GroupKind(version.group, reference["kind"])
+        try:
+            resource = await self._kinds.find(kind)
+        except (UnknownKindError, ApiError, NoAnswer) as error:
+            await fail(error)
+            problem = f"unable to determine resource for scale target reference: {error}"
+            raise ReconcileError(problem) from error
+        try:
+            scale = await self._targets.scale(resource, Key(key.namespace, reference["name"]))
+        except (ApiError, NoAnswer) as error:
+            await fail(error)
+            problem = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
+            raise ReconcileError(problem) from error
+        return resource, scale
+
+    async def _fail_to_get_scale(self, autoscaler: ReadOnlyTree, status: Status, error: Exception) -> None:
+        self._recorder.say(autoscaler, "Warning", "FailedGetScale", str(error))
+        status.unable_to_get_scale(error)
+        await self._try_to_write(autoscaler, status)
+
+    async def _rescale(
+        self,
+        autoscaler: ReadOnlyTree,
+        resource: Resource[Any],
+        scale: ReadOnlyTree,
+        decision: Decision,
+        status: Status,
+    ) -> None:
+        size = f"New size: {decision.desired}; reason: {decision.reason}"
+        try:
+            await self._targets.rescale(resource, scale, decision.desired)
+        except (ApiError, NoAnswer) as error:
+            self._recorder.say(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
+            message = f"the HPA controller was unable to update the target scale: {error}"
+            status.say(ABLE, "False", "FailedUpdateScale", message)
+            status.set_replicas((scale.get("spec") or {}).get("replicas") or 0, decision.metrics)
+            await self._try_to_write(autoscaler, status)
+            raise ReconcileError(f"failed to rescale {_reference(autoscaler)}: {error}") from error
+        message = f"the HPA controller was able to update the target scale to {decision.desired}"
+        status.able("SucceededRescale", message)
+        self._recorder.say(autoscaler, "Normal", "SuccessfulRescale", size)
+        status.remove(SCALED_TO_ZERO)
+
+    def _remember_scaling(self, key: Key, autoscaler: ReadOnlyTree, old: int, new: int) -> None:
+        behavior = autoscaler["spec"].get("behavior")
+        self._histories[key] = with_scaling(self._histories[key], behavior, old, new, self._clock.now())
+
+    # --- metrics
+
+    async def _decide_by_metrics(
+        self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, history: History, status: Status
+    ) -> Decision:
+        self._histories[key] = history
+        current = scale["spec"]["replicas"]
+        try:
+            source, situation = self._situation(key, autoscaler, scale, status)
+            proposing = partial(self._propose, autoscaler, source, situation)
+            recommendation = await recommend(
+                autoscaler["spec"].get("metrics") or (), current, proposing, status
+            )
+        except MetricsFailedError as error:
+            status.set_replicas(current, error.statuses)
+            await self._try_to_write(autoscaler, status)
+            self._recorder.say(autoscaler, "Warning", "FailedComputeMetricsReplicas", str(error))
+            problem = "failed to compute desired number of replicas based on listed metrics for"
+            raise ReconcileError(f"{problem} {_reference(autoscaler)}: {error}") from error
+        limits = limits_of(autoscaler, current, self._options, self._clock.now())
+        return decide(autoscaler, recommendation, limits, history, status)
+
+    def _situation(
+        self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, status: Status
+    ) -> tuple[Source, Situation]:
+        of_scale, options = scale.get("status") or {}, self._options
+        text = of_scale.get("selector") or ""
+        inactive = partial(self._inactive, autoscaler, status)
+        if not text:
+            raise inactive("SelectorRequired", "selector is required", "InvalidSelector", _MISSING_SELECTOR)
+        try:
+            selector = labels.parse(text)
+        except SelectorError as error:
+            problem = f"couldn't convert selector into a corresponding internal selector object: {error}"
+            raise inactive("InvalidSelector", problem) from error
+        if key in self._selectors:
+            self._selectors.put(key, selector)
+        pods = [one for one in self._pods.lister.in_namespace(key.namespace) if selector.matches(one.labels)]
+        selecting = sorted(self._selectors.selecting(key.namespace, pods))
+        if len(selecting) > 1:
+            listed = " ".join(f"{{{one.name} {one.namespace}}}" for one in selecting)
+            problem = f"pods by selector {text} are controlled by multiple HPAs: [{listed}]"
+            raise inactive("AmbiguousSelector", problem)
+        situation = Situation(
+            spec_replicas=scale["spec"]["replicas"],
+            status_replicas=of_scale.get("replicas") or 0,
+            pods=pods,
+            tolerances=tolerances(autoscaler, options.horizontal_pod_autoscaler_tolerance),
+            cpu_initialization_period=_seconds(options.horizontal_pod_autoscaler_cpu_initialization_period),
+            initial_readiness_delay=_seconds(options.horizontal_pod_autoscaler_initial_readiness_delay),
+            now=self._clock.now(),
+        )
+        return Source(self._api, key.namespace, str(selector)), situation
+
+    def _inactive(
+        self,
+        autoscaler: ReadOnlyTree,
+        status: Status,
+        event: str,
+        problem: str,
+        reason: str = "",
+        message: str = "",
+    ) -> MetricsFailedError:
+        self._recorder.say(autoscaler, "Warning", event, problem)
+        status.say(ACTIVE, "False", reason or event, message or problem)
+        return MetricsFailedError(problem)
+
+    async def _propose(
+        self, autoscaler: ReadOnlyTree, source: Source, situation: Situation, spec: ReadOnlyTree
+    ) -> Proposal | FailedMetricError:
+        began = self._clock.monotonic()
+        old = (autoscaler.get("status") or {}).get("currentReplicas") or 0
+        action, label = monitor.NONE, monitor.NONE
+        try:
+            proposal = await propose(spec, source, situation)
+        except FailedMetricError as error:
+            self._recorder.say(autoscaler, "Warning", error.reason, error.problem)
+            label = monitor.SPEC if error.is_spec else monitor.INTERNAL
+            return error
+        else:
+            action = monitor.action(old, proposal.replicas)
+            return proposal
+        finally:
+            self._monitor.computations.observe((action, label, spec["type"]), self._clock.monotonic() - began)
+
+    # --- the status
+
+    async def _try_to_write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
+        """Beside another failure, which is the one that is told of."""
+        try:
+            await self._write(autoscaler, status)
+        except (ReconcileError, NoAnswer) as error:
+            LOG.warning("%s", error)
+
+    async def _write(self, autoscaler: ReadOnlyTree, status: Status) -> None:
+        changed = status.changed
+        if changed is None:
+            return
+        try:
+            await self._client.update(HORIZONTAL_POD_AUTOSCALERS, changed, subresource="status")
+        except ApiError as error:
+            self._recorder.say(autoscaler, "Warning", "FailedUpdateStatus", str(error))
+            problem = f"failed to update status for {meta.name(autoscaler)}: {error}"
+            raise ReconcileError(problem) from error
+
+
+def _reference(autoscaler: ReadOnlyTree) -> str:
+    reference = autoscaler["spec"]["scaleTargetRef"]
+    return f"{reference['kind']}/{meta.namespace(autoscaler)}/{reference['name']}"
+
+
+def _seconds(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)
+
+
+HORIZONTAL_POD_AUTOSCALER: Final = Runnable(
+    name="horizontal-pod-autoscaler-controller", service_account=NAME, build=Autoscalers
+)

@@ -1,0 +1,152 @@
+"""Ask for what HorizontalPodAutoscalers scale by: metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io.
+
+The messages of errors are those of upstream's clients.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.durations import parse_duration
+from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
+from mockube.apimachinery.quantity import MILLI
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client, Subject
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import Sample, Samples
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import Kinds, UnknownKindError
+
+RESOURCE_METRICS: Final = GroupVersion("metrics.k8s.io", "v1beta1")
+CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
+CUSTOM_VERSIONS: Final = ("v1beta2", "v1beta1")
+"""Those that upstream can read, the better one first."""
+EXTERNAL_METRICS: Final = GroupVersion("external.metrics.k8s.io", "v1beta1")
+WINDOW: Final = timedelta(minutes=1)
+"""Of a metric that does not say."""
+_NAMESPACE: Final = GroupKind("", "Namespace")
+
+
+class MetricsError(Exception):
+    """There is no such metric now."""
+
+
+class MetricsApi:
+    def __init__(self, client: Client, kinds: Kinds) -> None:
+        self._client = client
+        self._kinds = kinds
+
+    async def of_resource(self, namespace: str, selector: str, resource: str, container: str) -> Samples:
+        """What pods use of a resource: of one of their containers, or of all."""
+        path = f"/apis/{RESOURCE_METRICS}/namespaces/{namespace}/pods"
+        subject = Subject(GroupResource(RESOURCE_METRICS.group, "pods"))
+        items = await self._items("resource", path, {"labelSelector": selector}, subject)
+        return dict(_resource_samples(items, resource, container))
+
+    async def of_pods(self, namespace: str, selector: str, metric: str, metric_selector: str) -> Samples:
+        path = f"{await self._custom()}/namespaces/{namespace}/pods/*/{metric}"
+        query = {"labelSelector": selector, "metricLabelSelector": metric_selector}
+        subject = Subject(GroupResource(CUSTOM_METRICS, "pods"), "*")
+        items = await self._items("custom", path, query, subject)
+        return {item["describedObject"]["name"]: _sample(item) for item in items}
+
+    async def of_object(
+        self, namespace: str, described: ReadOnlyTree, metric: str, metric_selector: str
+    ) -> int:
+        """In thousandths."""
+        root = await self._custom()
+        version = GroupVersion.parse(described.get("apiVersion") or "")
+        kind = GroupKind(version.group, described["kind"])
+        if kind == _NAMESPACE:
+            resource, name = "metrics", metric
+            rest = f"metrics/{metric}"
+        else:
+            resource, name = await self._resource_of(kind), described["name"]
+            rest = f"{resource}/{name}/{metric}"
+        path = f"{root}/namespaces/{namespace}/{rest}"
+        subject = Subject(GroupResource(CUSTOM_METRICS, resource), name)
+        answer = await self._get("custom", path, {"metricLabelSelector": metric_selector}, subject)
+        items = list(answer.get("items") or [])
+        if len(items) != 1:
+            raise MetricsError(
+                "unable to fetch metrics from custom metrics API: the custom metrics API server returned "
+                f"{len(items)} results when we asked for exactly one"
+            )
+        return _milli(items[0].get("value"))
+
+    async def of_external(self, namespace: str, metric: str, metric_selector: str) -> list[int]:
+        """All values that the selector finds, in thousandths."""
+        path = f"/apis/{EXTERNAL_METRICS}/namespaces/{namespace}/{metric}"
+        subject = Subject(GroupResource(EXTERNAL_METRICS.group, metric))
+        items = await self._items("external", path, {"labelSelector": metric_selector}, subject)
+        return [_milli(item.get("value")) for item in items]
+
+    async def _custom(self) -> str:
+        """The path of the version that the server prefers of those that can be read."""
+        try:
+            versions = await self._kinds.versions(CUSTOM_METRICS)
+        except (ApiError, NoAnswer) as error:
+            raise MetricsError(f"unable to fetch metrics from custom metrics API: {error}") from error
+        readable = [version for version in versions if version in CUSTOM_VERSIONS]
+        if not readable:
+            raise MetricsError(
+                "unable to fetch metrics from custom metrics API: "
+                f"no custom metrics API ({CUSTOM_METRICS}) registered"
+            )
+        return f"/apis/{CUSTOM_METRICS}/{readable[0]}"
+
+    async def _resource_of(self, kind: GroupKind) -> str:
+        try:
+            return str((await self._kinds.find(kind)).group_resource)
+        except (UnknownKindError, ApiError, NoAnswer) as error:
+            raise MetricsError(
+                "unable to fetch metrics from custom metrics API: "
+                f"unable to map kind {kind} to resource: {error}"
+            ) from error
+
+    async def _items(
+        self, api: str, path: str, query: Mapping[str, str], subject: Subject
+    ) -> list[ReadOnlyTree]:
+        items = (await self._get(api, path, query, subject)).get("items")
+        if not items:
+            raise MetricsError(f"no metrics returned from {api} metrics API")
+        return list(items)
+
+    async def _get(self, api: str, path: str, query: Mapping[str, str], subject: Subject) -> ReadOnlyTree:
+        given = {name: value for name, value in query.items() if value}
+        target = quote(path, safe="/*") + (f"?{urlencode(given)}" if given else "")
+        try:
+            answer: ReadOnlyTree = await self._client.raw("GET", target, about=subject)
+        except (ApiError, NoAnswer) as error:
+            raise MetricsError(f"unable to fetch metrics from {api} metrics API: {error}") from error
+        return answer
+
+
+def _resource_samples(
+    items: list[ReadOnlyTree], resource: str, container: str
+) -> Iterator[tuple[str, Sample]]:
+    """Of each pod all of whose containers that count say what they use."""
+    for item in items:
+        listed = [one for one in item.get("containers") or () if container in ("", one["name"])][
+            : 1 if container else None
+        ]
+        usages = [(one.get("usage") or {}).get(resource) for one in listed]
+        if usages and None not in usages:
+            window = timedelta(microseconds=parse_duration(item.get("window") or "0s") // 1000)
+            yield (
+                item["metadata"]["name"],
+                Sample(sum(map(_milli, usages)), parse_time(item["timestamp"]), window),
+            )
+
+
+def _sample(item: ReadOnlyTree) -> Sample:
+    seconds = item.get("windowSeconds", item.get("window"))
+    window = WINDOW if seconds is None else timedelta(seconds=seconds)
+    return Sample(_milli(item.get("value")), parse_time(item["timestamp"]), window)
+
+
+def _milli(value: object) -> int:
+    return quantity.from_json(value).scaled_value(MILLI)

@@ -1,0 +1,257 @@
+"""What one metric of a HorizontalPodAutoscaler proposes, and what is said of it in the status; or why it cannot.
+
+`metrics_api` is asked for the samples, the rest is pure. Messages are upstream's, nested as its errors are.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import labels, quantity
+from mockube.apimachinery.labels import SelectorError, selector_text
+from mockube.apimachinery.quantity import MILLI, Format, Quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import (
+    MetricsApi,
+    MetricsError,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
+    CalculationError,
+    Situation,
+    Usage,
+    replicas_for_average,
+    replicas_for_utilization,
+    replicas_for_value,
+    replicas_for_value_per_pod,
+    total,
+)
+
+EMPTY_STATUS: Final[ReadOnlyTree] = {"type": ""}
+"""What stands in the status for a metric that could not be had."""
+
+
+class Proposal(NamedTuple):
+    replicas: int
+    metric: str
+    """As the message names it."""
+    status: ReadOnlyTree
+
+
+class FailedMetricError(Exception):
+    """`reason` and `problem` are for the condition and the event, the text of the error for what fails with it."""
+
+    def __init__(self, reason: str, problem: str, message: str, *, is_spec: bool = False) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.problem = problem
+        self.is_spec = is_spec
+
+
+class Source(NamedTuple):
+    """Where the metrics of one autoscaler's target are asked for."""
+
+    api: MetricsApi
+    namespace: str
+    selector: str
+
+
+async def propose(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+    """Raises `FailedMetricError`."""
+    function = _TYPES.get(spec.get("type") or "")
+    if function is None:
+        problem = f'unknown metric source type "{spec.get("type") or ""}"'
+        raise FailedMetricError("InvalidMetricSourceType", problem, problem, is_spec=True)
+    return await function(spec, source, situation)
+
+
+# --- resources
+
+
+async def _of_resource(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+    metric = spec["resource"]
+    try:
+        replicas, current, name = await _resource(metric, source, situation)
+    except (MetricsError, CalculationError) as error:
+        message = f"failed to get {metric['name']} resource metric value: {error}"
+        raise FailedMetricError("FailedGetResourceMetric", str(error), message) from error
+    status = {"type": "Resource", "resource": {"name": metric["name"], "current": current}}
+    return Proposal(replicas, name, status)
+
+
+async def _of_container(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+    metric = spec["containerResource"]
+    container = metric["container"]
+    try:
+        replicas, current, name = await _resource(metric, source, situation, container)
+    except (MetricsError, CalculationError) as error:
+        message = f"failed to get {container} container metric value: {error}"
+        raise FailedMetricError("FailedGetContainerResourceMetric", str(error), message) from error
+    described = {"name": metric["name"], "container": container, "current": current}
+    return Proposal(replicas, name, {"type": "ContainerResource", "containerResource": described})
+
+
+async def _resource(
+    metric: ReadOnlyTree, source: Source, situation: Situation, container: str = ""
+) -> tuple[int, ReadOnlyTree, str]:
+    resource, target = metric["name"], metric["target"]
+    average, percentage = target.get("averageValue"), target.get("averageUtilization")
+    if average is None and percentage is None:
+        raise CalculationError(
+            "invalid resource metric source: neither an average utilization target nor an average value (usage) "
+            "target was set"
+        )
+    what = "usage" if average is not None else "utilization"
+    try:
+        try:
+            samples = await source.api.of_resource(source.namespace, source.selector, resource, container)
+        except MetricsError as error:
+            raise MetricsError(f"unable to get metrics for resource {resource}: {error}") from error
+        if average is not None:
+            usage = replicas_for_average(situation, samples, resource, target=_milli(average))
+            return usage.replicas, {"averageValue": _amount(usage.value, resource)}, f"{resource} resource"
+        used = replicas_for_utilization(situation, samples, resource, container=container, target=percentage)
+    except (MetricsError, CalculationError) as error:
+        raise MetricsError(f"failed to get {resource} {what}: {error}") from error
+    current = {"averageUtilization": used.percentage, "averageValue": _amount(used.average, resource)}
+    of = f"{resource} container resource" if container else f"{resource} resource"
+    return used.replicas, current, f"{of} utilization (percentage of request)"
+
+
+# --- pods
+
+
+async def _of_pods(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+    metric, target = spec["pods"]["metric"], spec["pods"]["target"]
+    name = metric["name"]
+    try:
+        selector = _metric_selector(metric)
+        samples = await _fetched(
+            source.api.of_pods(source.namespace, source.selector, name, selector),
+            f"unable to get metric {name}",
+        )
+        usage = replicas_for_average(situation, samples, "", target=_milli(target["averageValue"]))
+    except (MetricsError, CalculationError, SelectorError) as error:
+        message = f"failed to get pods metric value: {error}"
+        raise FailedMetricError("FailedGetPodsMetric", str(error), message) from error
+    status = {"metric": metric, "current": {"averageValue": _amount(usage.value)}}
+    return Proposal(usage.replicas, f"pods metric {name}", {"type": "Pods", "pods": status})
+
+
+# --- another object
+
+
+async def _of_object(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+    given = spec["object"]
+    metric, described, field = given["metric"], given["describedObject"], _object_field(given["target"])
+    name, kind = metric["name"], described["kind"]
+    try:
+        usage = await _object_usage(given, field, source, situation)
+    except (MetricsError, CalculationError, SelectorError) as error:
+        inner = f"failed to get {name} object metric: {error}" if field == "averageValue" else str(error)
+        message = f"failed to get object metric value: {inner}"
+        raise FailedMetricError("FailedGetObjectMetric", str(error), message) from error
+    current = {field: _amount(usage.value)}
+    status = {"describedObject": described, "metric": metric, "current": current}
+    text = f"{kind} metric {name}" if field == "value" else _external_name(metric)
+    return Proposal(usage.replicas, text, {"type": "Object", "object": status})
+
+
+async def _object_usage(given: ReadOnlyTree, field: str, source: Source, situation: Situation) -> Usage:
+    metric, described = given["metric"], given["describedObject"]
+    if not field:
+        raise CalculationError(
+            "invalid object metric source: neither a value target nor an average value target was set"
+        )
+    try:
+        value = await source.api.of_object(
+            source.namespace, described, metric["name"], _metric_selector(metric)
+        )
+    except MetricsError as error:
+        where = f"{described['kind']} {source.namespace}/{described['name']}"
+        raise MetricsError(f"unable to get metric {metric['name']}: {error} on {where}") from error
+    return _usage(situation, value, field, _milli(given["target"][field]))
+
+
+def _object_field(target: ReadOnlyTree) -> str:
+    if target.get("type") == "Value" and target.get("value") is not None:
+        return "value"
+    if target.get("type") == "AverageValue" and target.get("averageValue") is not None:
+        return "averageValue"
+    return ""
+
+
+def _usage(situation: Situation, value: int, field: str, target: int) -> Usage:
+    if field == "averageValue":
+        return replicas_for_value_per_pod(situation, value, target=target)
+    return Usage(replicas_for_value(situation, value, target=target), value)
+
+
+# --- something outside
+
+
+async def _of_external(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+    metric, target = spec["external"]["metric"], spec["external"]["target"]
+    field = next((one for one in ("averageValue", "value") if target.get(one) is not None), "")
+    try:
+        usage = await _external_usage(spec["external"], field, source, situation)
+    except (MetricsError, CalculationError, SelectorError) as error:
+        inner = _EXTERNAL_PROBLEMS[field].format(name=metric["name"], error=error)
+        message = f"failed to get {metric['name']} external metric value: {inner}"
+        raise FailedMetricError("FailedGetExternalMetric", str(error), message) from error
+    status = {"metric": metric, "current": {field: _amount(usage.value)}}
+    return Proposal(usage.replicas, _external_name(metric), {"type": "External", "external": status})
+
+
+async def _external_usage(given: ReadOnlyTree, field: str, source: Source, situation: Situation) -> Usage:
+    metric = given["metric"]
+    if not field:
+        raise CalculationError(
+            "invalid external metric source: neither a value target nor an average value target was set"
+        )
+    name = f"{source.namespace}/{metric['name']}/{selector_text(metric.get('selector'))}"
+    asked = source.api.of_external(source.namespace, metric["name"], _metric_selector(metric))
+    values = await _fetched(asked, f"unable to get external metric {name}")
+    return _usage(situation, total(values), field, _milli(given["target"][field]))
+
+
+_EXTERNAL_PROBLEMS: Final[Mapping[str, str]] = {
+    "": "{error}",
+    "averageValue": "failed to get {name} external metric: {error}",
+    "value": "failed to get external metric {name}: {error}",
+}
+
+
+def _external_name(metric: ReadOnlyTree) -> str:
+    return f"external metric {metric['name']}({selector_text(metric.get('selector'))})"
+
+
+# --- common
+
+
+_TYPES: Final[Mapping[str, Callable[[ReadOnlyTree, Source, Situation], Awaitable[Proposal]]]] = {
+    "Resource": _of_resource,
+    "ContainerResource": _of_container,
+    "Pods": _of_pods,
+    "Object": _of_object,
+    "External": _of_external,
+}
+
+
+async def _fetched(asked: Awaitable[Any], problem: str) -> Any:
+    try:
+        return await asked
+    except MetricsError as error:
+        raise MetricsError(f"{problem}: {error}") from error
+
+
+def _metric_selector(metric: ReadOnlyTree) -> str:
+    return str(labels.from_label_selector(metric.get("selector")))
+
+
+def _milli(value: object) -> int:
+    return quantity.from_json(value).scaled_value(MILLI)
+
+
+def _amount(value: int, resource: str = "") -> str:
+    form = Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI
+    return str(Quantity(Decimal(value).scaleb(MILLI), form))

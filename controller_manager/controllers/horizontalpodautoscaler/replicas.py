@@ -1,0 +1,287 @@
+"""How many replicas a metric asks for: the arithmetic of kube-controller-manager's replica calculator.
+
+Pure. Amounts are whole thousandths, as upstream counts them, and divisions truncate as Go's do.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import conditions
+from mockube.apimachinery.quantity import MILLI
+from mockube.apimachinery.quota.amounts import read
+from mockube.apimachinery.quota.pod_amounts import pod_requests
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, PodView
+
+CPU: Final = "cpu"
+MAX_INT32: Final = 2**31 - 1
+MAX_INT64: Final = 2**63 - 1
+
+NO_PODS: Final = "no pods returned by selector while calculating replica count"
+NO_METRICS: Final = "did not receive metrics for targeted pods (pods might be unready)"
+
+
+class CalculationError(Exception):
+    """The replicas cannot be calculated; the message is upstream's."""
+
+
+class Sample(NamedTuple):
+    """What one pod used, in thousandths, over the window that ended then."""
+
+    value: int
+    timestamp: datetime
+    window: timedelta
+
+
+Samples = Mapping[str, Sample]
+"""By the name of the pod."""
+
+
+class Tolerances(NamedTuple):
+    down: float
+    up: float
+
+    def include(self, ratio: float) -> bool:
+        return (1.0 - self.down) <= ratio <= (1.0 + self.up)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the calculation for any metric of one autoscaler rests on."""
+
+    spec_replicas: int
+    status_replicas: int
+    pods: Sequence[PodView]
+    """Those that the target's selector finds."""
+    tolerances: Tolerances
+    cpu_initialization_period: timedelta
+    initial_readiness_delay: timedelta
+    now: datetime
+
+
+class Utilization(NamedTuple):
+    replicas: int
+    percentage: int
+    average: int
+
+
+class Usage(NamedTuple):
+    replicas: int
+    value: int
+    """Of each pod on average, or of all together, as the target is given."""
+
+
+# --- metrics of each pod
+
+
+def replicas_for_utilization(
+    situation: Situation, samples: Samples, resource: str, *, container: str, target: int
+) -> Utilization:
+    """The target is a percentage of what the pods request."""
+    values, groups = _measured(situation, samples, resource)
+    requests = {pod.key.name: _request(pod.object, container, resource) for pod in situation.pods}
+    percentage, average = _utilization(values, requests)
+    fallback = max(100, target)
+
+    def ratio(values: Mapping[str, int]) -> float:
+        return _utilization(values, requests)[0] / target
+
+    replicas = _replicas(situation, values, groups, ratio, lambda pod: requests[pod] * fallback // 100)
+    return Utilization(replicas, percentage, average)
+
+
+def replicas_for_average(situation: Situation, samples: Samples, resource: str, *, target: int) -> Usage:
+    """The target is an amount for each pod; the resource is empty where the metric is none."""
+    values, groups = _measured(situation, samples, resource)
+
+    def ratio(values: Mapping[str, int]) -> float:
+        return _ratio(_average(values), target)
+
+    replicas = _replicas(situation, values, groups, ratio, lambda _: target)
+    return Usage(replicas, _average(values))
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroups:
+    ready: int
+    unready: frozenset[str]
+    missing: frozenset[str]
+    """Those without a sample."""
+    ignored: frozenset[str]
+
+
+def group_pods(situation: Situation, samples: Samples, resource: str) -> PodGroups:
+    unready, missing, ignored = set(), set(), set()
+    ready = 0
+    for pod in situation.pods:
+        name = pod.key.name
+        if pod.deleting or pod.phase == FAILED:
+            ignored.add(name)
+        elif pod.phase == PENDING:
+            unready.add(name)
+        elif name not in samples:
+            missing.add(name)
+        elif resource == CPU and _is_unready(pod.object, samples[name], situation):
+            unready.add(name)
+        else:
+            ready += 1
+    return PodGroups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
+
+
+def _is_unready(pod: ReadOnlyTree, sample: Sample, situation: Situation) -> bool:
+    """While a pod starts, its CPU says nothing of how many there should be."""
+    condition, started = conditions.get(pod, "Ready"), (pod.get("status") or {}).get("startTime")
+    if condition is None or not started:
+        return True
+    start, is_false = parse_time(started), condition.get("status") == "False"
+    changed = parse_time(condition.get("lastTransitionTime") or "0001-01-01T00:00:00Z")
+    if start + situation.cpu_initialization_period > situation.now:
+        return is_false or sample.timestamp < changed + sample.window
+    return is_false and start + situation.initial_readiness_delay > changed
+
+
+def _measured(situation: Situation, samples: Samples, resource: str) -> tuple[dict[str, int], PodGroups]:
+    if not situation.pods:
+        raise CalculationError(NO_PODS)
+    groups = group_pods(situation, samples, resource)
+    dropped = groups.ignored | groups.unready
+    values = {name: sample.value for name, sample in samples.items() if name not in dropped}
+    if not values:
+        raise CalculationError(NO_METRICS)
+    return values, groups
+
+
+def _replicas(
+    situation: Situation,
+    values: Mapping[str, int],
+    groups: PodGroups,
+    ratio_of: Callable[[Mapping[str, int]], float],
+    fallback: Callable[[str], int],
+) -> int:
+    """What is not known of a pod is assumed to be what changes the number of replicas least."""
+    current, tolerances, ratio = situation.spec_replicas, situation.tolerances, ratio_of(values)
+    grows_with_unready = bool(groups.unready) and ratio > 1.0
+    if not grows_with_unready and not groups.missing:
+        return current if tolerances.include(ratio) else _ceil(ratio * groups.ready)
+    assumed = dict(values)
+    if ratio < 1.0:
+        assumed |= {name: fallback(name) for name in groups.missing}
+    elif ratio > 1.0:
+        assumed |= dict.fromkeys(groups.missing, 0)
+    if grows_with_unready:
+        assumed |= dict.fromkeys(groups.unready, 0)
+    new = ratio_of(assumed)
+    if tolerances.include(new) or (ratio < 1.0 < new) or (ratio > 1.0 > new):
+        return current
+    replicas = _ceil(new * len(assumed))
+    turns = (new < 1.0 and replicas > current) or (new > 1.0 and replicas < current)
+    return current if turns else replicas
+
+
+def _utilization(values: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, int]:
+    """The percentage of the requests, and the average amount."""
+    known = [name for name in values if name in requests]
+    used, requested = sum(values[name] for name in known), sum(requests[name] for name in known)
+    if requested == 0:
+        raise CalculationError("no metrics returned matched known pods")
+    return _divide(used * 100, requested), _divide(used, len(known))
+
+
+def _average(values: Mapping[str, int]) -> int:
+    return _divide(sum(values.values()), len(values))
+
+
+# --- what a pod requests
+
+
+def _request(pod: ReadOnlyTree, container: str, resource: str) -> int:
+    level = ((pod.get("spec") or {}).get("resources") or {}).get("requests") or {}
+    if container or not any(_is_pod_level(name) for name in level):
+        return _request_of_containers(pod, container, resource)
+    requests = pod_requests({"spec": pod["spec"]})
+    if resource not in requests:
+        raise CalculationError(f"missing pod-level request for {resource} in Pod {pod['metadata']['name']}")
+    return requests[resource].scaled_value(MILLI)
+
+
+def _is_pod_level(resource: str) -> bool:
+    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+def _request_of_containers(pod: ReadOnlyTree, container: str, resource: str) -> int:
+    """Of one container, or of all that run at once."""
+    spec, name = pod.get("spec") or {}, pod["metadata"]["name"]
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    listed = [*(spec.get("containers") or ()), *sidecars]
+    chosen = [one for one in listed if container in ("", one["name"])]
+    if container and not chosen:
+        raise CalculationError(f"container {container} not found in Pod {name}")
+    total = 0
+    for one in chosen:
+        requests = read((one.get("resources") or {}).get("requests"))
+        if resource not in requests:
+            raise CalculationError(f"missing request for {resource} in container {one['name']} of Pod {name}")
+        total += requests[resource].scaled_value(MILLI)
+    return total
+
+
+# --- metrics of another object, or of none
+
+
+def replicas_for_value(situation: Situation, usage: int, *, target: int) -> int:
+    """The target is an amount of all pods together."""
+    ratio, current = _ratio(usage, target), situation.spec_replicas
+    if current == 0:
+        return _ceil(ratio)
+    if situation.tolerances.include(ratio):
+        return current
+    if not situation.pods:
+        raise CalculationError(f"unable to calculate ready pods: {NO_PODS}")
+    return _ceil(ratio * sum(pod.phase == RUNNING and pod.is_ready for pod in situation.pods))
+
+
+def replicas_for_value_per_pod(situation: Situation, usage: int, *, target: int) -> Usage:
+    """The target is an amount for each of the replicas that there are."""
+    replicas = situation.status_replicas
+    if not situation.tolerances.include(_ratio(usage, target * replicas)):
+        replicas = _ceil(_ratio(usage, target))
+    if usage >= MAX_INT64:
+        return Usage(replicas, MAX_INT64)
+    return Usage(replicas, _int64(_ratio(usage, situation.status_replicas)))
+
+
+def total(values: Sequence[int]) -> int:
+    """As much as 64 bits hold."""
+    return min(sum(values), MAX_INT64)
+
+
+# --- Go's numbers
+
+
+def _ratio(amount: int, target: int) -> float:
+    if target:
+        return float(amount) / float(target)
+    return math.copysign(math.inf, amount) if amount else math.nan
+
+
+def _divide(amount: int, by: int) -> int:
+    quotient = abs(amount) // abs(by)
+    return quotient if (amount < 0) == (by < 0) else -quotient
+
+
+def _ceil(number: float) -> int:
+    """No more than 32 bits hold."""
+    if math.isnan(number):
+        return 0
+    return math.ceil(max(-MAX_INT32, min(number, MAX_INT32)))
+
+
+def _int64(number: float) -> int:
+    """What is no number of 64 bits becomes the lowest of them, as on the processors that upstream runs on."""
+    if math.isnan(number) or abs(number) > MAX_INT64:
+        return -MAX_INT64 - 1
+    return math.ceil(number)

@@ -1,0 +1,143 @@
+"""What a HorizontalPodAutoscaler decides: pure, but for the metrics that it asks for where it needs them."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.config.settings import Controllers
+from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import History, Limits, limit
+from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
+    EMPTY_STATUS,
+    FailedMetricError,
+    Proposal,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import Tolerances
+from mockube.controller_manager.controllers.horizontalpodautoscaler.status import (
+    ACTIVE,
+    LIMITED,
+    SCALED_TO_ZERO,
+    Status,
+)
+
+ABOVE_MAXIMUM: Final = "Current number of replicas above Spec.MaxReplicas"
+BELOW_MINIMUM: Final = "Current number of replicas below Spec.MinReplicas"
+DISABLED: Final = "scaling is disabled since the replica count of the target is zero"
+
+
+class MetricsFailedError(Exception):
+    """No replicas can be computed; `statuses` are those of the metrics that could be had."""
+
+    def __init__(self, message: str, statuses: Sequence[ReadOnlyTree] = ()) -> None:
+        super().__init__(message)
+        self.statuses = statuses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    desired: int
+    reason: str = ""
+    """Why the scale is changed."""
+    metrics: Sequence[ReadOnlyTree] = ()
+    history: History
+    problem: str = ""
+    """What was wrong with some of the metrics, although others decided."""
+
+
+def minimum(autoscaler: ReadOnlyTree) -> int:
+    least = autoscaler["spec"].get("minReplicas")
+    return 1 if least is None else int(least)
+
+
+def decide_by_range(
+    autoscaler: ReadOnlyTree, current: int, history: History, status: Status
+) -> Decision | None:
+    """What is decided without a look at the metrics; None where they decide."""
+    most = autoscaler["spec"]["maxReplicas"]
+    if current == 0:
+        status.say(ACTIVE, "False", "ScalingDisabled", DISABLED)
+        status.remove(SCALED_TO_ZERO)
+        return Decision(desired=0, history=history)
+    if current > most:
+        return Decision(desired=most, reason=ABOVE_MAXIMUM, history=history)
+    if current < minimum(autoscaler):
+        return Decision(desired=minimum(autoscaler), reason=BELOW_MINIMUM, history=history)
+    return None
+
+
+class Recommendation(NamedTuple):
+    replicas: int
+    metric: str
+    statuses: Sequence[ReadOnlyTree]
+    problem: str
+
+
+async def recommend(
+    specs: Iterable[ReadOnlyTree],
+    current: int,
+    propose: Callable[[ReadOnlyTree], Awaitable[Proposal | FailedMetricError]],
+    status: Status,
+) -> Recommendation:
+    """The most that any metric proposes. Without one of them, nothing is scaled down."""
+    results = [await propose(spec) for spec in specs]
+    failures = [one for one in results if isinstance(one, FailedMetricError)]
+    replicas, metric = 0, ""
+    for one in results:
+        if isinstance(one, Proposal) and (replicas == 0 or one.replicas > replicas):
+            replicas, metric = one.replicas, one.metric
+    statuses = [one.status if isinstance(one, Proposal) else EMPTY_STATUS for one in results]
+    problem = ""
+    if failures:
+        counted = f"{len(failures)} invalid out of {len(results)}"
+        problem = f"invalid metrics ({counted}), first error is: {failures[0]}"
+    if len(failures) == len(results) or (failures and replicas < current):
+        first = failures[0]
+        message = f"the HPA was unable to compute the replica count: {first.problem}"
+        status.say(ACTIVE, "False", first.reason, message)
+        raise MetricsFailedError(problem, statuses)
+    found = f"the HPA was able to successfully calculate a replica count from {metric}"
+    status.say(ACTIVE, "True", "ValidMetricFound", found)
+    return Recommendation(replicas, metric, statuses, problem)
+
+
+def decide(
+    autoscaler: ReadOnlyTree, recommendation: Recommendation, limits: Limits, history: History, status: Status
+) -> Decision:
+    desired = max(recommendation.replicas, 0)
+    reason = ""
+    if desired > limits.current:
+        reason = f"{recommendation.metric} above target"
+    elif desired < limits.current:
+        reason = "All metrics below target"
+    limited = limit(autoscaler["spec"].get("behavior"), desired, limits, history)
+    status.able(*limited.able)
+    status.say(LIMITED, "True" if limited.is_limited else "False", *limited.limiting)
+    return Decision(
+        desired=limited.replicas,
+        reason=reason,
+        metrics=recommendation.statuses,
+        history=limited.history,
+        problem=recommendation.problem,
+    )
+
+
+def limits_of(autoscaler: ReadOnlyTree, current: int, options: Controllers, now: datetime) -> Limits:
+    return Limits(
+        minimum=minimum(autoscaler),
+        maximum=autoscaler["spec"]["maxReplicas"],
+        current=current,
+        downscale_stabilization=timedelta(seconds=options.horizontal_pod_autoscaler_downscale_stabilization),
+        now=now,
+    )
+
+
+def tolerances(autoscaler: ReadOnlyTree, default: float) -> Tolerances:
+    behavior = autoscaler["spec"].get("behavior") or {}
+
+    def of(direction: str) -> float:
+        given = (behavior.get(direction) or {}).get("tolerance")
+        return default if given is None else float(quantity.from_json(given).number)
+
+    return Tolerances(of("scaleDown"), of("scaleUp"))

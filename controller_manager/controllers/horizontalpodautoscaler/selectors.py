@@ -1,0 +1,55 @@
+"""Which HorizontalPodAutoscalers select a pod, so that two of them are not left to quarrel over it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from mockube.apimachinery.labels import NOTHING, Selector
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+
+_ANY: Final = ("", "")
+"""Where selectors are found that ask for no one value of a label."""
+
+
+class Selectors:
+    """Those of all autoscalers, found by one label that each requires: the cost is that of the pod's labels."""
+
+    def __init__(self) -> None:
+        self._selectors: dict[Key, Selector] = {}
+        self._places: dict[tuple[str, tuple[str, str]], dict[Key, Selector]] = {}
+
+    def __len__(self) -> int:
+        return len(self._selectors)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._selectors
+
+    def put(self, key: Key, selector: Selector = NOTHING) -> None:
+        if self._selectors.get(key) != selector:
+            self.remove(key)
+            self._selectors[key] = selector
+            self._places.setdefault(_place(key, selector), {})[key] = selector
+
+    def remove(self, key: Key) -> None:
+        selector = self._selectors.pop(key, None)
+        if selector is not None:
+            place = _place(key, selector)
+            del self._places[place][key]
+            if not self._places[place]:
+                del self._places[place]
+
+    def selecting(self, namespace: str, pods: Iterable[PodView]) -> set[Key]:
+        return {key for pod in pods for key in self._selecting(namespace, pod.labels)}
+
+    def _selecting(self, namespace: str, labels: Mapping[str, str]) -> Iterable[Key]:
+        for pair in (_ANY, *labels.items()):
+            for key, selector in self._places.get((namespace, pair), {}).items():
+                if selector.matches(labels):
+                    yield key
+
+
+def _place(key: Key, selector: Selector) -> tuple[str, tuple[str, str]]:
+    for requirement in selector.requirements:
+        if requirement.exact_value is not None:
+            return key.namespace, (requirement.key, requirement.exact_value)
+    return key.namespace, _ANY

@@ -1,0 +1,65 @@
+"""The status of a HorizontalPodAutoscaler while it is worked out. Reasons and messages are upstream's."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from mockube.apimachinery import conditions
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+
+ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
+SCALED_TO_ZERO = "ScaledToZero"
+
+
+class Status:
+    def __init__(self, autoscaler: ReadOnlyTree, now: datetime) -> None:
+        self._autoscaler = autoscaler
+        self._now = now
+        self._tree: dict[str, Any] = dict(autoscaler.get("status") or {})
+
+    @property
+    def current_replicas(self) -> int:
+        return self._tree.get("currentReplicas") or 0
+
+    def say(self, condition: str, status: str, reason: str, message: str) -> None:
+        said = {"type": condition, "status": status, "reason": reason, "message": message}
+        self._tree["conditions"] = conditions.set_condition(
+            self._tree.get("conditions") or (), said, self._now
+        )
+
+    def able(self, reason: str, message: str) -> None:
+        self.say(ABLE, "True", reason, message)
+
+    def unable_to_get_scale(self, error: Exception) -> None:
+        message = f"the HPA controller was unable to get the target's current scale: {error}"
+        self.say(ABLE, "False", "FailedGetScale", message)
+
+    def remove(self, condition: str) -> None:
+        listed = self._tree.get("conditions") or ()
+        self._tree["conditions"] = [one for one in listed if one.get("type") != condition]
+
+    def set_replicas(
+        self,
+        current: int,
+        metrics: Sequence[ReadOnlyTree],
+        *,
+        desired: int | None = None,
+        rescaled: bool = False,
+    ) -> None:
+        self._tree |= {"currentReplicas": current, "currentMetrics": list(metrics) or None}
+        if desired is not None:
+            self._tree["desiredReplicas"] = desired
+        if rescaled:
+            self._tree["lastScaleTime"] = format_time(self._now)
+
+    @property
+    def changed(self) -> ReadOnlyTree | None:
+        """The autoscaler with this status, if it is another than it has."""
+        if _filled(self._tree) == _filled(self._autoscaler.get("status") or {}):
+            return None
+        return {**self._autoscaler, "status": {"desiredReplicas": 0, "currentMetrics": None, **self._tree}}
+
+
+def _filled(status: ReadOnlyTree) -> dict[str, Any]:
+    return {name: value for name, value in status.items() if value not in (None, 0, [])}

@@ -1,0 +1,86 @@
+"""What a HorizontalPodAutoscaler scales: from a kind to its resource, as discovery tells it, and its scale."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.status import ApiError, Conflict
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.discovery import Discovery, discover
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.client.wire import NoAnswer
+
+KNOWN_FOR: Final = timedelta(seconds=30)
+"""How long what was discovered is used: upstream forgets it as often."""
+TRIES: Final = 5
+WAIT_SECONDS: Final = 0.01
+"""Between tries of an update that met a conflict."""
+
+
+class UnknownKindError(Exception):
+    def __init__(self, kind: GroupKind) -> None:
+        super().__init__(f"no matches for kind {gotext.quote(kind.kind)} in group {gotext.quote(kind.group)}")
+
+
+class Kinds:
+    """The resources that the server has, asked for no more often than every half minute."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._discovery: Discovery | None = None
+        self._until = 0.0
+        self._by_kind: dict[GroupKind, Resource[ReadOnlyTree]] = {}
+
+    async def find(self, kind: GroupKind) -> Resource[ReadOnlyTree]:
+        await self._refresh()
+        if kind not in self._by_kind:
+            raise UnknownKindError(kind)
+        return self._by_kind[kind]
+
+    async def versions(self, group: str) -> Sequence[str]:
+        """Those that the server offers of a group, the preferred one first."""
+        return (await self._refresh()).versions.get(group, ())
+
+    async def _refresh(self) -> Discovery:
+        if self._discovery is None or self._clock.monotonic() >= self._until:
+            self._discovery = await discover(self._client)
+            self._until = self._clock.monotonic() + KNOWN_FOR.total_seconds()
+            self._by_kind = {}
+            for one in self._discovery.offered:
+                self._by_kind.setdefault(one.resource.group_kind, replace(one.resource, metadata_only=False))
+        return self._discovery
+
+
+class Targets:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    async def scale(self, resource: Resource[Any], key: Key) -> ReadOnlyTree:
+        return await self._client.get(resource, key, subresource="scale")
+
+    async def rescale(self, resource: Resource[Any], scale: ReadOnlyTree, replicas: int) -> None:
+        """Again where somebody else was faster. Raises the error of the last try."""
+        for attempt in range(TRIES):
+            body = {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}
+            try:
+                await self._client.update(resource, body, subresource="scale")
+            except Conflict:
+                if attempt == TRIES - 1:
+                    raise
+                scale = await self._latest(resource, scale)
+            else:
+                return
+            await self._clock.sleep(WAIT_SECONDS)
+
+    async def _latest(self, resource: Resource[Any], scale: ReadOnlyTree) -> ReadOnlyTree:
+        try:
+            return await self.scale(resource, Key.of(scale))
+        except (ApiError, NoAnswer):
+            return scale

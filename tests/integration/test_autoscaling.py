@@ -1,0 +1,322 @@
+"""HorizontalPodAutoscalers and their controller beside a real server, on a clock that is stepped."""
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
+    HORIZONTAL_POD_AUTOSCALER,
+)
+from tests.support.apiserver import running
+from tests.support.definitions import define
+from tests.support.disturbances import Cut, Disturbance, Lost, Overtaken, Refused, Unsent
+from tests.support.running_manager import running_manager
+
+CORE = "/api/v1/namespaces/default"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+AUTOSCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"
+PERIOD = 15
+
+
+class Cluster:
+    def __init__(self, server, manager, clock):
+        self.server, self.manager, self.clock = server, manager, clock
+
+    async def period(self, times=1):
+        for _ in range(times):
+            await self.manager.step(PERIOD)
+
+    async def post(self, path, body):
+        answer = await self.server.post(path, body)
+        assert answer.status == 201, answer.body
+        return answer.body
+
+    async def deploy(self, replicas=2, name="d"):
+        """Nobody makes its pods."""
+        labels = {"app": name}
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+        await self.post(DEPLOYMENTS, {"metadata": {"name": name}, "spec": spec})
+
+    async def autoscale(self, name="h", target=None, **spec):
+        reference = target or {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+        body = {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": 5, **spec}
+        await self.post(AUTOSCALERS, {"metadata": {"name": name}, "spec": body})
+
+    async def run_pod(self, name, cpu, app="d"):
+        """A pod that runs for an hour already, and what it uses."""
+        labels = {"app": app}
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        await self.post(
+            f"{CORE}/pods",
+            {"metadata": {"name": name, "labels": labels}, "spec": {"containers": [container]}},
+        )
+        now = format_time(self.clock.now())
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T01:00:00Z"}
+        status = {"phase": "Running", "startTime": "2020-01-01T00:00:00Z", "conditions": [ready]}
+        answer = await self.server.patch(f"{CORE}/pods/{name}/status", {"status": status})
+        assert answer.status == 200, answer.body
+        usage = {"name": "c", "usage": {"cpu": cpu, "memory": "1Gi"}}
+        await self.post(
+            METRICS,
+            {
+                "apiVersion": "metrics.k8s.io/v1beta1",
+                "kind": "PodMetrics",
+                "metadata": {"name": name, "labels": labels},
+                "timestamp": now,
+                "window": "30s",
+                "containers": [usage],
+            },
+        )
+
+    async def scale(self, name="d"):
+        return (await self.server.get(f"{DEPLOYMENTS}/{name}")).body["spec"]["replicas"]
+
+    async def status(self, name="h"):
+        return (await self.server.get(f"{AUTOSCALERS}/{name}")).body["status"]
+
+    async def conditions(self, name="h"):
+        listed = (await self.status(name)).get("conditions") or ()
+        return {one["type"]: (one["status"], one["reason"]) for one in listed}
+
+    async def events(self):
+        items = (await self.server.get(f"{CORE}/events")).body["items"]
+        assert {one["source"]["component"] for one in items} <= {"horizontal-pod-autoscaler"}
+        return [(one["type"], one["reason"], one["message"]) for one in items]
+
+
+async def serve_metrics(server):
+    """A custom kind in the place of the metrics of pods."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    await define(
+        server,
+        {
+            "metadata": {
+                "name": "pods.metrics.k8s.io",
+                "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
+            },
+            "spec": {
+                "group": "metrics.k8s.io",
+                "scope": "Namespaced",
+                "names": {"plural": "pods", "kind": "PodMetrics"},
+                "versions": [
+                    {
+                        "name": "v1beta1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {"openAPIV3Schema": schema},
+                    }
+                ],
+            },
+        },
+    )
+
+
+@pytest.fixture
+async def cluster():
+    clock = SteppedClock()
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, runnables=[HORIZONTAL_POD_AUTOSCALER]) as manager,
+    ):
+        await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+        yield Cluster(server, manager, clock)
+
+
+async def test_nothing_happens_before_the_period_has_passed(cluster):
+    await cluster.deploy(replicas=7)
+    await cluster.autoscale()
+    await cluster.manager.step(PERIOD - 1)
+    assert await cluster.scale() == 7
+    await cluster.manager.step(1)
+    assert await cluster.scale() == 5
+    reason = "New size: 5; reason: Current number of replicas above Spec.MaxReplicas"
+    assert await cluster.events() == [("Normal", "SuccessfulRescale", reason)]
+    assert await cluster.conditions() == {"AbleToScale": ("True", "SucceededRescale")}
+    status = await cluster.status()
+    assert (status["currentReplicas"], status["desiredReplicas"]) == (7, 5)
+    assert status["lastScaleTime"] == format_time(cluster.clock.now())
+
+
+async def test_a_target_without_replicas_is_left_alone(cluster):
+    await cluster.deploy(replicas=0)
+    await cluster.autoscale()
+    await cluster.period()
+    assert await cluster.scale() == 0
+    assert (await cluster.conditions())["ScalingActive"] == ("False", "ScalingDisabled")
+    assert await cluster.events() == []
+
+
+async def test_cpu_scales_up_at_once_and_down_after_five_minutes(cluster):
+    await serve_metrics(cluster.server)
+    await cluster.deploy()
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
+    }
+    await cluster.autoscale(metrics=[metric])
+    for name in ("p0", "p1"):
+        await cluster.run_pod(name, "1")
+    await cluster.period()
+    assert await cluster.scale() == 4
+    assert (await cluster.status())["currentMetrics"] == [
+        {
+            "type": "Resource",
+            "resource": {"name": "cpu", "current": {"averageUtilization": 100, "averageValue": "1"}},
+        }
+    ]
+    assert await cluster.events() == [
+        (
+            "Normal",
+            "SuccessfulRescale",
+            "New size: 4; reason: cpu resource utilization (percentage of request) above target",
+        )
+    ]
+    for name in ("p0", "p1"):
+        usage = [{"name": "c", "usage": {"cpu": "250m", "memory": "1Gi"}}]
+        answer = await cluster.server.patch(f"{METRICS}/{name}", {"containers": usage})
+        assert answer.status == 200, answer.body
+    await cluster.period(19)
+    assert await cluster.scale() == 4
+    assert (await cluster.conditions())["AbleToScale"] == ("True", "ScaleDownStabilized")
+    await cluster.period(3)
+    assert await cluster.scale() == 1
+    assert ("Normal", "SuccessfulRescale", "New size: 1; reason: All metrics below target") in (
+        await cluster.events()
+    )
+
+
+async def test_nothing_is_written_where_nothing_changes(cluster):
+    await cluster.deploy()
+    await cluster.autoscale()
+    await cluster.period(2)
+    cluster.manager.transport.writes.clear()
+    await cluster.period(4)
+    assert {method for method, target in cluster.manager.transport.writes if "events" not in target} == set()
+
+
+async def test_two_autoscalers_of_the_same_pods(cluster):
+    await serve_metrics(cluster.server)
+    await cluster.deploy()
+    await cluster.autoscale()
+    await cluster.autoscale("other")
+    await cluster.run_pod("p0", "1")
+    await cluster.period(2)
+    for name in ("h", "other"):
+        assert (await cluster.conditions(name))["ScalingActive"] == ("False", "AmbiguousSelector")
+    problem = "pods by selector app=d are controlled by multiple HPAs: [{h default} {other default}]"
+    assert ("Warning", "AmbiguousSelector", problem) in await cluster.events()
+    await cluster.server.delete(f"{AUTOSCALERS}/other")
+    await cluster.period()
+    assert (await cluster.conditions())["ScalingActive"] == ("True", "ValidMetricFound")
+
+
+async def test_targets_that_cannot_be_scaled(cluster):
+    kinds = {
+        "odd": ({"apiVersion": "x/v1", "kind": "Odd", "name": "d"}, 'no matches for kind "Odd" in group "x"'),
+        "set": (
+            {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d"},
+            "the server could not find the requested resource",
+        ),
+    }
+    for name, (target, _) in kinds.items():
+        await cluster.autoscale(name, target=target)
+    await cluster.period()
+    for name, (_, problem) in kinds.items():
+        (condition,) = (await cluster.status(name))["conditions"]
+        assert condition["reason"] == "FailedGetScale"
+        assert condition["message"] == (
+            f"the HPA controller was unable to get the target's current scale: {problem}"
+        )
+        assert ("Warning", "FailedGetScale", problem) in await cluster.events()
+
+
+async def test_a_custom_kind_is_scaled_by_its_scale(cluster):
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"scale": scale, "status": {}},
+    }
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    await define(cluster.server, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    body = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w"},
+        "spec": {"replicas": 9},
+    }
+    await cluster.post(widgets, body)
+    await cluster.autoscale(target={"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"})
+    await cluster.period()
+    assert (await cluster.server.get(f"{widgets}/w")).body["spec"]["replicas"] == 5
+    await cluster.period()
+    (_, active) = (await cluster.status())["conditions"]
+    assert (active["reason"], active["message"]) == (
+        "InvalidSelector",
+        "the HPA target's scale is missing a selector",
+    )
+    assert ("Warning", "SelectorRequired", "selector is required") in await cluster.events()
+
+
+async def test_what_is_counted(cluster):
+    await cluster.deploy(replicas=7)
+    await cluster.autoscale()
+    await cluster.period(2)
+    prefix = "horizontal_pod_autoscaler_controller"
+
+    def value(name, **labels):
+        return cluster.manager.metrics.registry.get_sample_value(f"{prefix}_{name}", labels)
+
+    assert value("reconciliations_total", action="scale_down", error="none") == 1
+    assert value("reconciliations_total", action="none", error="internal") == 1
+    assert value("reconciliation_duration_seconds_count", action="scale_down", error="none") == 1
+    labels = {"action": "none", "error": "internal", "metric_type": "Resource"}
+    assert value("metric_computation_total", **labels) == 1
+    assert value("num_horizontal_pod_autoscalers") == 1
+    assert value("desired_replicas", namespace="default", hpa_name="h") == 5
+    await cluster.server.delete(f"{AUTOSCALERS}/h")
+    await cluster.period()
+    assert value("num_horizontal_pod_autoscalers") == 0
+    assert value("desired_replicas", namespace="default", hpa_name="h") is None
+
+
+DISTURBANCES = {
+    "nothing": lambda *_: Disturbance(),
+    "409": lambda *_: Refused(2, 409, "Conflict"),
+    "500": lambda *_: Refused(2, 500, "InternalError"),
+    "overtaken": lambda server, *_: Overtaken(2, server, most=15),
+    "unsent": lambda *_: Unsent(2),
+    "lost": lambda *_: Lost(2),
+    "cut": lambda *_: Cut(1),
+    "forgotten": lambda *_: Cut(3, forgets=True),
+}
+
+
+@pytest.mark.parametrize("disturbance_of", DISTURBANCES.values(), ids=DISTURBANCES)
+async def test_what_is_disturbed_comes_to_the_same(disturbance_of):
+    clock = SteppedClock()
+    async with running(clock=clock) as server:
+        disturbance = disturbance_of(server, clock)
+        async with running_manager(
+            server, clock, runnables=[HORIZONTAL_POD_AUTOSCALER], disturbance=disturbance
+        ) as manager:
+            cluster = Cluster(server, manager, clock)
+            await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+            await serve_metrics(server)
+            await cluster.deploy(replicas=9)
+            await cluster.autoscale()
+            for name in ("p0", "p1"):
+                await cluster.run_pod(name, "1600m")
+            await cluster.period(10)
+            assert await cluster.scale() == 4 or await cluster.scale() == 5
+            status = await cluster.status()
+            assert status["desiredReplicas"] == await cluster.scale()
+            assert (await cluster.conditions())["ScalingActive"] == ("True", "ValidMetricFound")

@@ -1,0 +1,147 @@
+"""What limits a recommendation: windows, policies, the range."""
+
+from datetime import timedelta
+
+import pytest
+
+from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
+    History,
+    Limits,
+    TimedCount,
+    limit,
+    with_first,
+    with_scaling,
+)
+from tests.support.autoscaling import NOW
+
+
+def limits(current, *, minimum=1, maximum=100, now=NOW):
+    return Limits(
+        minimum=minimum,
+        maximum=maximum,
+        current=current,
+        downscale_stabilization=timedelta(minutes=5),
+        now=now,
+    )
+
+
+def moment(replicas, seconds):
+    return TimedCount(replicas, NOW - timedelta(seconds=seconds))
+
+
+def rules(*policies, window=0, select="Max"):
+    listed = [{"type": type_, "value": value, "periodSeconds": period} for type_, value, period in policies]
+    return {"policies": listed, "selectPolicy": select, "stabilizationWindowSeconds": window}
+
+
+WIDE = rules(("Percent", 1000, 15))
+
+
+def behavior(*, up=WIDE, down=WIDE):
+    return {"scaleUp": up, "scaleDown": down}
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "range_", "expected"),
+    [
+        (1, 10, (1, 100), (4, True, "ScaleUpLimit")),
+        (5, 30, (1, 100), (10, True, "ScaleUpLimit")),
+        (5, 30, (1, 8), (8, True, "TooManyReplicas")),
+        (5, 0, (2, 8), (2, True, "TooFewReplicas")),
+        (5, 6, (2, 8), (6, False, "DesiredWithinRange")),
+    ],
+)
+def test_without_behavior(current, desired, range_, expected):
+    found = limit(None, desired, limits(current, minimum=range_[0], maximum=range_[1]), History())
+    assert (found.replicas, found.is_limited, found.limiting[0]) == expected
+    assert found.able == ("ReadyForNewScale", "recommended size matches current size")
+
+
+def test_the_highest_recommendation_of_five_minutes_holds():
+    history = History(recommendations=(moment(9, 301), moment(7, 299), moment(5, 10)))
+    found = limit(None, 3, limits(8), history)
+    assert (found.replicas, found.able[0]) == (7, "ScaleDownStabilized")
+    assert found.history.recommendations == (moment(3, 0), moment(7, 299), moment(5, 10))
+
+
+def test_what_was_found_at_first_is_a_recommendation():
+    assert with_first(History(), 4, NOW).recommendations == (moment(4, 0),)
+    assert with_first(History(recommendations=(moment(1, 9),)), 4, NOW).recommendations == (moment(1, 9),)
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "up", "down", "expected", "reason"),
+    [
+        (5, 2, {"window": 0}, {"window": 60}, 4, "ScaleDownStabilized"),
+        (5, 9, {"window": 60}, {"window": 0}, 5, "ScaleUpStabilized"),
+        (5, 9, {"window": 5}, {"window": 0}, 9, "ReadyForNewScale"),
+        (5, 2, {"window": 0}, {"window": 5}, 2, "ReadyForNewScale"),
+        (3, 1, {"window": 60}, {"window": 60}, 3, "ScaleDownStabilized"),
+    ],
+)
+def test_windows_of_both_directions(current, desired, up, down, expected, reason):
+    history = History(recommendations=(moment(4, 30), moment(3, 20)))
+    given = behavior(up=rules(("Percent", 1000, 15), **up), down=rules(("Percent", 1000, 15), **down))
+    found = limit(given, desired, limits(current), history)
+    assert (found.replicas, found.able[0]) == (expected, reason)
+
+
+def test_a_window_that_is_not_given_is_that_of_the_process():
+    down = {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}], "selectPolicy": "Max"}
+    history = History(recommendations=(moment(4, 299),))
+    assert limit(behavior(down=down), 1, limits(5), history).replicas == 4
+    assert limit({"scaleUp": WIDE}, 1, limits(5), history).replicas == 4
+
+
+UP = (("Pods", 2, 60), ("Percent", 50, 30))
+
+
+@pytest.mark.parametrize(
+    ("select", "history", "expected"),
+    [
+        ("Max", History(), 15),
+        ("Min", History(), 12),
+        ("Disabled", History(), 10),
+        ("Max", History(ups=(moment(4, 20),)), 10),
+        ("Max", History(ups=(moment(4, 40),)), 15),
+        ("Min", History(ups=(moment(4, 40),)), 10),
+        ("Max", History(ups=(moment(4, 20),), downs=(moment(4, 20),)), 15),
+    ],
+)
+def test_policies_upwards(select, history, expected):
+    found = limit(behavior(up=rules(*UP, select=select)), 50, limits(10), history)
+    assert (found.replicas, found.limiting[0]) == (expected, "ScaleUpLimit")
+
+
+@pytest.mark.parametrize(
+    ("select", "history", "expected"),
+    [
+        ("Max", History(), 5),
+        ("Min", History(), 8),
+        ("Disabled", History(), 10),
+        ("Max", History(downs=(moment(6, 20),)), 8),
+        ("Max", History(downs=(moment(8, 20),)), 9),
+    ],
+)
+def test_policies_downwards(select, history, expected):
+    found = limit(behavior(down=rules(*UP, select=select)), 1, limits(10), history)
+    assert (found.replicas, found.limiting[0]) == (expected, "ScaleDownLimit")
+
+
+def test_the_range_is_kept_by_policies():
+    assert limit(behavior(), 50, limits(10, maximum=20), History())[::2][0] == 20
+    assert limit(behavior(), 50, limits(10, maximum=20), History()).limiting[0] == "TooManyReplicas"
+    assert limit(behavior(), 1, limits(10, minimum=3), History()).limiting[0] == "TooFewReplicas"
+    assert limit(behavior(), 10, limits(10), History()).limiting[0] == "DesiredWithinRange"
+
+
+def test_a_percentage_upwards_is_rounded_up():
+    assert limit(behavior(up=rules(("Percent", 1, 15))), 9, limits(1), History()).replicas == 2
+
+
+def test_changes_are_remembered_as_long_as_a_policy_counts_them():
+    given = behavior(up=rules(("Pods", 1, 60)), down=rules(("Pods", 1, 30)))
+    history = History(ups=(moment(1, 61), moment(2, 10)), downs=(moment(1, 31),))
+    assert with_scaling(history, given, 2, 5, NOW).ups == (moment(3, 0), moment(2, 10))
+    assert with_scaling(history, given, 5, 2, NOW).downs == (moment(3, 0),)
+    assert with_scaling(history, None, 5, 2, NOW) is history

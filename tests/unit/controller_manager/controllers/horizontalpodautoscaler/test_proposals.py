@@ -1,0 +1,337 @@
+"""What each kind of metric proposes and says in the status, and upstream's messages where it cannot."""
+
+import orjson
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.client import Client
+from mockube.controller_manager.client.credentials import FixedToken
+from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.wire import Answer
+from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
+from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
+    FailedMetricError,
+    Source,
+    propose,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import Kinds
+from mockube.controller_manager.metrics.requests import ClientMetrics
+from tests.support.autoscaling import NOW, pod, situation
+from tests.support.scripted_transport import ScriptedTransport, answer
+
+NOT_FOUND = Answer(404, None, b"404 page not found\n")
+SELECTOR = {"matchLabels": {"q": "a"}}
+SELECTOR_TEXT = (
+    "&LabelSelector{MatchLabels:map[string]string{q: a,},MatchExpressions:[]LabelSelectorRequirement{},}"
+)
+DISCOVERED = [
+    {"items": []},
+    {
+        "items": [
+            {
+                "metadata": {"name": "apps"},
+                "versions": [
+                    {
+                        "version": "v1",
+                        "resources": [
+                            {
+                                "resource": "deployments",
+                                "responseKind": {"kind": "Deployment"},
+                                "scope": "Namespaced",
+                            }
+                        ],
+                    }
+                ],
+            },
+            {"metadata": {"name": "custom.metrics.k8s.io"}, "versions": [{"version": "v1beta1"}]},
+        ]
+    },
+]
+
+
+class Asked:
+    """A metrics API whose answers are scripted."""
+
+    def __init__(self, *outcomes, discovered=DISCOVERED):
+        self.transport = ScriptedTransport()
+        clock = SteppedClock()
+        sender = Sender(
+            transport=self.transport,
+            credential=FixedToken("admin"),
+            agent="test",
+            limit=None,
+            clock=clock,
+            metrics=ClientMetrics(),
+        )
+        client = Client(sender, identities=None)
+        self._discovered = [answer(body=document) for document in discovered]
+        self._outcomes = outcomes
+        self.api = MetricsApi(client, Kinds(client, clock))
+
+    async def propose(self, spec, *pods, discovers=False, **how):
+        self.transport.will(*(self._discovered if discovers else ()), *self._outcomes)
+        found = situation(*(pods or (pod("p0"), pod("p1"))), **how)
+        return await propose(spec, Source(self.api, "ns", "app=web"), found)
+
+
+def pod_metrics(*usages, containers=1):
+    items = [
+        {
+            "metadata": {"name": f"p{at}", "namespace": "ns"},
+            "timestamp": format_time(NOW),
+            "window": "30s",
+            "containers": [{"name": f"c{number}", "usage": usage} for number in range(containers)],
+        }
+        for at, usage in enumerate(usages)
+    ]
+    return answer(body={"items": items})
+
+
+def values(*amounts, name="p"):
+    items = [
+        {
+            "describedObject": {"name": f"{name}{at}"},
+            "timestamp": format_time(NOW),
+            "windowSeconds": 60,
+            "value": amount,
+        }
+        for at, amount in enumerate(amounts)
+    ]
+    return answer(body={"items": items})
+
+
+def resource(target, name="cpu", **fields):
+    type_ = "ContainerResource" if fields else "Resource"
+    key = "containerResource" if fields else "resource"
+    return {"type": type_, key: {"name": name, "target": target, **fields}}
+
+
+UTILIZATION = {"type": "Utilization", "averageUtilization": 50}
+
+
+async def test_utilization():
+    asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}))
+    found = await asked.propose(resource(UTILIZATION))
+    assert found.replicas == 3
+    assert found.metric == "cpu resource utilization (percentage of request)"
+    current = {"averageUtilization": 75, "averageValue": "750m"}
+    assert found.status == {"type": "Resource", "resource": {"name": "cpu", "current": current}}
+    path = "/apis/metrics.k8s.io/v1beta1/namespaces/ns/pods"
+    assert asked.transport.targets == [f"GET {path}?labelSelector=app%3Dweb"]
+
+
+async def test_an_amount_of_memory_is_printed_in_powers_of_two():
+    asked = Asked(pod_metrics({"memory": "1Gi"}, {"memory": "3Gi"}))
+    found = await asked.propose(resource({"type": "AverageValue", "averageValue": "1Gi"}, "memory"))
+    assert (found.replicas, found.metric) == (4, "memory resource")
+    assert found.status["resource"]["current"] == {"averageValue": "2Gi"}
+
+
+async def test_one_container():
+    asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}, containers=2))
+    pods = (pod("p0", requests=("1", "2")), pod("p1", requests=("1", "2")))
+    found = await asked.propose(resource(UTILIZATION, container="c1"), *pods)
+    assert found.metric == "cpu container resource utilization (percentage of request)"
+    current = {"averageUtilization": 37, "averageValue": "750m"}
+    described = {"name": "cpu", "container": "c1", "current": current}
+    assert found.status == {"type": "ContainerResource", "containerResource": described}
+
+
+async def test_a_pod_with_a_container_that_says_nothing_has_no_sample():
+    asked = Asked(pod_metrics({"cpu": "500m"}, {"memory": "1"}))
+    assert (await asked.propose(resource(UTILIZATION))).status["resource"]["current"] == {
+        "averageUtilization": 50,
+        "averageValue": "500m",
+    }
+
+
+PODS = {
+    "type": "Pods",
+    "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": "10"}},
+}
+
+
+async def test_a_metric_of_pods():
+    asked = Asked(values("20", "30"))
+    found = await asked.propose(PODS, discovers=True)
+    assert (found.replicas, found.metric) == (5, "pods metric rps")
+    assert found.status == {
+        "type": "Pods",
+        "pods": {"metric": {"name": "rps"}, "current": {"averageValue": "25"}},
+    }
+    path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/ns/pods/*/rps?labelSelector=app%3Dweb"
+    assert asked.transport.targets[-1] == f"GET {path}"
+
+
+def of_object(target, kind="Deployment", version="apps/v1"):
+    described = {"kind": kind, "name": "d", "apiVersion": version}
+    return {
+        "type": "Object",
+        "object": {
+            "describedObject": described,
+            "metric": {"name": "rps", "selector": SELECTOR},
+            "target": target,
+        },
+    }
+
+
+VALUE = {"type": "Value", "value": "10"}
+AVERAGE = {"type": "AverageValue", "averageValue": "10"}
+
+
+async def test_a_metric_of_an_object():
+    asked = Asked(values("25", name="d"))
+    found = await asked.propose(of_object(VALUE), discovers=True)
+    assert (found.replicas, found.metric) == (5, "Deployment metric rps")
+    assert found.status["object"]["current"] == {"value": "25"}
+    path = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/ns/deployments.apps/d/rps"
+    assert asked.transport.targets[-1] == f"GET {path}?metricLabelSelector=q%3Da"
+
+
+async def test_an_average_over_the_pods_of_an_object():
+    found = await Asked(values("25", name="d")).propose(of_object(AVERAGE), discovers=True)
+    assert (found.replicas, found.metric) == (3, f"external metric rps({SELECTOR_TEXT})")
+    assert found.status["object"]["current"] == {"averageValue": "12500m"}
+
+
+async def test_a_metric_of_a_namespace():
+    asked = Asked(values("25"))
+    await asked.propose(of_object(VALUE, "Namespace", "v1"), discovers=True)
+    assert "/v1beta1/namespaces/ns/metrics/rps?" in asked.transport.targets[-1]
+
+
+def external(target, **fields):
+    return {"type": "External", "external": {"metric": {"name": "queue", **fields}, "target": target}}
+
+
+async def test_an_external_metric():
+    asked = Asked(values("20", "30"))
+    found = await asked.propose(external(VALUE, selector=SELECTOR))
+    assert (found.replicas, found.metric) == (10, f"external metric queue({SELECTOR_TEXT})")
+    assert found.status["external"]["current"] == {"value": "50"}
+    path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/ns/queue"
+    assert asked.transport.targets == [f"GET {path}?labelSelector=q%3Da"]
+    found = await Asked(values("20", "30")).propose(external(AVERAGE))
+    assert (found.replicas, found.metric) == (5, "external metric queue(nil)")
+
+
+RESOURCE_404 = (
+    "unable to fetch metrics from resource metrics API: the server could not find the requested resource "
+    "(get pods.metrics.k8s.io)"
+)
+EXTERNAL_404 = (
+    "unable to fetch metrics from external metrics API: the server could not find the requested resource "
+    "(get queue.external.metrics.k8s.io)"
+)
+NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered"
+NOTHING = "no metrics returned from resource metrics API"
+FAILURES = {
+    "utilization": (
+        resource(UTILIZATION),
+        NOT_FOUND,
+        "FailedGetResourceMetric",
+        f"failed to get cpu utilization: unable to get metrics for resource cpu: {RESOURCE_404}",
+        "failed to get cpu resource metric value: ",
+    ),
+    "usage": (
+        resource(AVERAGE),
+        NOT_FOUND,
+        "FailedGetResourceMetric",
+        f"failed to get cpu usage: unable to get metrics for resource cpu: {RESOURCE_404}",
+        "failed to get cpu resource metric value: ",
+    ),
+    "nothing": (
+        resource(UTILIZATION, container="c0"),
+        answer(body={"items": []}),
+        "FailedGetContainerResourceMetric",
+        f"failed to get cpu utilization: unable to get metrics for resource cpu: {NOTHING}",
+        "failed to get c0 container metric value: ",
+    ),
+    "pods": (
+        PODS,
+        None,
+        "FailedGetPodsMetric",
+        f"unable to get metric rps: {NO_CUSTOM}",
+        "failed to get pods metric value: ",
+    ),
+    "object": (
+        of_object(VALUE),
+        None,
+        "FailedGetObjectMetric",
+        f"unable to get metric rps: {NO_CUSTOM} on Deployment ns/d",
+        "failed to get object metric value: ",
+    ),
+    "average of an object": (
+        of_object(AVERAGE),
+        None,
+        "FailedGetObjectMetric",
+        f"unable to get metric rps: {NO_CUSTOM} on Deployment ns/d",
+        "failed to get object metric value: failed to get rps object metric: ",
+    ),
+    "external": (
+        external(VALUE),
+        NOT_FOUND,
+        "FailedGetExternalMetric",
+        f"unable to get external metric ns/queue/nil: {EXTERNAL_404}",
+        "failed to get queue external metric value: failed to get external metric queue: ",
+    ),
+    "average of an external": (
+        external(AVERAGE),
+        NOT_FOUND,
+        "FailedGetExternalMetric",
+        f"unable to get external metric ns/queue/nil: {EXTERNAL_404}",
+        "failed to get queue external metric value: failed to get queue external metric: ",
+    ),
+    "no target": (
+        external({}),
+        None,
+        "FailedGetExternalMetric",
+        "invalid external metric source: neither a value target nor an average value target was set",
+        "failed to get queue external metric value: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "given", "reason", "problem", "prefix"), FAILURES.values(), ids=FAILURES)
+async def test_failures(spec, given, reason, problem, prefix):
+    kinds = [DISCOVERED[0], {"items": DISCOVERED[1]["items"][:1]}]
+    asked = Asked(*([given] if given else []), discovered=kinds)
+    with pytest.raises(FailedMetricError) as caught:
+        await asked.propose(spec, discovers=given is None)
+    assert (caught.value.reason, caught.value.problem) == (reason, problem)
+    assert str(caught.value) == f"{prefix}{problem}"
+
+
+async def test_a_type_that_nobody_knows_is_an_error_of_the_spec():
+    with pytest.raises(FailedMetricError, match=r'^unknown metric source type "Odd"$') as caught:
+        await Asked().propose({"type": "Odd"})
+    assert caught.value.is_spec
+
+
+async def test_a_kind_that_nobody_knows_has_no_metrics():
+    with pytest.raises(FailedMetricError) as caught:
+        await Asked().propose(of_object(VALUE, "Odd"), discovers=True)
+    assert 'unable to map kind Odd.apps to resource: no matches for kind "Odd" in group "apps"' in str(
+        caught.value
+    )
+
+
+async def test_kinds_are_discovered_anew_after_half_a_minute():
+    clock, transport = SteppedClock(), ScriptedTransport()
+    sender = Sender(
+        transport=transport,
+        credential=FixedToken("admin"),
+        agent="test",
+        limit=None,
+        clock=clock,
+        metrics=ClientMetrics(),
+    )
+    kinds = Kinds(Client(sender, identities=None), clock)
+    for seconds, requests in ((0, 2), (29, 2), (1, 4)):
+        clock.advance(seconds)
+        transport.outcomes.clear()
+        transport.will(*(answer(body=orjson.loads(orjson.dumps(document))) for document in DISCOVERED))
+        assert (await kinds.find(GroupKind("apps", "Deployment"))).plural == "deployments"
+        assert len(transport.sent) == requests
