@@ -13,10 +13,10 @@ from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.chain import Admission, plugins
+from mockube.apiserver.admission.chain import Admission, Metrics, plugins
+from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.role_escalation import RoleEscalation
 from mockube.apiserver.admission.webhooks.dispatch import Environment
-from mockube.apiserver.admission.webhooks.hooks import Equivalents
 from mockube.apiserver.aggregation.availability import Availability
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.allocation.services import SERVICES, ServiceAllocator
@@ -92,16 +92,23 @@ def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
     return made
 
 
-def _admission(settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights) -> Admission:
-    made = plugins(webhooks, rights.authorization, settings.disabled_plugins)
+def _admission(
+    settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights, metrics: Metrics
+) -> Admission:
+    made = plugins(webhooks, rights.authorization, metrics, settings.disabled_plugins)
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
-    return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation])
+    return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
 
 
 def _equivalents(catalog: Catalog, layout: Layout) -> Equivalents:
+    known: dict[Resource, Sequence[Resource]] = {}
+    catalog.on_change.append(known.clear)
+
     def equivalents(row: Resource) -> Sequence[Resource]:
-        place = layout.resource_cache(row)
-        return [one for one in catalog.rows.values() if layout.resource_cache(one) == place]
+        if row not in known:
+            place = layout.resource_cache(row)
+            known[row] = [one for one in catalog.rows.values() if layout.resource_cache(one) == place]
+        return known[row]
 
     return equivalents
 
@@ -111,7 +118,7 @@ def _backend(  # noqa: PLR0913 - what the rest is made of
     catalog: Catalog,
     settings: Settings,
     rights: Rights,
-    webhooks: Environment,
+    admission: Admission,
     *,
     clock: Clock,
     chance: Chance,
@@ -131,7 +138,7 @@ def _backend(  # noqa: PLR0913 - what the rest is made of
         decoder=AllDecoder(schemas, catalog),
         clock=clock,
         chance=chance,
-        admission=_admission(settings, catalog, webhooks, rights),
+        admission=admission,
         permits=rights.permits,
         rules=AllRules(rules(Defaulter(schemas, clock=clock)), catalog),
         prepare=catalog.prepare,
@@ -168,9 +175,9 @@ class ApiServer:
             equivalents=_equivalents(self.catalog, Layout(settings.prefix)),
             services=settings.webhook_services,
         )
-        self.backend = _backend(
-            kv, self.catalog, settings, rights, self._webhooks, clock=clock, chance=chance
-        )
+        self._admission_metrics = Metrics()
+        admission = _admission(settings, self.catalog, self._webhooks, rights, self._admission_metrics)
+        self.backend = _backend(kv, self.catalog, settings, rights, admission, clock=clock, chance=chance)
         self.bootstrap_roles = BootstrapRoles(self.backend, self.resources.__getitem__)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
@@ -266,6 +273,9 @@ class ApiServer:
             unreadable,
             self.supervisor,
             self._webhooks.metrics,
+            self._admission_metrics.admission,
+            self._admission_metrics.validating,
+            self._admission_metrics.mutating,
         ):
             registry.register(collector)
         ProcessCollector(registry=registry)

@@ -1,10 +1,8 @@
-"""The admission plugins that are on, in the order in which upstream runs them.
+"""The admission plugins that are on, in the order in which upstream runs them."""
 
-Still to come, in its place: MutatingAdmissionPolicy before MutatingAdmissionWebhook.
-"""
-
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from mockube.apiserver.admission.certificates import (
     CertificateApproval,
@@ -33,6 +31,7 @@ from mockube.apiserver.admission.webhooks.plugins import (
     ValidatingAdmissionWebhook,
 )
 from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.metrics.admission import ADMIT, VALIDATE, AdmissionMetrics, Durations, PolicyMetrics
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
@@ -61,37 +60,87 @@ PLUGINS: Sequence[type[Plugin]] = (
 )
 
 
+class Metrics:
+    """What admission counts."""
+
+    def __init__(self) -> None:
+        self.admission = AdmissionMetrics()
+        self.validating = PolicyMetrics("validating", ("enforcement_action",))
+        self.mutating = PolicyMetrics("mutating")
+
+
 def plugins(
-    webhooks: Environment, authorization: Authorization, disabled: Collection[str] = ()
+    webhooks: Environment, authorization: Authorization, metrics: Metrics, disabled: Collection[str] = ()
 ) -> Iterator[Plugin]:
     """Make the plugins of one server."""
+    known = authorization, webhooks.equivalents
     made: dict[type[Plugin], Callable[[], Plugin]] = {
-        MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, authorization),
+        MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, *known, metrics.mutating),
         MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
-        ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, authorization),
+        ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, *known, metrics.validating),
         ValidatingAdmissionWebhook: partial(ValidatingAdmissionWebhook, webhooks),
     }
     return (made.get(one, one)() for one in PLUGINS if name_of(one) not in disabled)
 
 
-class _Concerned(dict[tuple[Operation, Target], Sequence[Plugin]]):
+Run = Callable[[Backend, Attributes], Awaitable[None]]
+
+
+class Concerned(NamedTuple):
+    """What runs for one operation on one target, with where the durations of each are observed."""
+
+    plugins: Sequence[tuple[Run, Durations, Durations]]
+    passed: Durations
+    rejected: Durations
+
+
+class _Step(dict[tuple[Operation, Target], Concerned]):
     """The plugins that are asked about a write, in their order: found once for each operation and target."""
 
-    def __init__(self, plugins: Iterable[Plugin]) -> None:
+    def __init__(self, name: str, plugins: Iterable[tuple[Plugin, Run]], metrics: AdmissionMetrics) -> None:
         super().__init__()
+        self._name = name
         self._plugins = tuple(plugins)
+        self._metrics = metrics
 
-    def __missing__(self, key: tuple[Operation, Target]) -> Sequence[Plugin]:
-        found = self[key] = tuple(plugin for plugin in self._plugins if plugin.handles(*key))
-        return found
+    def __missing__(self, key: tuple[Operation, Target]) -> Concerned:
+        operation = key[0].value
+        found = [
+            (run, *self._metrics.durations(self._name, operation, name_of(type(plugin))))
+            for plugin, run in self._plugins
+            if plugin.handles(*key)
+        ]
+        self[key] = made = Concerned(found, *self._metrics.durations(self._name, operation))
+        return made
+
+
+async def _run(concerned: Concerned, backend: Backend, attributes: Attributes) -> None:
+    monotonic = backend.clock.monotonic
+    began = start = monotonic()
+    rejected = concerned.rejected
+    try:
+        for run, passed, rejected in concerned.plugins:  # noqa: B007 - the last one is the one that refused
+            await run(backend, attributes)
+            now = monotonic()
+            passed.observe(now - start)
+            start = now
+    except BaseException:
+        now = monotonic()
+        rejected.observe(now - start)
+        concerned.rejected.observe(now - began)
+        raise
+    concerned.passed.observe(start - began)
 
 
 class Admission:
     """Runs every plugin that handles an operation on a target."""
 
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
-        self._mutating = _Concerned(one for one in plugins if type(one).mutate is not Plugin.mutate)
-        self._validating = _Concerned(one for one in plugins if type(one).validate is not Plugin.validate)
+    def __init__(self, plugins: Sequence[Plugin], metrics: AdmissionMetrics | None = None) -> None:
+        metrics = metrics or AdmissionMetrics()
+        mutating = [(one, one.mutate) for one in plugins if type(one).mutate is not Plugin.mutate]
+        validating = [(one, one.validate) for one in plugins if type(one).validate is not Plugin.validate]
+        self._mutating = _Step(ADMIT, mutating, metrics)
+        self._validating = _Step(VALIDATE, validating, metrics)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         if attributes.operation is Operation.CREATE:
@@ -99,16 +148,12 @@ class Admission:
             await backend.watch_cache.fresh()
         if attributes.call.is_internal:
             return
-        plugins = self._mutating[attributes.operation, attributes.target]
-        for plugin in plugins:
-            await plugin.mutate(backend, attributes)
+        concerned = self._mutating[attributes.operation, attributes.target]
+        await _run(concerned, backend, attributes)
         if attributes.reinvocation.is_wanted:
             attributes.reinvocation.is_again = True
-            for plugin in plugins:
-                await plugin.mutate(backend, attributes)
+            await _run(concerned, backend, attributes)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        if attributes.call.is_internal:
-            return
-        for plugin in self._validating[attributes.operation, attributes.target]:
-            await plugin.validate(backend, attributes)
+        if not attributes.call.is_internal:
+            await _run(self._validating[attributes.operation, attributes.target], backend, attributes)

@@ -120,3 +120,72 @@ async def test_an_expression_asks_for_rights(client):
     check = "authorizer.group('').resource('secrets').namespace('default').check('get').allowed()"
     await policy(client, {"expression": check})
     assert (await write(client)).status == 201
+
+
+OLD_EVENTS = {
+    "apiGroups": ["events.k8s.io"],
+    "apiVersions": ["v1"],
+    "operations": ["*"],
+    "resources": ["events"],
+}
+SEES_ITS_VERSION = {"expression": "request.kind.group == 'events.k8s.io' && has(object.regarding) && false"}
+
+
+def event(name):
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    return {"metadata": {"name": name}, "involvedObject": about, "type": "Normal"}
+
+
+@pytest.mark.parametrize(("match_policy", "status"), [("Equivalent", 422), ("Exact", 201)])
+async def test_rules_take_equivalent_resources_and_expressions_see_them(client, match_policy, status):
+    constraints = {"matchPolicy": match_policy, "resourceRules": [OLD_EVENTS]}
+    await policy(client, SEES_ITS_VERSION, matchConstraints=constraints)
+    answer = await client.post("/api/v1/namespaces/default/events", event("e"))
+    assert answer.status == status, answer.body
+    if status == 422:
+        assert answer.body["message"].endswith(f"failed expression: {SEES_ITS_VERSION['expression']}")
+
+
+async def test_a_selector_of_namespaces_is_an_error_only_where_the_rest_matches(client):
+    selector = {"matchLabels": {"a": "b"}}
+    for resources, status in (("secrets", 201), ("configmaps", 422)):
+        rule = {**RULE, "resources": [resources], "operations": ["*"]}
+        constraints = {"namespaceSelector": selector, "resourceRules": [rule]}
+        await policy(client, {"expression": "false"}, matchConstraints=constraints)
+        await client.patch("/api/v1/namespaces/default", {"metadata": {"labels": {"a": "b"}}})
+        assert (await write(client, resources)).status == status
+        await client.delete(f"{BINDINGS}/b")
+        await client.delete(f"{POLICIES}/p")
+
+
+async def counted(client, name):
+    """The samples of a metric, by their labels."""
+    page = (await client.get("/metrics")).data.decode()
+    lines = (line for line in page.splitlines() if line.startswith(name + "{"))
+    return dict(line.removeprefix(name).rsplit(" ", 1) for line in lines)
+
+
+async def test_decisions_are_counted_under_upstreams_names(client):
+    await policy(client, {"expression": "false"}, actions=["Deny", "Audit"])
+    await write(client)
+    name = "apiserver_validating_admission_policy_check_total"
+    labels = '{{enforcement_action="{}",error_type="invalid_error",policy="p",policy_binding="b"}}'
+    assert await counted(client, name) == {labels.format("deny"): "1.0", labels.format("audit"): "1.0"}
+
+
+async def test_an_ignored_failure_is_counted_as_allowed(client):
+    await policy(client, {"expression": "object.data.k == 'ok'"}, failurePolicy="Ignore")
+    await write(client)
+    (labels,) = await counted(client, "apiserver_validating_admission_policy_check_total")
+    assert 'enforcement_action="allow",error_type="invalid_error"' in labels
+
+
+async def test_the_time_of_each_plugin_and_step_is_observed(client):
+    await policy(client, {"expression": "false"})
+    await write(client)
+    steps = await counted(client, "apiserver_admission_step_admission_duration_seconds_count")
+    assert steps['{operation="CREATE",rejected="true",type="validate"}'] == "1.0"
+    name = "apiserver_admission_controller_admission_duration_seconds_count"
+    rejected = [labels for labels in await counted(client, name) if 'rejected="true"' in labels]
+    (labels,) = rejected
+    assert 'name="ValidatingAdmissionPolicy"' in labels

@@ -235,3 +235,27 @@ async def test_webhooks_are_asked_after_policies(client, tmp_path):
         await client.post(MUTATING, {"metadata": {"name": "c"}, "webhooks": [hooks.hook("ok")]})
         await write(client)
     assert [asked["object"]["data"] for _, asked in hooks.requests] == [{"k": "v", "n": "x"}]
+
+
+async def test_an_equivalent_resource_is_changed_in_the_version_of_the_rule(client):
+    rule = {
+        "apiGroups": ["events.k8s.io"],
+        "apiVersions": ["v1"],
+        "operations": ["*"],
+        "resources": ["events"],
+    }
+    note = patch("[JSONPatch{op: 'add', path: '/note', value: object.regarding.kind}]")
+    await policy(client, note, matchConstraints={"resourceRules": [rule]})
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    body = {"metadata": {"name": "e"}, "involvedObject": about, "type": "Normal"}
+    answer = await client.post("/api/v1/namespaces/default/events", body)
+    assert answer.status == 201, answer.body
+    assert answer.body["message"] == "Pod"
+
+
+async def test_mutations_are_counted(client):
+    await policy(client, add("/data/n", "'x'"))
+    await write(client)
+    page = (await client.get("/metrics")).data.decode()
+    labels = 'error_type="no_error",policy="p",policy_binding="b"'
+    assert f"apiserver_mutating_admission_policy_check_total{{{labels}}} 1.0" in page

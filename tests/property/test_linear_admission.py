@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.admission.chain import plugins
+from mockube.apiserver.admission.chain import Metrics, plugins
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
@@ -172,7 +172,7 @@ def admitted(server, plugin, resource):
     ("plugin", "resource", "make"),
     [
         pytest.param(plugin, resource, make, id=f"{type(plugin).__name__}-{name}")
-        for plugin in plugins(WEBHOOKS, AUTHORIZATION)
+        for plugin in plugins(WEBHOOKS, AUTHORIZATION, Metrics())
         for resource, shapes in WRITTEN.items()
         if plugin.handles(Operation.CREATE, ("", resource, ""))
         for name, make in shapes.items()

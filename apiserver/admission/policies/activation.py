@@ -40,7 +40,7 @@ def activation(backend: Backend, attributes: Attributes, row: Resource, *, mutat
     return {
         "object": without_system_fields(attributes, new) if mutating else new,
         "oldObject": to_version(backend, attributes, row, attributes.old),
-        "request": admission_request(attributes, row, attributes.resource),
+        "request": admission_request(attributes, row, row),
         "namespaceObject": _namespace(backend, attributes),
     }
 

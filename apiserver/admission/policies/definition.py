@@ -16,8 +16,9 @@ from mockube.apiserver.admission.policies.evaluation import (
     MatchConditions,
     compile_expression,
 )
-from mockube.apiserver.admission.policies.matching import matches
+from mockube.apiserver.admission.policies.matching import Equivalents, matched_row
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.storage.stored import Stored
@@ -82,6 +83,8 @@ class Invocation(Generic[P]):
     policy: P
     binding: ReadOnlyTree
     param: ReadOnlyTree | None
+    row: Resource
+    """In whose version the policy sees the object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +100,16 @@ class PolicySource(Generic[P]):
     """The policies of one sort with their bindings; each is compiled anew when it has changed."""
 
     def __init__(
-        self, policies: GroupResource, bindings: GroupResource, compile_policy: Callable[[ReadOnlyTree], P]
+        self,
+        policies: GroupResource,
+        bindings: GroupResource,
+        compile_policy: Callable[[ReadOnlyTree], P],
+        equivalents: Equivalents,
     ) -> None:
         self._policies = policies
         self._bindings = bindings
         self._compile = compile_policy
+        self._equivalents = equivalents
         self._compiled: dict[bytes, tuple[int, P]] = {}
 
     def has_any(self, backend: Backend, attributes: Attributes) -> bool:
@@ -119,36 +127,37 @@ class PolicySource(Generic[P]):
         for stored in backend.all_seen(self._policies):
             policy = self._current(stored)
             if policy.name in by_policy:
-                yield from _invocations(backend, attributes, policy, by_policy[policy.name])
+                yield from self._of_policy(backend, attributes, policy, by_policy[policy.name])
+
+    def _of_policy(
+        self, backend: Backend, attributes: Attributes, policy: P, bindings: Sequence[ReadOnlyTree]
+    ) -> Iterator[Invocation[P] | Misconfigured[P]]:
+        try:
+            constraints = policy.spec.get("matchConstraints") or {}
+            row = matched_row(constraints, backend, attributes, self._equivalents)
+            if row is None:
+                return
+            of_params = param_row(backend, policy.spec.get("paramKind"))
+        except (ApiError, BadConfiguration) as error:
+            yield Misconfigured(policy, f"failed to configure policy: {error}")
+            return
+        for binding in bindings:
+            spec: ReadOnlyTree = binding["spec"]
+            try:
+                resources = spec.get("matchResources")
+                if resources and matched_row(resources, backend, attributes, self._equivalents) is None:
+                    continue
+                params = collect(backend, of_params, spec.get("paramRef"), attributes.namespace)
+            except (ApiError, BadConfiguration) as error:
+                yield Misconfigured(policy, f"failed to configure binding: {error}", meta.name(binding))
+                continue
+            yield from (Invocation(policy, binding, param, row) for param in params)
 
     def _current(self, stored: Stored) -> P:
         known = self._compiled.get(stored.key)
         if known is None or known[0] != stored.revision:
             known = self._compiled[stored.key] = stored.revision, self._compile(stored.tree())
         return known[1]
-
-
-def _invocations(
-    backend: Backend, attributes: Attributes, policy: P, bindings: Sequence[ReadOnlyTree]
-) -> Iterator[Invocation[P] | Misconfigured[P]]:
-    try:
-        if not matches(policy.spec.get("matchConstraints") or {}, backend, attributes):
-            return
-        row = param_row(backend, policy.spec.get("paramKind"))
-    except (ApiError, BadConfiguration) as error:
-        yield Misconfigured(policy, f"failed to configure policy: {error}")
-        return
-    for binding in bindings:
-        spec: ReadOnlyTree = binding["spec"]
-        try:
-            resources = spec.get("matchResources")
-            if resources and not matches(resources, backend, attributes):
-                continue
-            params = collect(backend, row, spec.get("paramRef"), attributes.namespace)
-        except (ApiError, BadConfiguration) as error:
-            yield Misconfigured(policy, f"failed to configure binding: {error}", meta.name(binding))
-            continue
-        yield from (Invocation(policy, binding, param) for param in params)
 
 
 class PolicyDenied(ApiError):

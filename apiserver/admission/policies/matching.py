@@ -1,29 +1,43 @@
 """Which policies a write concerns."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from mockube.apimachinery import labels, meta, status
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
 
+Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
+"""All rows of the objects that a row is about, in other versions or under other names."""
 NAMESPACES: Final = GroupResource("", "namespaces")
 
 
-def matches(resources: ReadOnlyTree, backend: Backend, attributes: Attributes) -> bool:
-    """Whether matchConstraints or matchResources take a write; equivalent resources are not looked at."""
-    if not _selects_namespace(resources.get("namespaceSelector") or {}, backend, attributes):
-        return False
+def matched_row(
+    resources: ReadOnlyTree, backend: Backend, attributes: Attributes, equivalents: Equivalents
+) -> Resource | None:
+    """Return the row by which matchConstraints or matchResources take a write: its own, or one that is equivalent."""
+    problem = None
+    try:
+        if not _selects_namespace(resources.get("namespaceSelector") or {}, backend, attributes):
+            return None
+    except ApiError as error:
+        problem = error  # it counts only if the write is taken otherwise
     selector = labels.from_label_selector(resources.get("objectSelector") or {})
     trees = (attributes.object, attributes.old)
     if not selector.empty and not any(tree and selector.matches(meta.labels(tree)) for tree in trees):
-        return False
-    if _any_rule(resources.get("excludeResourceRules"), attributes):
-        return False
+        return None
+    others = equivalents if resources.get("matchPolicy") == "Equivalent" else _no_equivalents
+    if _row_of_rules(resources.get("excludeResourceRules") or (), attributes, others) is not None:
+        return None
     rules = resources.get("resourceRules")
-    return not rules or _any_rule(rules, attributes)
+    row = _row_of_rules(rules, attributes, others) if rules else attributes.resource
+    if row is not None and problem is not None:
+        raise problem
+    return row
 
 
 def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Attributes) -> bool:
@@ -49,12 +63,23 @@ def namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, s
     return stored.labels
 
 
-def _any_rule(rules: Sequence[ReadOnlyTree] | None, attributes: Attributes) -> bool:
-    return any(_matches(rule, attributes) for rule in rules or ())
+def _no_equivalents(_: Resource) -> Sequence[Resource]:
+    return ()
 
 
-def _matches(rule: ReadOnlyTree, attributes: Attributes) -> bool:
-    row, scope, names = attributes.resource, rule.get("scope") or "*", rule.get("resourceNames")
+def _row_of_rules(
+    rules: Sequence[ReadOnlyTree], attributes: Attributes, equivalents: Equivalents
+) -> Resource | None:
+    """Every rule is tried with the resource itself before any is with its equivalents."""
+    own = attributes.resource
+    if any(_matches(rule, attributes, own) for rule in rules):
+        return own
+    others = [one for one in equivalents(own) if one is not own] if rules else []
+    return next((row for rule in rules for row in others if _matches(rule, attributes, row)), None)
+
+
+def _matches(rule: ReadOnlyTree, attributes: Attributes, row: Resource) -> bool:
+    scope, names = rule.get("scope") or "*", rule.get("resourceNames")
     return (
         (scope == "*" or (scope == "Namespaced") == row.namespaced)
         and _is_listed(rule.get("operations"), attributes.operation.value)

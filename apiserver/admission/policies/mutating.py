@@ -1,20 +1,23 @@
 """The plugin MutatingAdmissionPolicy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.decode import DecodeError
-from mockube.apimachinery.status import Cause
+from mockube.apimachinery.status import ApiError, Cause
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin, forbidden
 from mockube.apiserver.admission.policies.activation import activation, authorizers
 from mockube.apiserver.admission.policies.definition import GROUP, Invocation, PolicyDenied, PolicySource
 from mockube.apiserver.admission.policies.evaluation import ConditionsFailed
-from mockube.apiserver.admission.policies.mutation import MutatingPolicy, MutationFailed
+from mockube.apiserver.admission.policies.matching import Equivalents
+from mockube.apiserver.admission.policies.mutation import MutatingPolicy, Mutation, MutationFailed
 from mockube.apiserver.admission.versions import taken
 from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 
@@ -27,9 +30,12 @@ _INVALID: Final = "Invalid"
 class MutatingAdmissionPolicy(Plugin):
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.CONNECT})
 
-    def __init__(self, authorization: Authorization) -> None:
+    def __init__(
+        self, authorization: Authorization, equivalents: Equivalents, metrics: PolicyMetrics
+    ) -> None:
         self._authorization = authorization
-        self._source = PolicySource(_POLICIES, _BINDINGS, MutatingPolicy)
+        self._metrics = metrics
+        self._source = PolicySource(_POLICIES, _BINDINGS, MutatingPolicy, equivalents)
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         if self._source.has_any(backend, attributes):
@@ -44,7 +50,7 @@ class MutatingAdmissionPolicy(Plugin):
             else:
                 refusals.append(_Refusal(one.policy, one.problem, one.binding))
         if concerned:
-            refusals += _Write(backend, attributes, self._authorization).carry_out(concerned)
+            refusals += _Write(backend, attributes, self._authorization, self._metrics).carry_out(concerned)
         refusals = [one for one in refusals if not one.policy.fails_open]
         if refusals:
             raise _denied(attributes, refusals)
@@ -71,15 +77,32 @@ def _denied(attributes: Attributes, refusals: Sequence[_Refusal]) -> PolicyDenie
 class _Write:
     """One write, which policies change."""
 
-    def __init__(self, backend: Backend, attributes: Attributes, authorization: Authorization) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        attributes: Attributes,
+        authorization: Authorization,
+        metrics: PolicyMetrics,
+    ) -> None:
         self._backend = backend
         self._attributes = attributes
+        self._metrics = metrics
         self._rounds = attributes.reinvocation.state.setdefault(_ROUNDS, InvocationRounds())
-        self._seen = {
-            **activation(backend, attributes, attributes.resource, mutating=True),
-            **authorizers(authorization, attributes),
-        }
+        self._authorizers = authorizers(authorization, attributes)
+        self._row = attributes.resource
+        self._seen: dict[str, Any] = {}
         self._is_patched = False
+        self._is_dirty = False
+
+    def _see_as(self, row: Resource) -> None:
+        """Let a policy see the object in the version of a row."""
+        if not self._seen or row is not self._row:
+            self._take()
+            self._row = row
+            self._seen = {
+                **activation(self._backend, self._attributes, row, mutating=True),
+                **self._authorizers,
+            }
 
     def carry_out(self, concerned: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
         """Carry out the mutations of policies in their order; what they could not do is returned."""
@@ -100,6 +123,7 @@ class _Write:
 
     def _invoke(self, invocation: Invocation[MutatingPolicy]) -> Iterator[_Refusal]:
         policy, name = invocation.policy, meta.name(invocation.binding)
+        self._see_as(invocation.row)
         seen = {**self._seen, "params": invocation.param}
         try:
             if not policy.conditions.hold(seen):
@@ -115,20 +139,40 @@ class _Write:
             seen["object"] = self._seen["object"]
             if seen["object"] is None:
                 continue
-            try:
-                self._seen["object"] = policy.mutate(self._backend, mutation, seen)
-                self._is_patched = True
-            except MutationFailed as error:
-                yield _Refusal(policy, str(error), name, _INVALID)
+            problem = self._mutate(policy, name, mutation, seen)
+            if problem is not None:
+                yield _Refusal(policy, problem, name, _INVALID)
         if self._seen["object"] != before:
             self._rounds.ask_again()
         if policy.is_reinvocable:
             self._rounds.add(key)
 
-    def _take(self) -> None:
-        attributes = self._attributes
+    def _mutate(
+        self, policy: MutatingPolicy, binding: str, mutation: Mutation, seen: Mapping[str, Any]
+    ) -> str | None:
+        """Carry out one mutation and count it; return what is wrong with it."""
+        began, problem = self._backend.clock.monotonic(), None
         try:
-            attributes.object = taken(self._backend, attributes, attributes.resource, self._seen["object"])
+            self._seen["object"] = policy.mutate(self._backend, mutation, seen)
+            self._is_patched = self._is_dirty = True
+        except MutationFailed as error:
+            problem = str(error)
+        except ApiError as error:
+            problem = str(error)
+            raise
+        finally:
+            seconds = self._backend.clock.monotonic() - began
+            self._metrics.observe(policy.name, binding, error_type(problem), seconds)
+        return problem
+
+    def _take(self) -> None:
+        """Bring what policies made of the object into the form that is admitted."""
+        if not self._is_dirty:
+            return
+        attributes = self._attributes
+        self._is_dirty = False
+        try:
+            attributes.object = taken(self._backend, attributes, self._row, self._seen["object"])
         except DecodeError as error:
             raise status.internal_error(f"failed to convert object: {error}") from error
 

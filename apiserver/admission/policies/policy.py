@@ -1,6 +1,6 @@
 """One compiled policy, and what its expressions decide about a write."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,6 +41,8 @@ class PolicyDecision:
 
     denials: list[Denial] = field(default_factory=list)
     annotations: list[tuple[str, str]] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    """What failed and is no reason to refuse."""
 
 
 class Policy(PolicyDefinition):
@@ -67,19 +69,27 @@ class Policy(PolicyDefinition):
                 return verdict
             evaluation = Evaluation(everything, self.variables)
             outcomes = evaluation.all(self._rules)
-            verdict.denials += self._denials(outcomes, activation, evaluation.budget)
+            self._judge_outcomes(verdict, outcomes, activation, evaluation.budget)
             values = Evaluation(activation, self.variables).all(self._values)
             self._annotate(verdict, values)
         except (ConditionsFailed, OutOfBudget) as error:
-            return PolicyDecision(denials=self._failed(str(error)))
+            verdict = PolicyDecision()
+            self._fail(verdict, str(error))
         return verdict
 
-    def _failed(self, problem: str, place: int = 0) -> list[Denial]:
-        return [] if self.fails_open else [Denial(problem, place=place)]
+    def _fail(self, verdict: PolicyDecision, problem: str, place: int = 0) -> None:
+        if self.fails_open:
+            verdict.ignored.append(problem)
+        else:
+            verdict.denials.append(Denial(problem, place=place))
 
-    def _denials(
-        self, outcomes: Sequence[Outcome], activation: Mapping[str, Any], budget: int
-    ) -> Iterator[Denial]:
+    def _judge_outcomes(
+        self,
+        verdict: PolicyDecision,
+        outcomes: Sequence[Outcome],
+        activation: Mapping[str, Any],
+        budget: int,
+    ) -> None:
         messages: Sequence[Outcome] = ()
         problem = None
         try:
@@ -89,11 +99,11 @@ class Policy(PolicyDefinition):
         for place, outcome in enumerate(outcomes):
             wrong = outcome.error if outcome.error is not None else problem
             if wrong is not None:
-                yield from self._failed(wrong, place)
+                self._fail(verdict, wrong, place)
             elif outcome.value is not True:
                 validation = self._validations[place]
                 said = _said(validation, messages[place])
-                yield Denial(said, validation.get("reason") or INVALID, place)
+                verdict.denials.append(Denial(said, validation.get("reason") or INVALID, place))
 
     def _annotate(self, verdict: PolicyDecision, outcomes: Sequence[Outcome]) -> None:
         for audit, outcome in zip(self._audits, outcomes, strict=True):

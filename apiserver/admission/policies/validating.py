@@ -19,8 +19,11 @@ from mockube.apiserver.admission.policies.definition import (
     PolicyDenied,
     PolicySource,
 )
+from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
 from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 
@@ -44,9 +47,12 @@ class _Refusal:
 class ValidatingAdmissionPolicy(Plugin):
     operations = frozenset(Operation)
 
-    def __init__(self, authorization: Authorization) -> None:
+    def __init__(
+        self, authorization: Authorization, equivalents: Equivalents, metrics: PolicyMetrics
+    ) -> None:
         self._authorization = authorization
-        self._source = PolicySource(_POLICIES, _BINDINGS, Policy)
+        self._metrics = metrics
+        self._source = PolicySource(_POLICIES, _BINDINGS, Policy, equivalents)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         if self._source.has_any(backend, attributes):
@@ -54,7 +60,7 @@ class ValidatingAdmissionPolicy(Plugin):
 
     def _judge(self, backend: Backend, attributes: Attributes) -> None:
         found = self._source.invocations(backend, attributes)
-        refusals = [*_Asked(backend, attributes, self._authorization).refusals(found)]
+        refusals = [*_Asked(backend, attributes, self._authorization, self._metrics).refusals(found)]
         if refusals:
             raise _denied(attributes, refusals[0])
 
@@ -69,11 +75,18 @@ def _denied(attributes: Attributes, refusal: _Refusal) -> PolicyDenied:
 class _Asked:
     """One write, about which policies are asked."""
 
-    def __init__(self, backend: Backend, attributes: Attributes, authorization: Authorization) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        attributes: Attributes,
+        authorization: Authorization,
+        metrics: PolicyMetrics,
+    ) -> None:
         self._backend = backend
         self._attributes = attributes
         self._authorization = authorization
-        self._seen: Mapping[str, Any] | None = None
+        self._metrics = metrics
+        self._seen: dict[Resource, Mapping[str, Any]] = {}
         self._annotations: dict[tuple[str, str], list[str]] = {}
 
     def refusals(self, found: Iterable[Invocation[Policy] | Misconfigured[Policy]]) -> Iterator[_Refusal]:
@@ -87,18 +100,29 @@ class _Asked:
 
     def _bound(self, invocation: Invocation[Policy]) -> Iterator[_Refusal]:
         policy, binding = invocation.policy, invocation.binding
-        if self._seen is None:
-            self._seen = activation(
-                self._backend, self._attributes, self._attributes.resource, mutating=False
-            )
-        seen = {**self._seen, "params": invocation.param}
+        row = invocation.row
+        if row not in self._seen:
+            self._seen[row] = activation(self._backend, self._attributes, row, mutating=False)
+        seen = {**self._seen[row], "params": invocation.param}
+        began = self._backend.clock.monotonic()
         verdict = policy.judge(seen, authorizers(self._authorization, self._attributes))
+        seconds = self._backend.clock.monotonic() - began
+        for problem in verdict.ignored:
+            self._observe(policy, binding, problem, seconds, "allow")
         for denial in verdict.denials:
+            actions = ["Deny"] if denial.is_always else binding["spec"].get("validationActions") or ()
+            for action in actions:
+                self._observe(policy, binding, denial.message, seconds, action.lower())
             yield from self._acted(policy, binding, denial)
         for key, value in verdict.annotations:
             values = self._annotations.setdefault((policy.name, key), [])
             if value not in values:
                 values.append(value)
+
+    def _observe(
+        self, policy: Policy, binding: ReadOnlyTree, problem: str, seconds: float, action: str
+    ) -> None:
+        self._metrics.observe(policy.name, meta.name(binding), error_type(problem), seconds, action)
 
     def _acted(self, policy: Policy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
         """Do what a binding wants done where its policy fails."""

@@ -13,10 +13,10 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.policies.activation import activation, authorizers
 from mockube.apiserver.admission.policies.evaluation import ConditionsFailed, webhook_conditions
-from mockube.apiserver.admission.policies.matching import namespace_labels
+from mockube.apiserver.admission.policies.matching import Equivalents, namespace_labels
 from mockube.apiserver.admission.versions import to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review
-from mockube.apiserver.admission.webhooks.hooks import Equivalents, Hook, Hooks, Invocation, selects
+from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, Invocation, selects
 from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
 from mockube.apiserver.authz.chain import Authorization

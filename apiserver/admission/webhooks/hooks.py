@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.storage.stored import Stored
@@ -21,9 +22,6 @@ EXEMPT: Final = frozenset(
     for suffix in ("webhookconfigurations", "admissionpolicies", "admissionpolicybindings")
 )
 """Of the group: what nobody is asked about, so that a faulty webhook can be taken away."""
-
-Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
-"""All rows of the objects that a row is about, in other versions or under other names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

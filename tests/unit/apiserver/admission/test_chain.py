@@ -1,7 +1,10 @@
 """Which plugins are asked about a write, and in which order."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.admission.chain import Admission
 from mockube.apiserver.admission.limit_ranger import RESIZE, LimitRanger
 from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
@@ -52,7 +55,7 @@ def written(resource, operation, subresource=""):
 async def test_only_those_concerned_are_asked_in_their_order(attributes, names):
     asked = []
     admission = Admission([AboutChanges("changes", asked), AboutPods("pods", asked)])
-    await admission.validate(None, attributes)
+    await admission.validate(SimpleNamespace(clock=SteppedClock()), attributes)
     assert asked == names
 
 

@@ -1,0 +1,99 @@
+"""How long admission takes, and what policies decide: upstream's metrics under upstream's names.
+
+The durations of plugins are on the way of every write, so observing one is two additions; the families that Prometheus
+reads are made when it asks.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Final
+
+from prometheus_client import Counter, Histogram
+from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+ADMIT, VALIDATE = "admit", "validate"
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+_QUICK: Final = _BUCKETS[0]
+_EXPRESSION_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
+_OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
+
+
+class Durations:
+    """How long one thing took, each time."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(_BUCKETS) + 1)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[0 if seconds <= _QUICK else bisect_left(_BUCKETS, seconds)] += 1
+        self.total += seconds
+
+
+class AdmissionMetrics(Collector):
+    """The durations of both steps of admission, and of each plugin in them."""
+
+    def __init__(self) -> None:
+        self._durations: dict[tuple[str, ...], Durations] = {}
+
+    def durations(self, step: str, operation: str, plugin: str = "") -> tuple[Durations, Durations]:
+        """Return where to observe what a plugin let pass, and what it rejected; without a plugin, of a whole step."""
+        passed, rejected = (
+            self._durations.setdefault((plugin, step, operation, rejected), Durations())
+            for rejected in ("false", "true")
+        )
+        return passed, rejected
+
+    def collect(self) -> Iterable[Metric]:
+        steps = HistogramMetricFamily(
+            "apiserver_admission_step_admission_duration_seconds",
+            "Admission sub-step latency histogram in seconds, by operation and step.",
+            labels=["type", "operation", "rejected"],
+        )
+        controllers = HistogramMetricFamily(
+            "apiserver_admission_controller_admission_duration_seconds",
+            "Admission controller latency histogram in seconds, by name, operation and step.",
+            labels=["name", "type", "operation", "rejected"],
+        )
+        for (plugin, *rest), durations in self._durations.items():
+            sums = zip((*map(str, _BUCKETS), "+Inf"), accumulate(durations.counts), strict=True)
+            if not any(durations.counts):
+                continue
+            family, labels = (controllers, [plugin, *rest]) if plugin else (steps, rest)
+            family.add_metric(labels, [*sums], durations.total)
+        return steps, controllers
+
+
+class PolicyMetrics(Collector):
+    """What policies decided, by the names that an administrator gave them."""
+
+    def __init__(self, sort: str, labels: tuple[str, ...] = ()) -> None:
+        prefix = f"apiserver_{sort}_admission_policy"
+        names = ("policy", "policy_binding", "error_type", *labels)
+        text = "Admission policy checks, by policy, binding and kind of error."
+        self._checks = Counter(f"{prefix}_check", text, names, registry=None)
+        self._durations = Histogram(
+            f"{prefix}_check_duration_seconds", text, names, buckets=_EXPRESSION_BUCKETS, registry=None
+        )
+
+    def observe(self, policy: str, binding: str, error_type: str, seconds: float, *labels: str) -> None:
+        values = (policy, binding, error_type, *labels)
+        self._checks.labels(*values).inc()
+        self._durations.labels(*values).observe(seconds)
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._checks.collect()
+        yield from self._durations.collect()
+
+
+def error_type(message: str | None) -> str:
+    """Return the label of what a policy's expression came to; a refusal by its value counts as an invalid one."""
+    if message is None:
+        return "no_error"
+    if message.startswith("compilation"):
+        return "compile_error"
+    return "out_of_budget" if message.startswith(_OUT_OF_BUDGET) else "invalid_error"
