@@ -31,7 +31,6 @@ from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.customresources.catalog import Catalog, Name
 from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
-from mockube.apiserver.http.adapter import adapt_handler
 from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
@@ -194,7 +193,7 @@ class ApiServer:
         self._consistency = ConsistencyMetrics(self._resource_caches)
         self.self_check = SelfCheck(kv, watch_cache, clock=clock, count=self._consistency.count)
         self.handler = self._handler(trust, settings)
-        self.http = Server(adapt_handler(self.handler.handle), clock=settings.connection_clock)
+        self.http = Server(self.handler.handle, clock=settings.connection_clock)
         watch_cache.on_reset.append(self.handler.watching.expire_all)
         self._running = AsyncExitStack()
         self._is_started = False

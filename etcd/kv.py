@@ -212,6 +212,9 @@ class Watch(Protocol):
     async def request_progress(self) -> None:
         """Have a progress notification delivered, at no less than the store's revision at this call."""
 
+    def take_pending(self, most: int) -> WatchBatch | None:
+        """Return the next batch if it is there already and has at most so many events; None otherwise."""
+
     async def close(self) -> None: ...
 
     async def __aenter__(self) -> Self: ...

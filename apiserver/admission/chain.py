@@ -1,8 +1,8 @@
 """The admission plugins that are on, in the order in which upstream runs them."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence, Sized
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mockube.apiserver.admission.certificates import (
     CertificateApproval,
@@ -86,31 +86,42 @@ def plugins(
 Run = Callable[[Backend, Attributes], Awaitable[None]]
 
 
-class Concerned(NamedTuple):
-    """What runs for one operation on one target, with where the durations of each are observed."""
+_ALWAYS: Final[Sized] = (True,)
 
-    plugins: Sequence[tuple[Run, Durations, Durations]]
+
+class Concerned(NamedTuple):
+    """What runs for one operation on one target, with what each needs and where its durations are observed."""
+
+    plugins: Sequence[tuple[Run, Sized, Durations, Durations]]
     passed: Durations
     rejected: Durations
 
 
-class _Step(dict[tuple[Operation, Target], Concerned]):
+class _Step:
     """The plugins that are asked about a write, in their order: found once for each operation and target."""
 
     def __init__(self, name: str, plugins: Iterable[tuple[Plugin, Run]], metrics: AdmissionMetrics) -> None:
-        super().__init__()
+        self._known: dict[tuple[Operation, Target], Concerned] = {}
         self._name = name
         self._plugins = tuple(plugins)
         self._metrics = metrics
 
-    def __missing__(self, key: tuple[Operation, Target]) -> Concerned:
+    def concerned(self, backend: Backend, attributes: Attributes) -> Concerned:
+        key = attributes.operation, attributes.target
+        return self._known.get(key) or self._find(backend, key)
+
+    def _find(self, backend: Backend, key: tuple[Operation, Target]) -> Concerned:
         operation = key[0].value
         found = [
-            (run, *self._metrics.durations(self._name, operation, name_of(type(plugin))))
+            (
+                run,
+                _ALWAYS if plugin.needs is None else backend.resource_cache(plugin.needs),
+                *self._metrics.durations(self._name, operation, name_of(type(plugin))),
+            )
             for plugin, run in self._plugins
             if plugin.handles(*key)
         ]
-        self[key] = made = Concerned(found, *self._metrics.durations(self._name, operation))
+        self._known[key] = made = Concerned(found, *self._metrics.durations(self._name, operation))
         return made
 
 
@@ -119,7 +130,10 @@ async def _run(concerned: Concerned, backend: Backend, attributes: Attributes) -
     began = start = monotonic()
     rejected = concerned.rejected
     try:
-        for run, passed, rejected in concerned.plugins:  # noqa: B007 - the last one is the one that refused
+        for run, needed, passed, rejected in concerned.plugins:  # noqa: B007 - the last one is the one that refused
+            if not needed:
+                passed.observe(0.0)
+                continue
             await run(backend, attributes)
             now = monotonic()
             passed.observe(now - start)
@@ -148,7 +162,7 @@ class Admission:
             await backend.watch_cache.fresh()
         if attributes.call.is_internal:
             return
-        concerned = self._mutating[attributes.operation, attributes.target]
+        concerned = self._mutating.concerned(backend, attributes)
         await _run(concerned, backend, attributes)
         if attributes.reinvocation.is_wanted:
             attributes.reinvocation.is_again = True
@@ -156,4 +170,4 @@ class Admission:
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         if not attributes.call.is_internal:
-            await _run(self._validating[attributes.operation, attributes.target], backend, attributes)
+            await _run(self._validating.concerned(backend, attributes), backend, attributes)

@@ -28,6 +28,7 @@ CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 class LimitRanger(Plugin):
     operations = WRITE
+    needs: GroupResource | None = LIMIT_RANGES
     about = frozenset({POD, RESIZE, CLAIM})
 
     def handles(self, operation: Operation, target: Target) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mockube.apimachinery import status
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Cause, Forbidden
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
@@ -27,6 +28,9 @@ class Plugin:
     operations: frozenset[Operation] = CREATE
     about: frozenset[Target] = frozenset()
     """What it is asked about; nothing in particular: everything that is written."""
+
+    needs: GroupResource | None = None
+    """Of which there must be an object, or the plugin has nothing to do and is not asked."""
 
     def handles(self, operation: Operation, target: Target) -> bool:
         return operation in self.operations and (not self.about or target in self.about)

@@ -87,6 +87,7 @@ class _Waiting:
 
 class ResourceQuota(Plugin):
     operations = WRITE
+    needs: GroupResource | None = QUOTAS
 
     def __init__(self) -> None:
         self._waiting: dict[str, _Waiting] = {}

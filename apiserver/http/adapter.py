@@ -1,53 +1,72 @@
-"""The one place where requests and responses of aiohttp become those of the handler, and back."""
+"""The client of a request that came over a socket: the one place where aiohttp's messages become requests of the handler.
 
-from collections.abc import Awaitable, Callable, Sequence
+Objects of aiohttp's own are made for streams alone. A response that is there in full is written by `response`.
+"""
 
-from aiohttp import web
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from aiohttp import hdrs, web
+from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apiserver.authn.credentials import DistinguishedName
 from mockube.apiserver.http.body import read
-from mockube.apiserver.http.connection import Connection
-from mockube.apiserver.http.response import Answer
+from mockube.apiserver.http.response import Refusal, render, write_pieces
 from mockube.apiserver.http.streams import Chunks, Messages
-from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response
+from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.wire.negotiation import Format
 
+if TYPE_CHECKING:
+    from aiohttp.streams import StreamReader
+    from multidict import CIMultiDict
 
-def adapt_handler(handle: Handle) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
-    """Return the handler as aiohttp calls it."""
-
-    async def answer(http: web.BaseRequest) -> web.StreamResponse:
-        client = SocketClient(http)
-        request = Request(
-            http.method, http.path, http.query_string, http.headers, client, version=http.version
-        )
-        response = await handle(request)
-        return client.answer_to(response)
-
-    return answer
+    from mockube.apiserver.http.connection import Connection
 
 
 class SocketClient:
-    """The client of a request that came over a socket."""
+    """Knows one request, and whether its response was written."""
 
-    __slots__ = ("_answer", "_connection", "_http", "_sink", "headers")
+    __slots__ = (
+        "_connection",
+        "_http",
+        "_is_written",
+        "_sink",
+        "head",
+        "keeps_open",
+        "message",
+        "payload",
+    )
 
-    def __init__(self, http: web.BaseRequest) -> None:
-        self._http = http
-        self._connection: Connection = http.protocol  # type: ignore[assignment]
-        self._answer: Answer | None = None
+    def __init__(self, connection: "Connection", message: RawRequestMessage, payload: "StreamReader") -> None:
+        self.message = message
+        self.payload = payload
+        self.head = ""
+        self.keeps_open = not message.should_close
+        """Whether the connection may serve another request."""
+        self._connection = connection
+        self._http: web.BaseRequest | None = None
         self._sink: Chunks | Messages | None = None
-        self.headers: dict[str, str] = {}
+        self._is_written = False
+
+    def request(self) -> Request:
+        message = self.message
+        url = message.url
+        if url.absolute:
+            url = url.relative()
+        return Request(
+            message.method, url.path, url.query_string, message.headers, self, version=message.version
+        )
 
     @property
     def uri(self) -> str:
-        return self._http.path_qs
+        url = self.message.url
+        return str(url.relative() if url.absolute else url)
 
     @property
     def address(self) -> str:
-        return self._http.remote or ""
+        return self._connection.address
 
     @property
     def certificate(self) -> tuple[DistinguishedName, float, str]:
@@ -55,7 +74,7 @@ class SocketClient:
 
     @property
     def has_body(self) -> bool:
-        return self._http.can_read_body
+        return not self.payload.at_eof()
 
     @property
     def is_cut(self) -> bool:
@@ -68,31 +87,62 @@ class SocketClient:
         self._connection.on_lost = callback
 
     def abort(self) -> None:
-        transport = self._http.transport
+        transport = self._connection.transport
         if transport is not None:
             transport.abort()
 
+    def refuse(self, refusal: str) -> Refusal:
+        return self._connection.refuse(refusal)
+
     async def read(self, limit: int) -> bytes:
-        return await read(self._http, limit)
+        return await read(self.message, self.payload, self._connection.send, limit)
 
     async def write(self, response: Response) -> None:
-        self._answer = Answer(response, self.headers)
-        await self._answer.prepare(self._http)
-        await self._answer.write_eof()
+        self._is_written = True
+        message, connection = self.message, self._connection
+        is_compressed = response.compressed and message.version >= HttpVersion11
+        if message.method == hdrs.METH_HEAD or not (is_compressed or response.size > PIECE):
+            connection.send(render(response, message, self.head, keeps_open=self.keeps_open))
+            return
+        writer = StreamWriter(connection, asyncio.get_running_loop())
+        await write_pieces(writer, response, message, self.head, keeps_open=self.keeps_open)
 
     def stream(self, response: Response) -> Chunks:
-        self._sink = sink = Chunks(self._http, response, self.headers)
+        self._sink = sink = Chunks(self._request(), response, self._headers())
         return sink
 
     def messages(self, protocols: Sequence[str], written: Format, on_closed: Callable[[], None]) -> Messages:
-        self._sink = sink = Messages(self._http, protocols, written, on_closed)
-        sink.response.headers.update(self.headers)
+        self._sink = sink = Messages(self._request(), protocols, written, on_closed)
+        sink.response.headers.update(self._headers())
         return sink
 
-    def answer_to(self, response: Response) -> web.StreamResponse:
-        """Return what aiohttp writes; nothing more if it was written already."""
-        if self._sink is not None and self._sink.response.prepared:
-            if not self._sink.has_ended:
+    async def finish(self, response: Response) -> None:
+        """Write a response, unless it was written already."""
+        sink = self._sink
+        if sink is not None and sink.response.prepared:
+            if not sink.has_ended:
                 self.abort()  # a stream that ends too early must not look whole
-            return self._sink.response
-        return self._answer or Answer(response, self.headers)
+            self.keeps_open = self.keeps_open and bool(sink.response.keep_alive)
+        elif not self._is_written:
+            await self.write(response)
+
+    def _headers(self) -> dict[str, str]:
+        """Return the lines of `head` as headers."""
+        return dict(line.split(": ", 1) for line in self.head.split("\r\n")[:-1])
+
+    def _request(self) -> web.BaseRequest:
+        """Return the request as streams of aiohttp need it."""
+        if self._http is None:
+            connection, loop, task = self._connection, asyncio.get_running_loop(), asyncio.current_task()
+            assert task is not None
+            writer = _Writer(connection, loop)
+            self._http = web.BaseRequest(self.message, self.payload, connection, writer, task, loop)
+        return self._http
+
+
+class _Writer(StreamWriter):
+    """Writes no Server header, as upstream does not."""
+
+    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
+        headers.pop(hdrs.SERVER, None)
+        await super().write_headers(status_line, headers)

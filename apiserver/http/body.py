@@ -1,25 +1,31 @@
 """Read the body of a request, and answer the header Expect as Go does: 100 when the body is read, else 417."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
-from aiohttp.http import HttpVersion11
+from aiohttp.http import HttpVersion11, RawRequestMessage
 
 from mockube.apimachinery import status
-from mockube.apiserver.http.response import Answer
 from mockube.apiserver.request.response import Response
 
+if TYPE_CHECKING:
+    from aiohttp.streams import StreamReader
 
-async def read(request: web.BaseRequest, limit: int) -> bytes:
-    """The body, as long as it is not too long."""
-    if request.content.is_eof():
-        return _received(request, limit)
-    if (request.content_length or 0) > limit:
+
+async def read(
+    message: RawRequestMessage, payload: "StreamReader", send: Callable[[bytes], None], limit: int
+) -> bytes:
+    """Return the body of a message, unless it is too long; `send` writes to the client."""
+    if payload.is_eof():
+        return _received(payload, limit)
+    if int(message.headers.get(hdrs.CONTENT_LENGTH, 0)) > limit:
         raise _too_large(limit)
     data = bytearray()
     try:
-        await send_continue(request)
-        async for chunk in request.content.iter_any():
+        if _waits_for_continue(message, payload):
+            send(CONTINUE)
+        async for chunk in payload.iter_any():
             data += chunk
             if len(data) > limit:
                 raise _too_large(limit)
@@ -28,10 +34,10 @@ async def read(request: web.BaseRequest, limit: int) -> bytes:
     return bytes(data)
 
 
-def _received(request: web.BaseRequest, limit: int) -> bytes:
+def _received(payload: "StreamReader", limit: int) -> bytes:
     """The body that came whole before it was asked for, as small ones do."""
     try:
-        data = request.content.read_nowait()
+        data = payload.read_nowait()
     except (web.RequestPayloadError, ConnectionError) as error:
         raise _ends_too_early(error) from error
     if len(data) > limit:
@@ -54,18 +60,13 @@ def is_continue(expected: str) -> bool:
     return any(token.strip().lower() == "100-continue" for token in expected.split(","))
 
 
-async def send_continue(request: web.BaseRequest) -> None:
-    """Let a client send its body that waits to be allowed to."""
-    expected = request.headers.get(hdrs.EXPECT)
-    if not expected or request.version < HttpVersion11 or not is_continue(expected):
-        return
-    if request.content.is_eof() or request.content.total_bytes:
-        return  # it did not wait
-    await request.writer.write(CONTINUE)
-    request.writer.output_size = 0  # the answer has not begun
+def _waits_for_continue(message: RawRequestMessage, payload: "StreamReader") -> bool:
+    """Whether a client sends its body when it is allowed to."""
+    expected = message.headers.get(hdrs.EXPECT)
+    if not expected or message.version < HttpVersion11 or not is_continue(expected):
+        return False
+    return not payload.total_bytes
 
 
-def expectation_failed() -> Answer:
-    answer = Answer(Response(417, (), "text/plain; charset=utf-8"))
-    answer.force_close()
-    return answer
+def expectation_failed() -> Response:
+    return Response(417, (), "text/plain; charset=utf-8")

@@ -15,22 +15,21 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from aiohttp import hdrs, web
-from aiohttp.http import StreamWriter
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp import web
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
 from mockube.apiserver.authn.credentials import DistinguishedName
 from mockube.apiserver.http import refusals
-from mockube.apiserver.http.response import Answer
-from mockube.apiserver.request.response import NOT_CACHED, Response
+from mockube.apiserver.http.adapter import SocketClient
+from mockube.apiserver.http.response import Refusal
 
 if TYPE_CHECKING:
+    from aiohttp.http import RawRequestMessage
     from aiohttp.streams import StreamReader
-    from multidict import CIMultiDict
 
     from mockube.apiserver.http.server import Server
+    from mockube.apiserver.request.response import Response
 
 HEAD_BYTES: Final = (1 << 20) + 4096
 """Of a request line and all headers together, as Go: a mebibyte, and some slack."""
@@ -66,6 +65,7 @@ class Connection(web.RequestHandler):
         "_last",
         "_payload",
         "_refusal",
+        "address",
         "certificate",
         "drains",
         "head_since",
@@ -78,6 +78,8 @@ class Connection(web.RequestHandler):
     def __init__(self, server: "Server", **settings: Any) -> None:
         super().__init__(server, **settings)
         self.server = server
+        self.address = ""
+        """Of the client's machine."""
         self.certificate = _NO_CERTIFICATE
         """The subject of the client's certificate, when that expires, and its digest."""
         self.is_authenticated = False
@@ -105,6 +107,8 @@ class Connection(web.RequestHandler):
         self._refusal = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        name = transport.get_extra_info("peername")
+        self.address = str(name[0]) if name else ""
         super().connection_made(transport)
         shown = transport.get_extra_info("peercert")
         if shown:
@@ -115,6 +119,12 @@ class Connection(web.RequestHandler):
     def resume_writing(self) -> None:
         self.drains += 1
         super().resume_writing()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        payload = self._payload
+        if payload is not None and not payload.is_eof():
+            payload.set_exception(exc or ConnectionResetError("the client is gone"))
 
     async def start(self) -> None:
         """Serve the client's requests one after another, until it or the server closes the connection."""
@@ -146,40 +156,57 @@ class Connection(web.RequestHandler):
         """Serve the request that was parsed first; answer with whether another may follow."""
         message, payload = self._messages.popleft()
         self._make_room()
-        handler = self.server.request_handler
-        if isinstance(message, _ErrInfo):
-            handler = self._make_error_handler(message)
-            message = ERROR
         if not self.is_authenticated:
             self.server.unauthenticated.discard(self)
-        task = self._task_handler or asyncio.current_task()
-        assert task is not None
-        request = web.BaseRequest(message, payload, self, Writer(self, self._loop), task, self._loop)
+        self._request_in_progress = True
         try:
-            response, is_lost = await self._handle_request(request, None, handler)
+            keeps_open = await self._serve(message, payload)
         except ConnectionError:
             return False
-        if is_lost:
-            return False
+        finally:
+            self._request_in_progress = False
+            if self._handler_waiter is not None:
+                self._handler_waiter.set_result(None)
         if not self.is_authenticated:
             self.server.add_unauthenticated(self)
-        self._keepalive = bool(response.keep_alive)
+        self._keepalive = keeps_open
         if not payload.is_eof():
             await self._linger(payload)
-        return self._keepalive and self._stay_open()
+        return keeps_open and self._stay_open()
 
-    async def finish_response(
-        self, request: web.BaseRequest, response: web.StreamResponse, start_time: float | None
-    ) -> tuple[web.StreamResponse, bool]:
-        """Write a small answer at once; others as aiohttp does. Answers also with whether the client is gone."""
-        whole = None if self._upgraded or type(response) is not Answer else response.take_whole(request)
-        if whole is None:
-            return await super().finish_response(request, response, start_time)
+    async def _serve(self, message: "RawRequestMessage | _ErrInfo", payload: "StreamReader") -> bool:
+        if isinstance(message, _ErrInfo):
+            client = SocketClient(self, ERROR, payload)
+            response: Response = self.refuse(self._refusal or refusals.BAD_REQUEST)
+        else:
+            client = SocketClient(self, message, payload)
+            response = await self.server.serve(client)
+        await client.finish(response)
+        if self.writing_paused:
+            await self._drain_helper()
+        if isinstance(response, Refusal):
+            await self.server.pause(LINGER_SECONDS)
+            return False
+        if self._upgraded and self._payload_parser is None:
+            self._decline_upgrade()
+        return client.keeps_open
+
+    def send(self, data: bytes) -> None:
+        """Write at once."""
         transport = self.transport
         if transport is None or transport.is_closing():
-            return response, True
-        transport.write(whole)
-        return response, False
+            raise ConnectionResetError("the client is gone")
+        transport.write(data)
+
+    def _decline_upgrade(self) -> None:
+        """Go on with HTTP: what came behind a request that asked for another protocol is parsed now."""
+        if self._parser is None:
+            return
+        self._parser.set_upgraded(val=False)
+        self._upgraded = False
+        tail, self._message_tail = self._message_tail, b""
+        if tail:
+            self.data_received(tail)
 
     def _make_room(self) -> None:
         """A request is being served: parse what was sent behind it."""
@@ -235,21 +262,10 @@ class Connection(web.RequestHandler):
         self._fed = 0
         self.head_since = None
 
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        if not isinstance(exc, HttpProcessingError):
-            return super().handle_error(request, status, exc, message)
-        return self.refuse(self._refusal or refusals.BAD_REQUEST)
-
-    def refuse(self, refusal: str) -> web.StreamResponse:
+    def refuse(self, refusal: str) -> Refusal:
         """Return the answer with this status line, after which nothing is read any more."""
         self._refusal = refusal
-        return _Refusal(refusal, self.server.pause)
+        return Refusal(refusal, refusals.text(refusal))
 
     def _feed(self, data: bytes) -> None:
         _parse(self, data)
@@ -297,30 +313,3 @@ class Connection(web.RequestHandler):
             part, self._head = bytes(self._head), bytearray()
             self._fed += len(part)
             self._feed(part)
-
-
-class _Refusal(Answer):
-    """What is said to a client that speaks no HTTP, or too much of it: Go's words, and the end of the connection."""
-
-    def __init__(self, status: str, pause: Callable[[float], Any]) -> None:
-        body = refusals.text(status).encode()
-        headers = {**NOT_CACHED, hdrs.CONNECTION: "close"}
-        super().__init__(Response(int(status[:3]), [body], "text/plain; charset=utf-8", headers=headers))
-        self._status_line = b"HTTP/1.1 %b\r\n" % status.encode()
-        self._pause = pause
-        self.force_close()
-
-    def _lines(self, response: Response) -> bytes:
-        return self._status_line + super()._lines(response).partition(b"\r\n")[2]
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        await super().write_eof(data)
-        await self._pause(LINGER_SECONDS)
-
-
-class Writer(StreamWriter):
-    """Writes no Server header, as upstream does not."""
-
-    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
-        headers.pop(hdrs.SERVER, None)
-        await super().write_headers(status_line, headers)

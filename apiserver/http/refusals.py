@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from aiohttp import hdrs, web
-from aiohttp.http import HttpVersion10, HttpVersion11
+from aiohttp import hdrs
+from aiohttp.http import HttpVersion10, HttpVersion11, RawRequestMessage
 
 BAD_REQUEST: Final = "400 Bad Request"
 _MALFORMED_HOST: Final = f"{BAD_REQUEST}: malformed Host header"
@@ -78,9 +78,9 @@ def _is_chunked_or_absent(encodings: Sequence[bytes]) -> bool:
     return not encodings or (len(encodings) == 1 and encodings[0].lower() == b"chunked")
 
 
-def of_request(request: web.BaseRequest) -> str:
+def of_request(message: RawRequestMessage) -> str:
     """Return the status line for a request that the parser has accepted and Go would not; "" for all others."""
-    version, headers, target = request.version, request.headers, request.raw_path
+    version, headers, target = message.version, message.headers, message.path
     if version not in _VERSIONS:
         return _VERSION if headers else BAD_REQUEST  # a request of HTTP/0.9 is a line alone
     if hdrs.TRANSFER_ENCODING in headers and version == HttpVersion11:
@@ -93,4 +93,4 @@ def of_request(request: web.BaseRequest) -> str:
         return _MALFORMED_HOST
     if "%" in target and _WRONG_ESCAPE.search(target.partition("?")[0]):
         return BAD_REQUEST
-    return _NO_CONNECT if request.method == hdrs.METH_CONNECT else ""
+    return _NO_CONNECT if message.method == hdrs.METH_CONNECT else ""

@@ -12,106 +12,74 @@ from http import HTTPStatus
 from http.client import responses
 from typing import Final
 
-from aiohttp import hdrs, web
-from aiohttp.abc import AbstractStreamWriter
+from aiohttp import hdrs
 from aiohttp.helpers import rfc822_formatted_time
-from aiohttp.http import HttpVersion10, HttpVersion11
+from aiohttp.http import HttpVersion, HttpVersion10, HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apiserver.request.compression import compress
 from mockube.apiserver.request.response import NOT_CACHED, PIECE, Response
 from mockube.apiserver.request.warnings import warning_headers
 
-NONE_ADDED: Final[Mapping[str, str]] = {}
-_COMPRESSED = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransfer-Encoding: chunked\r\n"
+_COMPRESSED: Final = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransfer-Encoding: chunked\r\n"
 
 
-class Answer(web.StreamResponse):
-    """A response as aiohttp's connections take it."""
+class Refusal(Response):
+    """A response with a status line of its own, to a client that speaks no HTTP, or too much of it: Go's words."""
 
-    def __init__(self, response: Response, added: Mapping[str, str] = NONE_ADDED) -> None:
-        """`added` are headers besides those of the response."""
-        super().__init__(status=response.status)
-        self._added = added
-        self._response = response
-        self._is_written = False
+    __slots__ = ("status_line",)
 
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
-        self._begin(request)
-        return request.writer
+    def __init__(self, status_line: str, body: str) -> None:
+        super().__init__(int(status_line[:3]), [body.encode()], "text/plain; charset=utf-8")
+        self.status_line = b"HTTP/1.1 %b" % status_line.encode()
 
-    def take_whole(self, request: web.BaseRequest) -> bytes | None:
-        """Return all bytes of a small answer, which count as written; None if it has to be written piece by piece."""
-        response = self._response
-        if self._is_written or response.compressed or response.size > PIECE:
-            return None
-        self._is_written = True
-        self._begin(request)
-        return self._whole()
 
-    def _begin(self, request: web.BaseRequest) -> None:
-        self._asked = request
-        if self._keep_alive is None:
-            self._keep_alive = request.keep_alive
+def render(response: Response, message: RawRequestMessage, added: str, *, keeps_open: bool) -> bytes:
+    """Return all bytes of a response to a message; `added` are lines of headers besides those of the response."""
+    has_length = response.status != HTTPStatus.NOT_MODIFIED
+    framing = b"Content-Length: %d\r\n" % response.size if has_length else b""
+    head = _head(response, message.version, framing, added, keeps_open=keeps_open)
+    return head if message.method == hdrs.METH_HEAD else b"".join((head, *response.parts))
 
-    def _whole(self) -> bytes:
-        response = self._response
-        has_length = response.status != HTTPStatus.NOT_MODIFIED
-        head = self._head(b"Content-Length: %d\r\n" % response.size if has_length else b"")
-        return head if self._asked.method == hdrs.METH_HEAD else b"".join((head, *response.parts))
 
-    async def write_eof(self, data: bytes = b"") -> None:
-        assert not data, "the body is known already"
-        if self._is_written:
-            return
-        self._is_written = True
-        response, writer = self._response, self._asked.writer
-        parts, size = response.parts, response.size
-        if response.compressed and self._asked.version >= HttpVersion11:
-            await self._write_compressed(writer)
-            return
-        if size <= PIECE or self._asked.method == hdrs.METH_HEAD:
-            await writer.write_eof(self._whole())
-            return
-        for piece in gather_pieces((self._head(b"Content-Length: %d\r\n" % size), *parts)):
+async def write_pieces(
+    writer: StreamWriter, response: Response, message: RawRequestMessage, added: str, *, keeps_open: bool
+) -> None:
+    """Write the same bytes piece by piece, compressed if they are to be."""
+    if not response.compressed or message.version < HttpVersion11:
+        framing = b"Content-Length: %d\r\n" % response.size
+        head = _head(response, message.version, framing, added, keeps_open=keeps_open)
+        for piece in gather_pieces((head, *response.parts)):
             await writer.write(piece)
         await writer.write_eof()
+        return
+    await writer.write(_head(response, message.version, _COMPRESSED, added, keeps_open=keeps_open))
+    writer.enable_chunking()
+    async for piece in compress(gather_pieces(response.parts)):
+        await writer.write(piece)
+    await writer.write_eof()
 
-    async def _write_compressed(self, writer: AbstractStreamWriter) -> None:
-        head = self._head(_COMPRESSED)
-        if self._asked.method == hdrs.METH_HEAD:
-            await writer.write_eof(head)
-            return
-        await writer.write(head)
-        writer.enable_chunking()
-        async for piece in compress(gather_pieces(self._response.parts)):
-            await writer.write(piece)
-        await writer.write_eof()
 
-    def _head(self, framing: bytes) -> bytes:
-        date = rfc822_formatted_time().encode()
-        lines = self._lines(self._response)
-        return b"%b%bDate: %b\r\n%b\r\n" % (lines, framing, date, self._connection())
-
-    def _lines(self, response: Response) -> bytes:
-        if response.headers is NOT_CACHED:
-            lines = _usual_lines(response.status, response.content_type)
-        else:
-            lines = _lines(response.status, response.content_type, response.headers)
-        if self._asked.version == HttpVersion10:
-            lines = b"HTTP/1.0" + lines[len(b"HTTP/1.1") :]
-        if self._added:
-            added = "".join(f"{name}: {value}\r\n" for name, value in self._added.items())
-            lines += added.encode("utf-8", "replace")
-        if response.warnings:
-            lines += b"".join(warning_headers(response.warnings))
-        return lines + b"Retry-After: %d\r\n" % response.retry_after if response.retry_after else lines
-
-    def _connection(self) -> bytes:
-        """What is to be said of the connection, where it is not what is usual in the client's version of HTTP."""
-        is_old = self._asked.version == HttpVersion10
-        if self._keep_alive:
-            return b"Connection: keep-alive\r\n" if is_old else b""
-        return b"" if is_old else b"Connection: close\r\n"
+def _head(response: Response, version: HttpVersion, framing: bytes, added: str, *, keeps_open: bool) -> bytes:
+    if response.headers is NOT_CACHED:
+        lines = _usual_lines(response.status, response.content_type)
+    else:
+        lines = _lines(response.status, response.content_type, response.headers)
+    if version == HttpVersion10:
+        lines = b"HTTP/1.0" + lines[len(b"HTTP/1.1") :]
+        connection = b"Connection: keep-alive\r\n" if keeps_open else b""
+    else:
+        connection = b"" if keeps_open else b"Connection: close\r\n"
+    if type(response) is Refusal:
+        lines = b"\r\n".join((response.status_line, lines.partition(b"\r\n")[2]))
+        connection = b"Connection: close\r\n"
+    if response.warnings:
+        lines += b"".join(warning_headers(response.warnings))
+    if response.retry_after:
+        lines += b"Retry-After: %d\r\n" % response.retry_after
+    return b"%b%b%bDate: %b\r\n%b\r\n" % (
+        *(lines, added.encode("utf-8", "replace"), framing),
+        *(rfc822_formatted_time().encode(), connection),
+    )
 
 
 def _lines(code: int, content_type: str, headers: Mapping[str, str]) -> bytes:

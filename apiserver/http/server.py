@@ -6,18 +6,21 @@ that have begun are answered.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import Final
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from mockube.apimachinery.clock import Clock, RealClock, Timer
 from mockube.apiserver.http import refusals
+from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.body import expectation_failed, is_continue
 from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, Connection
 from mockube.apiserver.http.unauthenticated import UnauthenticatedConnections
+from mockube.apiserver.request.filter import Handle
+from mockube.apiserver.request.response import Response
 
 LOG = logging.getLogger(__name__)
 
@@ -62,17 +65,16 @@ def silent_losses() -> Iterator[None]:
         logger.removeFilter(is_no_loss)
 
 
+async def _never_called(_request: web.BaseRequest) -> web.StreamResponse:
+    raise AssertionError("connections serve their requests themselves")
+
+
 class Server(web.Server):
     """`clock` is that of sockets and clients, which nobody but a test steps."""
 
-    def __init__(
-        self,
-        handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
-        *,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, handle: Handle, *, clock: Clock | None = None) -> None:
         super().__init__(
-            self._answer,
+            _never_called,
             logger=LOG,
             max_line_size=HEAD_BYTES,
             max_field_size=HEAD_BYTES,
@@ -86,7 +88,7 @@ class Server(web.Server):
         self.head_bytes = 0
         """That long heads take which have no end yet."""
         self.unauthenticated = UnauthenticatedConnections()
-        self._handler = handler
+        self._handle = handle
         self._answering = 0
         self._idle = asyncio.Event()
         self._draining = False
@@ -118,8 +120,7 @@ class Server(web.Server):
         """Count a connection among the unauthenticated ones that wait: no request of it is being served."""
         transport = connection.transport
         if transport is not None:
-            name = transport.get_extra_info("peername")
-            self.unauthenticated.add(connection, str(name[0]) if name else "", transport.close)
+            self.unauthenticated.add(connection, connection.address, transport.close)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         assert isinstance(handler, Connection)
@@ -183,24 +184,24 @@ class Server(web.Server):
         await self._empty.wait()
         timer.cancel()
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def serve(self, client: SocketClient) -> Response:
+        """Return the response to a request, which its connection writes."""
         self._answering += 1
-        expects = request.headers.get(hdrs.EXPECT)
-        answer: web.StreamResponse
+        message = client.message
+        expects = message.headers.get(hdrs.EXPECT)
+        refusal = refusals.of_request(message)
         try:
-            refusal = refusals.of_request(request)
             if refusal:
-                answer = cast("Connection", request.protocol).refuse(refusal)
-            elif expects and not is_continue(expects):
-                answer = expectation_failed()
-            else:
-                answer = await self._handler(request)
-            if expects and not request.content.is_eof():
-                answer.force_close()  # whether the body still comes is for the client to decide
+                return client.refuse(refusal)
+            if expects and not is_continue(expects):
+                client.keeps_open = False
+                return expectation_failed()
+            return await self._handle(client.request())
         finally:
+            if expects and not client.payload.is_eof():
+                client.keeps_open = False  # whether the body still comes is for the client to decide
             self._answering -= 1
-            if self._draining and not self._answering:
-                self._idle.set()
-        if self._draining:
-            answer.force_close()
-        return answer
+            if self._draining:
+                client.keeps_open = False
+                if not self._answering:
+                    self._idle.set()

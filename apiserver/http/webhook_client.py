@@ -134,14 +134,18 @@ def _check_address(host: str) -> None:
 
 
 async def _read(response: ClientResponse, shown: str) -> bytes:
-    parts, size = list[bytes](), 0
-    async for part in response.content.iter_any():
-        parts.append(part)
-        size += len(part)
-        if size > MAX_ANSWER:
-            response.close()
-            raise _failed(shown, f"the response is longer than {MAX_ANSWER} bytes")
-    return b"".join(parts)
+    parts, size = list[bytes](), response.content_length or 0
+    if size <= MAX_ANSWER:
+        size = 0
+        async for part in response.content.iter_any():
+            parts.append(part)
+            size += len(part)
+            if size > MAX_ANSWER:
+                break
+        else:
+            return b"".join(parts)
+    response.close()
+    raise _failed(shown, f"the response is longer than {MAX_ANSWER} bytes")
 
 
 def _refused(response: ClientResponse, answer: bytes) -> CallFailed:

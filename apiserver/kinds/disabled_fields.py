@@ -5,7 +5,7 @@ paths of all gates are made one tree of steps, so that an object is walked once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
@@ -26,11 +26,13 @@ class Gate(NamedTuple):
 class _Field(NamedTuple):
     """A field on the way to those of gates, or, with its gate, one of them."""
 
-    name: str
     gate: Gate | None
-    inner: "tuple[_Field, ...]"
+    inner: "_Fields"
     is_collection: bool
     """Whether `inner` are the fields of each element of a list or value of a map."""
+
+
+_Fields: TypeAlias = Mapping[str, _Field]
 
 
 class _Place(NamedTuple):
@@ -75,24 +77,23 @@ class DisabledFields:
                 _drop(place)
 
 
-def _compiled(steps: Mapping[str, Any]) -> tuple[_Field, ...]:
-    fields = []
+def _compiled(steps: Mapping[str, Any]) -> _Fields:
+    fields = {}
     for name, below in steps.items():
         if isinstance(below, Gate):
-            fields.append(_Field(name, below, (), is_collection=False))
+            fields[name] = _Field(below, {}, is_collection=False)
         else:
             is_collection = EACH in below
-            fields.append(
-                _Field(name, None, _compiled(below[EACH] if is_collection else below), is_collection)
-            )
-    return tuple(fields)
+            fields[name] = _Field(None, _compiled(below[EACH] if is_collection else below), is_collection)
+    return fields
 
 
-def _find(value: Any, fields: Sequence[_Field], found: list[_Place], parent: Any, key: Any) -> None:
-    for name, gate, inner, is_collection in fields:
-        child = value.get(name)
+def _find(value: Any, fields: _Fields, found: list[_Place], parent: Any, key: Any) -> None:
+    for name in fields.keys() & value.keys():  # most objects have few of the fields
+        child = value[name]
         if child is None:
             continue
+        gate, inner, is_collection = fields[name]
         if gate is not None:
             found.append(_Place(gate, value, name, parent, key))
         elif is_collection:

@@ -190,14 +190,14 @@ class Backend:
 
     def seen(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """An object as the watch cache shows it, which must be fresh."""
-        return self._cache(resource).get(self.layout.object(self.rows[resource], namespace, name))
+        return self.resource_cache(resource).get(self.layout.object(self.rows[resource], namespace, name))
 
     def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
         """Every object of a resource, or those in a namespace, as the watch cache shows them."""
-        cache = self._cache(resource)
+        cache = self.resource_cache(resource)
         return cache.select(self.layout.scope(self.rows[resource], namespace)) if len(cache) else ()
 
-    def _cache(self, resource: GroupResource) -> ResourceCache:
+    def resource_cache(self, resource: GroupResource) -> ResourceCache:
         """Return what the watch cache has of a resource; found once, for admission looks at every write."""
         found = self.resource_caches.get(resource)
         if found is None:

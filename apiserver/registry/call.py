@@ -38,15 +38,17 @@ class Call(Struct, kw_only=True):
     """What the audit log tells of the request besides; collected like the warnings."""
     is_internal: bool = False
     """Part of another request that was admitted: nobody is asked once more."""
-    stored_size: int = 0
-    """Bytes of the object that is changed, as far as it was read."""
     growth: int = 0
     """Bytes that the object may become larger by, beyond what was sent."""
+    size: int = 0
+    """Bytes to work on, of an object of the usual kind that takes as long as this one."""
 
-    @property
-    def size(self) -> int:
-        """Bytes to work on, of an object of the usual kind that takes as long as this one."""
-        return (len(self.body.data) + self.stored_size + self.growth) * self.resource.work
+    def __post_init__(self) -> None:
+        self.measure(0)
+
+    def measure(self, stored_size: int) -> None:
+        """Set `size`, where the object that is changed has so many bytes."""
+        self.size = (len(self.body.data) + stored_size + self.growth) * self.resource.work
 
     def parameter(self, name: str) -> str:
         """A parameter of the query; "" if it was not given."""

@@ -61,18 +61,19 @@ async def change(
     """Replace an object, of a certain uid if one is given, by what `transform` makes of it."""
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
-        call.stored_size, run = len(stored.value), backend.worker.run
+        call.measure(len(stored.value))
+        run, size = backend.worker.run, call.size
         raw = stored.tree()
         _check_uid(call, uid, raw["metadata"]["uid"], stored.key)
-        old, shown = await run(call.size, old_object, backend, call.resource, raw)
+        old, shown = await run(size, old_object, backend, call.resource, raw)
         new = await transform(shown)
-        new = await run(call.size, to_stored, backend, call.resource, new)
+        new = await run(size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(backend, call, options, new, old)
         for one in (old, raw):
             one["metadata"].pop("resourceVersion", None)
-        new = await run(call.size, keep_times, old, new)
-        to_store = await run(call.size, to_storage, backend, call, new) if call.resource.custom else new
+        new = await run(size, keep_times, old, new)
+        to_store = await run(size, to_storage, backend, call, new) if call.resource.custom else new
         if to_store == raw:
             return ObjectAnswer(stored=stored)
         if options.dry_run:

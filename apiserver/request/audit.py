@@ -37,8 +37,8 @@ def with_audit_id(handle: Handle, config: Config) -> Handle:
     ids = config.audit_ids
 
     def filter_(request: Request) -> Awaitable[Response]:
-        request.audit_id = request.header(AUDIT_ID) or ids.next()
-        request.client.headers[AUDIT_ID] = request.audit_id
+        request.audit_id = audit_id = request.header(AUDIT_ID) or ids.next()
+        request.client.head += f"{AUDIT_ID}: {audit_id}\r\n"
         return handle(request)
 
     return filter_

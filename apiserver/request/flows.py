@@ -4,7 +4,7 @@ Nothing is queued or refused by them here. A request is matched once for each us
 a level changes.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
@@ -23,12 +23,14 @@ PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "priority
 MOST_KNOWN: Final = 4096
 """Kinds of requests that are remembered."""
 _EVERY: Final = "*"
-_NO_HEADERS: Final[Mapping[str, str]] = {}
+_SCHEMA: Final = "X-Kubernetes-PF-FlowSchema-UID"
+_LEVEL: Final = "X-Kubernetes-PF-PriorityLevel-UID"
 
 
 class _Schema(NamedTuple):
     rules: Sequence[ReadOnlyTree]
-    headers: Mapping[str, str]
+    head: str
+    """Names schema and level in the head of a response."""
 
 
 class Flows:
@@ -43,10 +45,10 @@ class Flows:
         ]
         self._seen: tuple[int, int] | None = None
         self._schemas: Sequence[_Schema] = ()
-        self._known: dict[Any, Mapping[str, str]] = {}
+        self._known: dict[Any, str] = {}
 
-    def headers(self, user: User, info: RequestInfo) -> Mapping[str, str]:
-        """Return the headers that name schema and level by their uids."""
+    def head(self, user: User, info: RequestInfo) -> str:
+        """Return the lines of a response's head that name schema and level by their uids."""
         schemas, levels = self._caches
         newest = schemas.newest, levels.newest
         if newest != self._seen:
@@ -62,11 +64,11 @@ class Flows:
             found = self._known[key] = self._find(user, info)
         return found
 
-    def _find(self, user: User, info: RequestInfo) -> Mapping[str, str]:
+    def _find(self, user: User, info: RequestInfo) -> str:
         for schema in self._schemas:
             if any(_matches(rule, user, info) for rule in schema.rules):
-                return schema.headers
-        return _NO_HEADERS
+                return schema.head
+        return ""
 
     def _ordered(self) -> Sequence[_Schema]:
         """All schemas whose level is there, in the order in which they are tried."""
@@ -79,11 +81,8 @@ class Flows:
                 spec, name = tree["spec"], meta.name(tree)
                 level = uids.get(spec["priorityLevelConfiguration"]["name"])
                 if level is not None:
-                    headers = {
-                        "X-Kubernetes-PF-FlowSchema-UID": meta.uid(tree),
-                        "X-Kubernetes-PF-PriorityLevel-UID": level,
-                    }
-                    schema = _Schema(spec.get("rules") or (), headers)
+                    head = f"{_SCHEMA}: {meta.uid(tree)}\r\n{_LEVEL}: {level}\r\n"
+                    schema = _Schema(spec.get("rules") or (), head)
                     found.append((spec.get("matchingPrecedence", 0), name, schema))
             except OF_WRONG_TYPES as error:
                 self._backend.watch_cache.report_malformed(stored, error)
@@ -97,7 +96,7 @@ def with_flow_headers(handle: Handle, config: Config) -> Handle:
     def filter_(request: Request) -> Awaitable[Response]:
         info = request.info
         if info.verb == "watch" or not is_long_running(info):
-            request.client.headers.update(flows.headers(request.user, info))
+            request.client.head += flows.head(request.user, info)
         return handle(request)
 
     return filter_

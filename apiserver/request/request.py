@@ -48,6 +48,9 @@ class Sink(Protocol):
 class Client(Protocol):
     """The other end of a request: its address, its certificate, the body, and the way back."""
 
+    head: str
+    """Lines of the response's head besides the headers of the response itself, each with its end."""
+
     @property
     def uri(self) -> str:
         """Path and query, as sent."""
@@ -66,10 +69,6 @@ class Client(Protocol):
     @property
     def is_cut(self) -> bool:
         """Whether it was given up, for it did not read."""
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What the head of the response has besides the headers of the response itself."""
 
     def set_authenticated(self) -> None:
         """Note that a request of this connection has been authenticated as a user."""

@@ -3,7 +3,8 @@
 Segments of a path never reach a key unchecked: a name or namespace that could climb out of its folder is refused.
 """
 
-from typing import Protocol
+from functools import lru_cache
+from typing import Final, Protocol
 
 from mockube.apimachinery import status
 
@@ -28,10 +29,22 @@ class Layout:
     def scope(self, resource: Resource, namespace: str) -> bytes:
         """The prefix of all objects in a namespace, or of all there are for ""."""
         resource_cache = self.resource_cache(resource)
-        return resource_cache + _segment(namespace) + b"/" if namespace else resource_cache
+        return resource_cache + _folder(namespace) if namespace else resource_cache
 
     def object(self, resource: Resource, namespace: str, name: str) -> bytes:
         return self.scope(resource, namespace) + _segment(name)
+
+
+def _folder(namespace: str) -> bytes:
+    return _usual_folder(namespace) if len(namespace) <= _USUAL_LENGTH else _segment(namespace) + b"/"
+
+
+@lru_cache(maxsize=1024)
+def _usual_folder(namespace: str) -> bytes:
+    return _segment(namespace) + b"/"
+
+
+_USUAL_LENGTH: Final = 63
 
 
 def _segment(text: str) -> bytes:

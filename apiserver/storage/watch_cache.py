@@ -179,8 +179,21 @@ class WatchCache:
         """Wait until the watch cache shows everything done before this call; answers with a revision that it shows."""
         head = (await self._kv.status()).revision
         if head > self.revision:
+            await self._take_pending()
             await self.reached(head)
         return self.revision
+
+    async def _take_pending(self) -> None:
+        """Take what the watch has already, a turn of the event loop before it is woken for that."""
+        watch = self._watch
+        batch = watch.take_pending(SLICE) if watch is not None and self.is_consistent else None
+        if batch is None:
+            return
+        try:
+            self._take(batch)
+        except BaseException:
+            await self.rebuild()  # what was taken does not come again
+            raise
 
     @property
     def is_consistent(self) -> bool:

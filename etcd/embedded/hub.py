@@ -71,6 +71,10 @@ class Channel:
             self._batch_span = span
         return self._batch
 
+    def size_from(self, position: int) -> int:
+        """How many events stand at a position and after it."""
+        return sum(map(len, self.log[position - self.start :]))
+
     def position_of(self, revision: Revision) -> int:
         """Where the first entry at or after a revision stands, or will stand."""
         return self.start + bisect_left(self.revisions, revision)
@@ -222,7 +226,8 @@ class Hub:
         woken, self._woken = self._woken, []
         for channel in dict.fromkeys(woken):
             for watch in channel.watches:
-                watch.wake()
+                if watch.position < channel.end:
+                    watch.wake()
         turn, self._turn = self._turn, None
         if turn is not None and not turn.done():
             turn.set_result(None)

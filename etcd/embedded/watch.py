@@ -58,6 +58,13 @@ class StoreWatch:
     async def request_progress(self) -> None:
         self.want_progress()
 
+    def take_pending(self, most: int) -> WatchBatch | None:
+        """Return what counts already, before the hub wakes the watch for it."""
+        channel = self._channel
+        if channel is None or self._ended or self._error is not None:
+            return None
+        return self._take() if channel.size_from(self.position) <= most else None
+
     async def close(self) -> None:
         if not self._ended and self._error is None:
             self._ended = True

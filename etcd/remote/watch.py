@@ -95,6 +95,9 @@ class RemoteWatch:
             self._asker = asyncio.get_running_loop().create_task(self._keep_asking())
             self._asker.add_done_callback(self._end_asking)
 
+    def take_pending(self, most: int) -> WatchBatch | None:  # noqa: ARG002 - what is there is delivered soon enough
+        return None
+
     async def close(self) -> None:
         self._closed = True
         await self._stop()

@@ -100,7 +100,7 @@ class DirectClient:
 
     def __init__(self, request: Request) -> None:
         self.uri = request.target
-        self.headers: dict[str, str] = {}
+        self.head = ""
         self.pipe = Pipe()
         self.ended = asyncio.Event()
         """Set when there is a response, or there will be none."""

@@ -4,13 +4,14 @@ import asyncio
 
 import orjson
 import pytest
-from aiohttp import web
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.limits import Budget
+from mockube.apiserver.request.response import Response
 from tests.support import apiserver
+from tests.support.served import served
 from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -201,18 +202,21 @@ async def test_a_watch_that_is_read_slowly_is_not(client, connect):
 
 
 async def test_a_client_that_does_not_read_small_answers_is_cut_off_as_well(clock):
+    answered = 0
+
     async def handle(_request):
-        return web.Response(body=b"x" * 200_000)
+        nonlocal answered
+        answered += 1
+        return Response(200, [b"x" * 200_000])
 
     server = Server(handle, clock=clock)
-    runner = web.ServerRunner(server)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    _, writer = await asyncio.open_connection(*runner.addresses[0], limit=1 << 16)
-    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
-    await until(lambda: any(connection.writing_paused for connection in server.connections))
-    for _ in range(2):
-        clock.advance(STALLED_SECONDS + 2 * SWEEP_SECONDS)
-    await until(lambda: not server.connections)
-    writer.transport.abort()
-    await runner.cleanup()
+    async with served(server) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 16)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
+        await until(lambda: any(connection.writing_paused for connection in server.connections))
+        await turns(2000)
+        assert answered < 200, "what is not read is not answered either"
+        for _ in range(2):
+            clock.advance(STALLED_SECONDS + 2 * SWEEP_SECONDS)
+        await until(lambda: not server.connections)
+        writer.transport.abort()

@@ -7,11 +7,11 @@ import logging
 import ssl
 
 import pytest
-from aiohttp import web
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apiserver.http.listen import RECOVERY_SECONDS, Door, bind, listening
 from mockube.apiserver.http.server import HEAD_SECONDS, IDLE_SECONDS, Server
+from mockube.apiserver.request.response import text_response
 from tests.support.turns import PATIENCE, turns, until
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -39,7 +39,7 @@ class Loop(asyncio.SelectorEventLoop):
 class Site:
     def __init__(self, *, tls=None, clock=None):
         async def handle(_request):
-            return web.Response(text="done")
+            return text_response("done")
 
         self.loop = asyncio.get_running_loop()
         self.server = Server(handle)

@@ -21,7 +21,7 @@ class FakeClient:
         self.slow = slow
         self.is_cut = self.is_aborted = self.is_authenticated = self.has_ended = False
         self.written = []
-        self.headers = {}
+        self.head = ""
         self.lost = None
 
     def set_authenticated(self):

@@ -190,6 +190,12 @@ class RecordedWatch:
     async def request_progress(self) -> None:
         await self.watch.request_progress()
 
+    def take_pending(self, most: int) -> WatchBatch | None:
+        batch = self.watch.take_pending(most)
+        if batch is not None:
+            self.stream.batches.append((self.history.tick(), batch))
+        return batch
+
     async def close(self) -> None:
         await self.watch.close()
 

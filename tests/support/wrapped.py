@@ -38,6 +38,9 @@ class Altered:
     async def request_progress(self) -> None:
         await self.watch.request_progress()
 
+    def take_pending(self, _most: int) -> WatchBatch | None:
+        return None
+
     async def close(self) -> None:
         await self.watch.close()
 

@@ -112,10 +112,6 @@ class PolicySource(Generic[P]):
         self._equivalents = equivalents
         self._compiled: dict[bytes, tuple[int, P]] = {}
 
-    def has_any(self, backend: Backend, attributes: Attributes) -> bool:
-        """Whether a write may concern a policy at all."""
-        return bool(backend.all_seen(self._bindings)) and attributes.target[:2] not in EXEMPT
-
     def invocations(
         self, backend: Backend, attributes: Attributes
     ) -> Iterator[Invocation[P] | Misconfigured[P]]:

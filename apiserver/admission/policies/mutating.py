@@ -10,7 +10,13 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import ApiError, Cause
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin, forbidden
 from mockube.apiserver.admission.policies.activation import activation, authorizers
-from mockube.apiserver.admission.policies.definition import GROUP, Invocation, PolicyDenied, PolicySource
+from mockube.apiserver.admission.policies.definition import (
+    EXEMPT,
+    GROUP,
+    Invocation,
+    PolicyDenied,
+    PolicySource,
+)
 from mockube.apiserver.admission.policies.evaluation import ConditionsFailed
 from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.policies.mutation import MutatingPolicy, Mutation, MutationFailed
@@ -18,7 +24,7 @@ from mockube.apiserver.admission.versions import taken
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
-from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
@@ -29,6 +35,7 @@ _INVALID: Final = "Invalid"
 
 class MutatingAdmissionPolicy(Plugin):
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.CONNECT})
+    needs: GroupResource | None = _BINDINGS
 
     def __init__(
         self, authorization: Authorization, equivalents: Equivalents, metrics: PolicyMetrics
@@ -37,9 +44,11 @@ class MutatingAdmissionPolicy(Plugin):
         self._metrics = metrics
         self._source = PolicySource(_POLICIES, _BINDINGS, MutatingPolicy, equivalents)
 
+    def handles(self, operation: Operation, target: Target) -> bool:
+        return target[:2] not in EXEMPT and super().handles(operation, target)
+
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        if self._source.has_any(backend, attributes):
-            await backend.worker.run(attributes.call.size, self._mutate, backend, attributes)
+        await backend.worker.run(attributes.call.size, self._mutate, backend, attributes)
 
     def _mutate(self, backend: Backend, attributes: Attributes) -> None:
         refusals: list[_Refusal] = []

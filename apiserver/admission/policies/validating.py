@@ -13,6 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.admission.policies.activation import activation, authorizers
 from mockube.apiserver.admission.policies.definition import (
+    EXEMPT,
     GROUP,
     Invocation,
     Misconfigured,
@@ -24,7 +25,7 @@ from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
-from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
@@ -46,6 +47,7 @@ class _Refusal:
 
 class ValidatingAdmissionPolicy(Plugin):
     operations = frozenset(Operation)
+    needs: GroupResource | None = _BINDINGS
 
     def __init__(
         self, authorization: Authorization, equivalents: Equivalents, metrics: PolicyMetrics
@@ -54,9 +56,11 @@ class ValidatingAdmissionPolicy(Plugin):
         self._metrics = metrics
         self._source = PolicySource(_POLICIES, _BINDINGS, Policy, equivalents)
 
+    def handles(self, operation: Operation, target: Target) -> bool:
+        return target[:2] not in EXEMPT and super().handles(operation, target)
+
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        if self._source.has_any(backend, attributes):
-            await backend.worker.run(attributes.call.size, self._judge, backend, attributes)
+        await backend.worker.run(attributes.call.size, self._judge, backend, attributes)
 
     def _judge(self, backend: Backend, attributes: Attributes) -> None:
         found = self._source.invocations(backend, attributes)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from mockube.apimachinery import gotext, status
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.patch import json_patch
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.decode import DecodeError
@@ -33,6 +34,7 @@ ADMIT, VALIDATE = "admit", "validating"
 
 class MutatingAdmissionWebhook(Plugin):
     operations = frozenset(Operation)
+    needs: GroupResource | None = MUTATING
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -114,6 +116,7 @@ def _patched(tree: Tree, patch: Any) -> Tree:
 
 class ValidatingAdmissionWebhook(Plugin):
     operations = frozenset(Operation)
+    needs: GroupResource | None = VALIDATING
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment

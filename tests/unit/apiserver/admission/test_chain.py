@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.admission.chain import Admission
-from mockube.apiserver.admission.limit_ranger import RESIZE, LimitRanger
+from mockube.apiserver.admission.limit_ranger import LIMIT_RANGES, RESIZE, LimitRanger
 from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
 from mockube.apiserver.app import catalog
 from mockube.apiserver.registry.attributes import Attributes, Operation
@@ -57,6 +57,24 @@ async def test_only_those_concerned_are_asked_in_their_order(attributes, names):
     admission = Admission([AboutChanges("changes", asked), AboutPods("pods", asked)])
     await admission.validate(SimpleNamespace(clock=SteppedClock()), attributes)
     assert asked == names
+
+
+class AboutLimits(Asked):
+    operations = WRITE
+    needs = LIMIT_RANGES
+
+
+async def test_who_needs_an_object_of_a_kind_is_asked_once_there_is_one():
+    present, asked = {}, []
+    backend = SimpleNamespace(
+        clock=SteppedClock(), resource_cache=lambda resource: present.setdefault(resource, [])
+    )
+    admission = Admission([AboutLimits("limits", asked), AboutPods("pods", asked)])
+    await admission.validate(backend, written("pods", Operation.CREATE))
+    assert asked == ["pods"]
+    present[LIMIT_RANGES].append("one")
+    await admission.validate(backend, written("pods", Operation.CREATE))
+    assert asked == ["pods", "limits", "pods"]
 
 
 @pytest.mark.parametrize(

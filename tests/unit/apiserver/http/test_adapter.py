@@ -5,7 +5,6 @@ import math
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.adapter import adapt_handler
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
 from tests.support.turns import turns
@@ -16,7 +15,7 @@ GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
 
 async def sent(handle, request=GET):
     """The wire after a request was handled."""
-    server = Server(adapt_handler(handle), clock=SteppedClock())
+    server = Server(handle, clock=SteppedClock())
     wire = Wire(server())
     wire.receive(request)
     await turns(20)

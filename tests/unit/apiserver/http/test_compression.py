@@ -4,11 +4,11 @@ import asyncio
 import gzip
 
 import pytest
-from aiohttp.test_utils import RawTestServer
 
-from mockube.apiserver.http.adapter import adapt_handler
+from mockube.apiserver.http.server import Server
 from mockube.apiserver.request import compression
 from mockube.apiserver.request.response import PIECE, Response
+from tests.support.served import served
 
 LARGE = b"0123456789" * PIECE
 LEAST = b"x" * (compression.MIN_SIZE + 1)
@@ -53,8 +53,8 @@ async def connection():
         response.compressed = response.size > compression.MIN_SIZE and compression.takes_gzip(request)
         return response
 
-    async with RawTestServer(adapt_handler(handle)) as server:
-        reader, writer = await asyncio.open_connection(server.host, server.port)
+    async with served(Server(handle)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         yield Connection(reader, writer)
         writer.close()
         await writer.wait_closed()

@@ -4,12 +4,13 @@ import asyncio
 import time
 
 import pytest
-from aiohttp import web
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.http import connection
 from mockube.apiserver.http.connection import HEAD_BYTES, NO_DATA
 from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
+from mockube.apiserver.request.response import text_response
 from tests.support.turns import turns
 from tests.support.wires import Wire
 
@@ -31,13 +32,14 @@ class Site:
 
     async def _handle(self, request):
         self.requests.append(request)
-        request.protocol.is_authenticated = request.path == "/authenticated"
+        if request.path == "/authenticated":
+            request.client.set_authenticated()
         await self.going.wait()
         try:
-            self.bodies.append(await request.content.read())
-        except web.RequestPayloadError as error:
+            self.bodies.append(await request.client.read(1 << 20))
+        except BadRequest as error:
             self.bodies.append(error)
-        return web.Response(text="done")
+        return text_response("done")
 
     def wire(self):
         return Wire(self.server())
@@ -226,7 +228,7 @@ async def test_a_body_is_not_all_framing(site, flood):
     for _ in range(2 * NO_DATA // len(rest)):
         wire.receive(rest)
     await turns(20)
-    assert isinstance(site.bodies[0], web.RequestPayloadError)
+    assert isinstance(site.bodies[0], BadRequest)
     assert site.server.head_bytes == 0
     await turns(100)
     assert wire.is_closed

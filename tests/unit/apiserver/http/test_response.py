@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from aiohttp.test_utils import RawTestServer
 
-from mockube.apiserver.http.response import PIECE, Answer
-from mockube.apiserver.request.response import Response
+from mockube.apiserver.http.server import Server
+from mockube.apiserver.request.response import PIECE, Response
+from tests.support.served import served
 
 LARGE = [b"a" * PIECE, b"b" * 10, b"c" * (2 * PIECE), b"d"]
 
@@ -14,14 +14,13 @@ LARGE = [b"a" * PIECE, b"b" * 10, b"c" * (2 * PIECE), b"d"]
 async def spoken(request, *parts, ends=False):
     """All that a server that answers with some parts says to a request before it hangs up."""
 
-    async def handle(_request):
-        answer = Answer(Response(201, parts, "text/x", warnings=["w"]), {"Audit-Id": "a"})
-        if ends:
-            answer.force_close()
-        return answer
+    async def handle(request):
+        request.client.head += "Audit-Id: a\r\n"
+        request.client.keeps_open = request.client.keeps_open and not ends
+        return Response(201, parts, "text/x", warnings=["w"])
 
-    async with RawTestServer(handle) as server:
-        reader, writer = await asyncio.open_connection(server.host, server.port)
+    async with served(Server(handle)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request)
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()

@@ -13,7 +13,7 @@ from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
 from mockube.apiserver.storage.values import read_value
 from mockube.apiserver.storage.watch_cache import MAX_TRUSTED_BYTES, SLICE, WatchCache
 from mockube.etcd.embedded.memory import MemoryStore
-from mockube.etcd.kv import Event, Put, WatchBatch
+from mockube.etcd.kv import Event, Put, Txn, WatchBatch
 from tests.support.turns import turn, until
 
 FOLDER = b"/registry/configmaps/"
@@ -251,3 +251,41 @@ async def test_a_list_anew_reads_what_has_changed_alone(store):
         assert watch_cache.revision == last + 1
         assert reads.count == MANY + 1
         assert watch_cache.resource_cache(FOLDER).get(put(0).key) is before
+
+
+async def test_a_reader_of_the_newest_need_not_wait_for_the_watch(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        for number in range(3):
+            await store.put(put(number))
+        reading = watch_cache.fresh()
+        with pytest.raises(StopIteration) as ended:
+            reading.send(None)  # it ends without a turn of the event loop
+        assert ended.value.value == watch_cache.revision
+        assert len(resource_cache) == 3
+        await store.put(put(3))
+        await until(lambda: len(resource_cache) == 4)
+
+
+async def test_what_a_reader_cannot_take_in_is_listed_anew(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        await store.put(put(0))
+        resource_cache.apply, applying = broken, resource_cache.apply
+        with pytest.raises(ValueError, match="broken"):
+            await watch_cache.fresh()
+        resource_cache.apply = applying
+        await until(lambda: len(resource_cache) == 1)
+
+
+def broken(_change):
+    raise ValueError("broken")
+
+
+async def test_more_than_a_slice_is_left_to_the_watch(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        for first in range(0, SLICE + 1, 100):
+            await store.txn(Txn(then=[put(number) for number in range(first, first + 100)]))
+        reading = watch_cache.fresh()
+        assert asyncio.isfuture(reading.send(None))
+        reading.close()
