@@ -21,6 +21,8 @@ class Subresource:
     verbs: tuple[str, ...] = READ_WRITE
     kind: str = ""
     group_version: GroupVersion | None = None
+    has_table: bool = False
+    """What it answers can be shown as a Table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +36,9 @@ class Replicas:
     """The selector stands there as /scale shows it."""
 
 
-STATUS = Subresource(name="status")
-SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"))
+STATUS = Subresource(name="status", has_table=True)
+STATUS_WITHOUT_TABLE = Subresource(name="status")
+SCALE = Subresource(name="scale", kind="Scale", group_version=("autoscaling", "v1"), has_table=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,6 +75,8 @@ class Resource:
     work: int = 1
     """How many times as long as usual a byte of its objects may take to check: `apiserver/customresources/cost.py` estimates it."""
 
+    has_table: bool = field(init=False)
+    """It is stored, or read from what is: the answer to a review, for one, is shown as itself alone."""
     group_resource: GroupResource = field(init=False)
     group_kind: GroupKind = field(init=False)
     folder: bytes = field(init=False)
@@ -79,6 +84,7 @@ class Resource:
 
     def __post_init__(self) -> None:
         # Every request asks for these, often.
+        object.__setattr__(self, "has_table", "get" in self.verbs)
         object.__setattr__(self, "group_resource", GroupResource(self.group, self.name))
         object.__setattr__(self, "group_kind", GroupKind(self.group, self.kind))
         object.__setattr__(self, "folder", f"{self.stored_at or self.name}/".encode())

@@ -1,5 +1,6 @@
 """Server-side apply: a client says what it wants to manage, and the server settles it with all other managers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,13 +15,13 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_applied
+from mockube.apiserver.registry.body import as_warnings, decode_applied
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.managed import field_manager
 from mockube.apiserver.registry.options import PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.update import change
-from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,8 @@ class Application:
     options: WriteOptions
     manager: FieldManager
     config: Any
+    duplicates: Sequence[str]
+    """The keys that come twice in the YAML, in the words of its decoder."""
     time: str | None
 
     def settle(self, live: Tree) -> Tree:
@@ -49,11 +52,18 @@ class Application:
             raise status.BadRequest(str(error)) from error
         except PatchError as error:
             raise ApiError(str(error)) from error
+        self._judge_duplicates()
         made: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | decoded.tree
         self.backend.rules.default(made["apiVersion"], made["kind"], made)
         metadata.match_namespace(made, self.call)
         metadata.match_name(made, self.call.name)
         return made
+
+    def _judge_duplicates(self) -> None:
+        if self.duplicates and self.options.field_validation == "Strict":
+            problem = f"error converting YAML to JSON: {self.duplicates[0]}"
+            raise status.BadRequest(f"error strict decoding YAML: {problem}")
+        self.call.warnings += as_warnings(self.duplicates)
 
     def _decoded(self, merged: Tree) -> Decoded:
         strict = self.options.field_validation != "Ignore"
@@ -69,10 +79,19 @@ class Application:
 def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
     options = write_options(call, PATCH_OPTIONS)
     try:
-        config = parse(call.body.data, "application/yaml").tree
+        parsed = parse(call.body.data, "application/yaml")
+        duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)
     except Unreadable as error:
         raise status.BadRequest(f"error decoding YAML: {error}") from error
-    return Application(backend=backend, call=call, options=options, manager=manager, config=config, time=time)
+    return Application(
+        backend=backend,
+        call=call,
+        options=options,
+        manager=manager,
+        config=parsed.tree,
+        duplicates=duplicates,
+        time=time,
+    )
 
 
 async def apply(backend: Backend, call: Call) -> ObjectAnswer:

@@ -64,10 +64,10 @@ class Endpoints:
         call = _call(request, resource, body)
         # A Scale is no custom object, whatever it is the Scale of.
         custom = resource.custom and not (call.subresource and call.subresource.kind)
-        wanted = negotiate.negotiate(request.header(ACCEPT), custom=custom)
+        tables = (call.subresource or resource).has_table
+        wanted = negotiate.negotiate(request.header(ACCEPT), custom=custom, tables=tables)
         if wanted is None:
-            of_lists = request.info.verb in _OF_ALL_NAMESPACES
-            raise NotAcceptable(_NOT_ACCEPTABLE_OF_LISTS if of_lists else _NOT_ACCEPTABLE, Details())
+            raise _not_acceptable(request, resource)
         if call.verb == "watch":
             return await self._watching.serve(request, call, wanted)
         try:
@@ -184,6 +184,14 @@ _NOT_ACCEPTABLE = f"406: Not Acceptable\n\nAvailable representations: {_FORMATS}
 _NOT_ACCEPTABLE_OF_LISTS = (
     f"{_NOT_ACCEPTABLE}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 )
+
+
+def _not_acceptable(request: Request, resource: Resource) -> NotAcceptable:
+    """Return the error of upstream's routes, which custom resources do not have, or that of its handlers."""
+    if resource.custom or negotiate.names_known_type(request.header(ACCEPT)):
+        return NotAcceptable(f"only the following media types are accepted: {_FORMATS}")
+    of_lists = request.info.verb in _OF_ALL_NAMESPACES
+    return NotAcceptable(_NOT_ACCEPTABLE_OF_LISTS if of_lists else _NOT_ACCEPTABLE, Details())
 
 
 def _no_such_resource() -> NotFound:

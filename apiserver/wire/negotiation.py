@@ -50,22 +50,29 @@ _VIEWS = {
 _VIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 
 
-def negotiate(accept: str, *, custom: bool = False) -> OutputFormat | None:
+def negotiate(accept: str, *, custom: bool = False, tables: bool = True) -> OutputFormat | None:
     """The first form of an Accept header that this server can give; None if it can give none of them.
 
-    There are no messages in protobuf for what users define.
+    There are no messages in protobuf for what users define, and not everything is shown as a Table.
     """
-    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept, custom)
+    return (_wanted_usual if len(accept) <= _USUAL_LENGTH else _wanted)(accept, custom, tables)
 
 
-def _wanted(accept: str, custom: bool) -> OutputFormat | None:  # noqa: FBT001 - remembered by position
+def names_known_type(accept: str) -> bool:
+    """Whether an Accept header has a media type that this server writes, whatever its parameters ask for."""
+    return any(_parse(clause)[0] in _RANGES for clause in accept.split(","))
+
+
+def _wanted(accept: str, custom: bool, tables: bool) -> OutputFormat | None:  # noqa: FBT001 - cached by position
     if not accept:
         return JSON
     for clause in _by_quality(accept):
         media_type, parameters = _parse(clause)
         found = _RANGES.get(media_type)
         choice = None if found is None else _choose(found, parameters)
-        if choice is not None and not (custom and _is_message(choice)):
+        if choice is None or (custom and _is_message(choice)):
+            continue
+        if tables or choice.view is not View.TABLE:
             return choice
     return None
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.gonumbers import rewritten
-from mockube.apimachinery.schema.scan import is_too_deep
+from mockube.apimachinery.schema.scan import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import YamlError, load
 from mockube.apiserver.wire import go_json
 from mockube.apiserver.wire.negotiation import FORMATS, Format, sent
@@ -35,6 +35,13 @@ def parse(data: bytes, content_type: str) -> Parsed:
     if read is None:
         raise status.unsupported_media_type([format_.value for format_ in FORMATS])
     return read(data)
+
+
+def duplicate_keys(parsed: Parsed) -> tuple[str, ...]:
+    """Return what YAML's decoder says of the keys that come twice in a text that was read as YAML."""
+    if not parsed.text or not has_duplicates(parsed.text, parsed.tree):
+        return parsed.complaints
+    return load(parsed.text).complaints
 
 
 def _json(data: bytes) -> Parsed:

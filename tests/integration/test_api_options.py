@@ -127,3 +127,29 @@ async def test_an_apply_needs_a_manager_besides_all_else(client):
     no_dry_run = NO_DRY_RUN.format('"x"')
     problems = f"[fieldManager: Required value: is required for apply patch, {no_dry_run}]"
     assert told(refused) == (422, INVALID.format("PatchOptions", problems))
+
+
+APPLIED_JSON = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{"a":"1","a":"2"}}'
+TWICE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata:\n  a: '1'\n  a: '2'\n"
+OF_BLOCK = 'line 6: key "a" already set in map'
+OF_JSON = 'line 1: key "a" already set in map'
+
+
+@pytest.mark.parametrize(("body", "problem"), [(TWICE, OF_BLOCK), (APPLIED_JSON, OF_JSON)])
+async def test_an_apply_of_keys_that_come_twice(client, body, problem):
+    path = f"{MAPS}/twice?fieldManager=a"
+    decoder = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:"
+    refused = await client.patch(f"{path}&fieldValidation=Strict", body, kind="apply-patch+yaml")
+    assert told(refused) == (400, f"{decoder}\n  {problem}")
+    applied = await client.patch(f"{path}&fieldValidation=Ignore", body, kind="apply-patch+yaml")
+    assert (applied.status, applied.headers.getall("Warning", [])) == (201, [])
+    applied = await client.patch(path, body, kind="apply-patch+yaml")
+    assert applied.body["data"] == {"a": "2"}
+    assert [text.replace("\\", "") for text in applied.headers.getall("Warning")] == [f'299 - "{problem}"']
+
+
+async def test_a_conflict_comes_before_keys_that_come_twice(client):
+    await client.patch(f"{MAPS}/twice?fieldManager=a", TWICE, kind="apply-patch+yaml")
+    other = TWICE.replace(b"'2'", b"'3'")
+    path = f"{MAPS}/twice?fieldManager=b&fieldValidation=Strict"
+    assert (await client.patch(path, other, kind="apply-patch+yaml")).status == 409

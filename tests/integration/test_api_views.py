@@ -38,6 +38,65 @@ async def test_what_a_list_can_be_answered_in(client, path):
 
 
 @pytest.mark.parametrize(
+    "accept",
+    [
+        TABLE.replace("Table", "Chart"),
+        TABLE.replace("v=v1", "v=v2"),
+        TABLE.replace("json;as=Table", "*;as=Chart"),
+    ],
+)
+@pytest.mark.parametrize("path", [MAPS, f"{MAPS}/x", f"{MAPS}?watch=1"])
+async def test_a_view_that_is_unknown(client, path, accept):
+    refused = await client.get(path, Accept=f"text/html,{accept}")
+    assert_only_whole(refused)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+        ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"),
+        ("POST", "/api/v1/namespaces/default/bindings"),
+        ("POST", "/api/v1/namespaces/default/pods/x/eviction"),
+        ("POST", "/api/v1/namespaces/default/serviceaccounts/default/token"),
+        ("PUT", "/api/v1/namespaces/default/finalize"),
+        ("GET", "/api/v1/namespaces/default/pods/x/resize"),
+        ("GET", "/api/v1/namespaces/default/pods/x/ephemeralcontainers"),
+        ("GET", "/apis/certificates.k8s.io/v1/certificatesigningrequests/x/approval"),
+        ("GET", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/x/status"),
+        ("GET", "/apis/apiregistration.k8s.io/v1/apiservices/v1./status"),
+        ("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x/status"),
+    ],
+)
+async def test_what_has_no_table(client, method, path):
+    body = None if method == "GET" else {}
+    assert_only_whole(await client.send(method, path, body, Accept=TABLE))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/namespaces/default/pods/x/status", "/apis/apps/v1/namespaces/default/deployments/x/scale"],
+)
+async def test_a_subresource_that_has_a_table(client, path):
+    assert (await client.get(path, Accept=TABLE)).status == 404
+
+
+async def test_a_review_in_the_second_form_that_is_accepted(client):
+    reviewed = await client.post(
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}},
+        Accept=f"{TABLE},application/json",
+    )
+    assert (reviewed.status, reviewed.body["kind"]) == (201, "SelfSubjectAccessReview")
+
+
+def assert_only_whole(refused):
+    message = f"only the following media types are accepted: {FORMATS}"
+    assert (refused.status, refused.body["message"]) == (406, message)
+    assert "details" not in refused.body
+
+
+@pytest.mark.parametrize(
     ("method", "path", "accept", "view", "shown"),
     [
         ("GET", f"{MAPS}/x", MANY, "PartialObjectMetadataList", "not a list (*core.ConfigMap)"),

@@ -7,7 +7,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.apiextensions.schemas import unknown_formats
 from mockube.apiserver.kinds.apiextensions.validation import VALIDATION
 from mockube.apiserver.kinds.apiextensions.versions import needs_webhook, to_internal
@@ -141,7 +141,7 @@ KIND: Final = Kind(
         namespaced=False,
         short_names=("crd", "crds"),
         categories=("api-extensions",),
-        subresources=(STATUS,),
+        subresources=(STATUS_WITHOUT_TABLE,),
     ),
     strategy=_STRATEGY,
     defaults=_DEFAULTS,

@@ -9,7 +9,7 @@ from mockube.apimachinery import conditions, errors, gotext, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.common import cells, objectmeta
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import text
@@ -151,7 +151,7 @@ KIND: Final = Kind(
         kind="APIService",
         namespaced=False,
         categories=("api-extensions",),
-        subresources=(STATUS,),
+        subresources=(STATUS_WITHOUT_TABLE,),
     ),
     strategy=Strategy(resets=OWN_STATUS, unconditional_update=False, prepare_create=_prepare_create),
     defaults=of("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1", {"ServiceReference": {"port": 443}}),

@@ -8,7 +8,7 @@ from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, part
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, field
@@ -88,7 +88,7 @@ RESOURCE_CLAIM: Final = Kind(
         version="v1",
         name="resourceclaims",
         kind="ResourceClaim",
-        subresources=(STATUS,),
+        subresources=(STATUS_WITHOUT_TABLE,),
     ),
     strategy=Strategy(
         resets=OWN_STATUS,

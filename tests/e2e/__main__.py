@@ -1,0 +1,148 @@
+"""`make e2e`: the official conformance suite of Kubernetes against a cluster of ours.
+
+    python -m tests.e2e --focus 'sig-apps' --jobs 2
+
+A spec that `passing.txt` lists and that fails makes the exit code 1. The specs that `failing.yaml` lists, with the reason, are
+left out unless `--all` is given or `--focus` names them. `--update` rewrites `passing.txt` with what passes now as well.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import yaml
+
+from tests.e2e.suite import Result, Suite
+from tests.support.commands import Mockube
+from tests.support.process import ROOT
+
+HERE = Path(__file__).parent
+PASSING = HERE / "passing.txt"
+FAILING = HERE / "failing.yaml"
+PER_PROCESS = 12
+"""How many specs one process of the suite runs at most: it takes seconds to start."""
+
+
+def main() -> int:
+    options = _options()
+    suite = Suite(Path(options.suite))
+    suite.build()
+    passing = PASSING.read_text().splitlines() if PASSING.exists() else []
+    failing = {spec for specs in read_failing().values() for spec in specs}
+    specs = [
+        spec
+        for spec in suite.conformance_specs()
+        if (options.focus and re.search(options.focus, spec))
+        or (not options.focus and (options.all or spec not in failing))
+    ]
+    folder = Path(options.output).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        kubeconfig = options.kubeconfig or stack.enter_context(cluster())
+        results = run(suite, specs, Path(kubeconfig), folder, options)
+    return report(specs, passing, results, update=options.update)
+
+
+def run(suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options) -> dict[str, Result]:
+    """Run specs side by side, and then those that must be alone."""
+    serial = [spec for spec in specs if "[Serial]" in spec or "[Disruptive]" in spec]
+    parallel = [spec for spec in specs if spec not in serial]
+    results: dict[str, Result] = {}
+    with ThreadPoolExecutor(options.jobs) as pool:
+        size = min(PER_PROCESS, -(-len(parallel) // options.jobs)) or 1
+        batches = [parallel[start : start + size] for start in range(0, len(parallel), size)]
+        for found in pool.map(
+            lambda pair: _run_all(suite, pair[1], kubeconfig, folder / f"{pair[0]}", options),
+            enumerate(batches),
+        ):
+            results |= found
+    return results | _run_all(suite, serial, kubeconfig, folder / "serial", options)
+
+
+def _run_all(
+    suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options
+) -> dict[str, Result]:
+    """Start processes for specs until each has a result or one process brings none."""
+    results: dict[str, Result] = {}
+    for number in range(len(specs)):
+        left = [spec for spec in specs if spec not in results]
+        if not left:
+            break
+        found = suite.run(left, kubeconfig, folder / str(number), options.spec_timeout)
+        for result in found.values():
+            print(f"{'ok  ' if result.passed else 'FAIL'} {result.seconds:6.1f}s {result.spec}", flush=True)
+        if not found:
+            break
+        results |= found
+    return results
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Path]:
+    """Start a cluster as `mockube up` does, on a port of its own."""
+    with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
+        mockube = Mockube(Path(folder))
+        try:
+            done = mockube.run("up", "--detach", "--name=e2e", "--secure-port=0", "--simulate-nodes=3")
+            if done.returncode:
+                sys.exit(done.stderr)
+            yield mockube.place("e2e").kubeconfig
+        finally:
+            mockube.run("down", "--name=e2e")
+            mockube.close()
+
+
+def report(specs: Sequence[str], passing: Sequence[str], results: dict[str, Result], *, update: bool) -> int:
+    """Print what came of each group, and return the exit code."""
+    passed = {spec for spec in specs if spec in results and results[spec].passed}
+    of, good = (Counter(spec.partition("]")[0][1:] for spec in group) for group in (specs, passed))
+    for group in sorted(of):
+        print(f"{group:22} {good[group]:4} of {of[group]:4} pass")
+    print(f"{'':22} {len(passed):4} of {len(specs):4} pass")
+    lost = [spec for spec in passing if spec in specs and spec not in passed]
+    for spec in lost:
+        print(f"listed as passing, and fails: {spec}\n    {_message(results, spec)}")
+    for spec in sorted(passed - set(passing)):
+        print(f"passes, and is not listed: {spec}")
+    if update:
+        PASSING.write_text("".join(f"{spec}\n" for spec in sorted(passed | set(passing))))
+    return int(bool(lost))
+
+
+def _message(results: dict[str, Result], spec: str) -> str:
+    result = results.get(spec)
+    return result.message.strip().partition("\n")[0][:300] if result else "it was not run"
+
+
+def read_failing() -> dict[str, list[str]]:
+    """Return the specs that are known to fail, by reason."""
+    return yaml.safe_load(FAILING.read_text()) or {} if FAILING.exists() else {}
+
+
+def _options():
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e", description=__doc__.partition("\n")[0])
+    parser.add_argument("--focus", help="run the specs whose names match this expression")
+    parser.add_argument("--all", action="store_true", help="run those as well that are known to fail")
+    parser.add_argument("--jobs", type=int, default=2, help="how many processes run specs at a time")
+    parser.add_argument(
+        "--spec-timeout", type=float, default=400.0, help="seconds after which a spec has failed"
+    )
+    parser.add_argument("--kubeconfig", help="of a cluster that runs, instead of one that is started")
+    parser.add_argument("--suite", default=str(ROOT / "build/e2e/e2e.test"), help="the program, once built")
+    parser.add_argument(
+        "--output", default=str(ROOT / "build/e2e/reports"), help="a folder for logs and reports"
+    )
+    parser.add_argument("--update", action="store_true", help="add to passing.txt what passes")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    os.nice(10)
+    sys.exit(main())

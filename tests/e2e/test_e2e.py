@@ -1,0 +1,72 @@
+"""How `make e2e` reads reports and judges them, and that its lists are as they should be; the suite itself is not needed."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.e2e.__main__ import PASSING, read_failing, report
+from tests.e2e.suite import Result, read_results
+from tests.support.process import ROOT
+
+REPORT = """<testsuites><testsuite>
+<testcase name="[It] [sig-apps] Job should finish [Conformance] [sig-apps, Conformance]" status="passed" time="1.5"/>
+<testcase name="[It] [sig-apps] Job should fail [Conformance]" status="failed" time="2"><failure message="no"/></testcase>
+<testcase name="[It] [sig-apps] Job was not chosen" status="skipped" time="0"><skipped message="skipped"/></testcase>
+<testcase name="[It] [sig-node] Pod skips [Conformance]" status="skipped" time="0"><skipped message="skipped - x"/></testcase>
+</testsuite></testsuites>"""
+FINISHES, FAILS = "[sig-apps] Job should finish [Conformance]", "[sig-apps] Job should fail [Conformance]"
+
+
+@pytest.fixture
+def results(tmp_path):
+    (tmp_path / "junit_01.xml").write_text(REPORT)
+    return read_results(tmp_path)
+
+
+def test_a_report_tells_what_came_of_each_spec(results):
+    assert results == {
+        FINISHES: Result(FINISHES, passed=True, seconds=1.5),
+        FAILS: Result(FAILS, passed=False, seconds=2.0, message="no"),
+        "[sig-node] Pod skips [Conformance]": Result(
+            "[sig-node] Pod skips [Conformance]", passed=False, seconds=0.0, message="skipped - x"
+        ),
+    }
+
+
+def test_a_listed_spec_that_fails_is_an_error(results, capsys):
+    assert report([FINISHES, FAILS], [FINISHES], results, update=False) == 0
+    assert report([FINISHES, FAILS], [FINISHES, FAILS], results, update=False) == 1
+    assert f"listed as passing, and fails: {FAILS}" in capsys.readouterr().out
+
+
+def test_a_listed_spec_that_was_not_run_is_an_error():
+    assert report([FINISHES], [FINISHES], {}, update=False) == 1
+
+
+def test_a_spec_is_listed_once_and_in_order():
+    passing, failing = passing_specs(), failing_specs()
+    assert passing == sorted(set(passing))
+    assert not Counter(failing) & Counter(passing)
+    assert len(failing) == len(set(failing))
+
+
+def test_the_pages_give_the_figures():
+    page = (ROOT / "docs" / "fidelity.md").read_text()
+    rows = re.findall(r"^\| `(sig-[a-z-]+)` \| (\d+) \| (\d+) \|", page, re.MULTILINE)
+    passing, everything = groups(passing_specs()), groups([*passing_specs(), *failing_specs()])
+    assert {name: (int(good), int(of)) for name, good, of in rows} == {
+        name: (passing[name], everything[name]) for name in everything
+    }
+
+
+def passing_specs():
+    return PASSING.read_text().splitlines()
+
+
+def failing_specs():
+    return [spec for specs in read_failing().values() for spec in specs]
+
+
+def groups(specs):
+    return Counter(spec.partition("]")[0].removeprefix("[") for spec in specs)
