@@ -32,6 +32,9 @@ from mockube.controller_manager.controllers.resourcequota.controller import RESO
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
+from mockube.controller_manager.controllers.storageprotection.attributes_class import (
+    ATTRIBUTES_CLASS_PROTECTION,
+)
 from mockube.controller_manager.controllers.storageprotection.controller import (
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
@@ -65,6 +68,7 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     PERSISTENT_VOLUME_BINDER,
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
+    ATTRIBUTES_CLASS_PROTECTION,
     EPHEMERAL_VOLUME,
     PROVISIONER,
     SERVICE_ACCOUNT,

@@ -54,6 +54,9 @@ PRIORITY_CLASSES: Final = _row("scheduling.k8s.io/v1", "priorityclasses", "Prior
 RESOURCE_CLAIMS: Final = _row("resource.k8s.io/v1", "resourceclaims", "ResourceClaim")
 DEVICE_CLASSES: Final = _row("resource.k8s.io/v1", "deviceclasses", "DeviceClass", namespaced=False)
 STORAGE_CLASSES: Final = _row("storage.k8s.io/v1", "storageclasses", "StorageClass", namespaced=False)
+VOLUME_ATTRIBUTES_CLASSES: Final = _row(
+    "storage.k8s.io/v1", "volumeattributesclasses", "VolumeAttributesClass", namespaced=False
+)
 CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
 CLUSTER_ROLES: Final = _row("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False)
 VALIDATING_ADMISSION_POLICIES: Final = _row(

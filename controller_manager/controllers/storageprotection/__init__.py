@@ -1,5 +1,5 @@
-"""Volumes and claims that are deleted while they are in use: their finalizers keep them until they are not.
+"""What of storage is deleted while it is in use: its finalizer keeps it until it is not.
 
-A module belongs here if it decides whether something of storage is in use. Upstream: pkg/controller/volume/pvcprotection
-and pvprotection.
+A module belongs here if it decides whether something of storage is in use. Upstream: pkg/controller/volume/pvcprotection,
+pvprotection and vacprotection.
 """

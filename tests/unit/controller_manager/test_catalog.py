@@ -34,6 +34,7 @@ ACCOUNTS = frozenset(
         "service-controller",
         "ttl-controller",
         "validatingadmissionpolicy-status-controller",
+        "volumeattributesclass-protection-controller",
     }
 )
 """Service accounts that kube-apiserver's bootstrap binds a role to, `system:controller:NAME`."""

@@ -1,0 +1,83 @@
+"""A VolumeAttributesClass is kept while a volume or a claim names it."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTRIBUTES_CLASSES,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.storageprotection.attributes_class import (
+    ATTRIBUTES_CLASS_PROTECTION,
+)
+from tests.support.storage import Storage
+
+FINALIZER = "kubernetes.io/vac-protection"
+GOLD = Key("", "gold")
+
+
+@pytest.fixture
+def storage():
+    storage = Storage((ATTRIBUTES_CLASS_PROTECTION,))
+    storage.add(
+        VOLUME_ATTRIBUTES_CLASSES,
+        {"metadata": {"name": "gold", "finalizers": [FINALIZER]}, "driverName": "csi.example.com"},
+    )
+    return storage
+
+
+def gold(storage):
+    return storage.get(VOLUME_ATTRIBUTES_CLASSES, "gold", namespace="")
+
+
+def deleted(storage):
+    """The class after its deletion was asked for and the controller has seen it."""
+    storage.delete(VOLUME_ATTRIBUTES_CLASSES, gold(storage))
+    _, error = storage.reconcile(GOLD)
+    assert error is None
+    return gold(storage)
+
+
+def test_a_class_that_nothing_names_goes(storage):
+    storage.volume(volumeAttributesClassName="silver")
+    storage.claim(volumeAttributesClassName="silver")
+    assert deleted(storage) is None
+
+
+def test_a_class_stays_while_a_volume_names_it(storage):
+    volume = storage.volume(volumeAttributesClassName="gold")
+    assert meta.is_deleting(deleted(storage))
+    storage.put(PERSISTENT_VOLUMES, volume | {"spec": {}})
+    storage.reconcile(GOLD)
+    assert gold(storage) is None
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"spec": {"volumeAttributesClassName": "gold"}},
+        {"status": {"currentVolumeAttributesClassName": "gold"}},
+        {"status": {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "gold"}}},
+    ],
+)
+def test_a_class_stays_while_a_claim_wants_or_has_it(storage, named):
+    storage.put(PERSISTENT_VOLUME_CLAIMS, storage.claim() | named)
+    assert meta.is_deleting(deleted(storage))
+
+
+def test_a_class_that_has_lost_its_protection_gets_it_back(storage):
+    storage.put(VOLUME_ATTRIBUTES_CLASSES, meta.with_metadata(gold(storage), finalizers=None))
+    storage.reconcile(GOLD)
+    assert meta.finalizers(gold(storage)) == [FINALIZER]
+
+
+def test_only_a_class_that_is_no_longer_named_is_looked_at(storage):
+    claim = storage.claim(volumeAttributesClassName="gold")
+    keys = ATTRIBUTES_CLASS_PROTECTION.watches[1].keys
+    assert [*keys(storage.caches(), Change(claim, None))] == [GOLD]
+    assert [*keys(storage.caches(), Change(claim, claim | {"spec": {}}))] == [GOLD]
+    assert [*keys(storage.caches(), Change(claim, claim))] == []
+    assert [*keys(storage.caches(), Change(None, claim))] == []
