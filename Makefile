@@ -18,7 +18,7 @@ export RUFF_CACHE_DIR := $(CACHE)/ruff
 .DEFAULT_GOAL := help
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: environment ## Make the virtual environment, with every tool
 	@echo "$(VENV) is set up with $$("$(BIN)/python" --version)"
@@ -53,6 +53,9 @@ differential: environment ## Send random requests to a real kube-apiserver and t
 record: environment ## Record what a real control plane answers to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
 	@"$(BIN)/python" -m tests.recorder $(ARGS)
 
+e2e: environment ## Run Kubernetes' conformance suite against a cluster of ours (needs Go); ARGS="--focus sig-apps --jobs 2"
+	@"$(BIN)/python" -m tests.e2e $(ARGS)
+
 bench: environment ## Measure
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
@@ -86,4 +89,4 @@ lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgr
 clean: ## Remove what was made
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test conformance compose-test cov differential record bench fmt lint types imports flags lock clean
+.PHONY: help setup environment up test conformance compose-test cov differential record e2e bench fmt lint types imports flags lock clean

@@ -8,8 +8,8 @@ from pathlib import Path
 _CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#[^)]*)?\)")
 _TEST = re.compile(r"`(?P<path>tests/[\w/]+\.py)(?:::(?P<name>\w+))?`")
-_COMMAND = re.compile(r"(?:`|^\$ )make (?P<targets>[a-z-]+(?: [a-z-]+)*)", re.MULTILINE)
-_TARGET = re.compile(r"^(?P<name>[a-z-]+):", re.MULTILINE)
+_COMMAND = re.compile(r"(?:`|^\$ )make (?P<targets>[a-z0-9-]+(?: [a-z0-9-]+)*)", re.MULTILINE)
+_TARGET = re.compile(r"^(?P<name>[a-z0-9-]+):", re.MULTILINE)
 
 
 def dead_links(text: str, folder: Path) -> Iterator[str]:
