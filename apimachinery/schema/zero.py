@@ -32,6 +32,10 @@ _ZERO: Final = {
 """What is not here and no struct is null when nothing is in it."""
 
 
+_KEPT: Final = frozenset({"[]v2.HPAScalingPolicy"})
+"""Types of lists that are left out if they are absent, and not if they are empty: then no default is filled in."""
+
+
 def zero(of: Type) -> Any:
     """What Go writes of a variable of this type that nothing was stored in."""
     if of.shape is not Shape.STRUCT:
@@ -49,6 +53,8 @@ def absent(field: Field) -> Any:
 
 def drops_empty(field: Field) -> bool:
     """Whether Go leaves the field out when a false value is in it: an empty text or list, 0, no time."""
+    if field.type.go in _KEPT:
+        return False
     return not field.pointer and (field.omit_zero or (field.omit_empty and field.type.shape in _EMPTIABLE))
 
 

@@ -45,6 +45,7 @@ class Application:
             raise status.BadRequest("error decoding YAML: an object is expected")
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
+            self.call.patched = merged
             decoded = self._decoded(merged)
         except Conflicts as error:
             raise _conflict(error) from error

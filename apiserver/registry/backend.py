@@ -190,7 +190,11 @@ class Backend:
 
     def seen(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """An object as the watch cache shows it, which must be fresh."""
-        return self.resource_cache(resource).get(self.layout.object(self.rows[resource], namespace, name))
+        try:
+            key = self.layout.object(self.rows[resource], namespace, name)
+        except status.BadRequest:  # no object can have such a name
+            return None
+        return self.resource_cache(resource).get(key)
 
     def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
         """Every object of a resource, or those in a namespace, as the watch cache shows them."""

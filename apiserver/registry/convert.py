@@ -5,10 +5,11 @@ stored in the stored one. Custom objects are admitted and validated in the clien
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
@@ -49,6 +50,43 @@ def to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
         decoded: Tree = decode_as(backend, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
     return tree
+
+
+EMPTY_LIST: Final = b":[]"
+JSON_STORED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+"""Groups whose objects upstream stores as JSON; those of the others are stored in protobuf, which knows no empty list."""
+
+
+def without_empty_lists(backend: Backend, resource: Resource, tree: Tree, value: bytes) -> tuple[Tree, bytes]:
+    """A built-in object to store, and its text: with null for empty lists, as Go writes what it read from protobuf."""
+    if resource.group in JSON_STORED:
+        return tree, value
+    schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
+    assert schema is not None, f"no schema of {tree['kind']}"
+    made: Tree = _without_empty_lists(schema, tree)
+    return made, canonical(made)
+
+
+def _without_empty_lists(of: Type, value: Any) -> Any:
+    match of.shape, value:
+        case Shape.STRUCT, dict():
+            return {
+                name: _field_without_empty_lists(of.fields.get(name), item) for name, item in value.items()
+            }
+        case Shape.MAP, dict():
+            return {key: _without_empty_lists(of.items, item) for key, item in value.items()}
+        case Shape.LIST, list():
+            return [_without_empty_lists(of.items, item) for item in value]
+        case _:
+            return value
+
+
+def _field_without_empty_lists(field: Field | None, value: Any) -> Any:
+    if field is None:
+        return value
+    if field.type.shape is Shape.LIST and value == []:
+        return None
+    return _without_empty_lists(field.type, value)
 
 
 def from_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:

@@ -1,6 +1,7 @@
 """Create: a body becomes an object with a name, a uid and a beginning."""
 
 import itertools
+from functools import partial
 
 import orjson
 
@@ -14,7 +15,8 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims, CorruptObject
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.convert import to_storage, to_stored
+from mockube.apiserver.registry.convert import EMPTY_LIST, to_storage, to_stored, without_empty_lists
+from mockube.apiserver.registry.empty_collections import show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.reset_fields import preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
@@ -95,6 +97,8 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     await backend.admission.validate(backend, attributes)
     to_store = await run(size, to_storage, backend, attributes.call, tree) if resource.custom else tree
     value = await run(size, canonical, to_store)
+    if EMPTY_LIST in value and not resource.custom:
+        tree, value = await run(size, without_empty_lists, backend, resource, tree, value)
     return await _insert(backend, attributes, tree, value, claims)
 
 
@@ -114,6 +118,9 @@ def _check(backend: Backend, attributes: Attributes, resource: Resource, tree: T
     call = attributes.call
     wrong = backend.rules.check_create(attributes.resource, tree)
     if wrong:
+        if backend.conversion(attributes.resource) is None:
+            check = partial(backend.rules.check_create, attributes.resource)
+            wrong = show_empty_collections(call, tree, wrong, check)
         raise status.invalid(resource.group_kind, metadata.of(tree).get("name", ""), wrong)
     for warning in backend.rules.warn_create(attributes.resource, tree):
         call.warn(warning)

@@ -6,13 +6,13 @@ again on the newest object when another write came between, so that no one's cha
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch import gofmt, json_patch, merge, strategic
+from mockube.apimachinery.patch import gofmt, json_patch, merge, strategic, written
 from mockube.apimachinery.patch.errors import Inapplicable, PatchError, TooManyOperations, Undecodable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import Decoded, DecodeError
@@ -74,6 +74,9 @@ LANGUAGES: Mapping[str, Language] = {
 }
 
 
+MAX_WRITTEN: Final = 65_536
+"""Bytes of a patch whose result a message shows exactly as it was written."""
+
 CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json")
 """Of custom resources nobody knows how their lists would merge strategically."""
 
@@ -95,9 +98,9 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
         # The new object shares what the patch does not reach, and is filled in where it stands.
         own = orjson.loads(orjson.dumps(old))
         seen = face.show(own)
-        patched = _carry_out(backend, read, seen)
+        patched = call.patched = _carry_out(backend, read, seen)
         if language.reads_type:
-            _check_type(backend, call, options, patched, seen)
+            _check_type(call, options, Outcome(backend, read, patched, seen))
         new = face.take(own, _patched(backend, call, options, read, patched, seen))
         return face.manage(backend, call, new, own, options)
 
@@ -113,7 +116,17 @@ class Patch(NamedTuple):
 
     language: Language
     given: Any
+    data: bytes
     complaints: Sequence[str] = ()
+
+
+class Outcome(NamedTuple):
+    """What came of a patch, for errors about it."""
+
+    backend: Backend
+    patch: Patch
+    patched: Any
+    old: Tree
 
 
 def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
@@ -123,11 +136,11 @@ def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
         raise status.BadRequest(f"error decoding patch: {error}") from error
     given = parsed.tree
     if options.field_validation == "Ignore":
-        return Patch(language, given)
+        return Patch(language, given, call.body.data)
     try:
         complaints = language.check(given)
         twice = (language.complaint.format(each) for each in duplicate_fields(parsed))
-        return Patch(language, given, (*complaints, *twice))
+        return Patch(language, given, call.body.data, (*complaints, *twice))
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -166,10 +179,11 @@ def _patched(
         named = (kind["apiVersion"], kind["kind"])
         decoded = patch.language.decode(backend, patched | kind, named, strict=strict, before=before)
     except DecodeError as error:
-        raise _refused_object(patch, patched, old, str(error)) from error
+        raise _refused_object(Outcome(backend, patch, patched, old), error) from error
     found = [*patch.complaints, *(sorted(decoded.strict) if patch.language.shows_patch else decoded.strict)]
     if found and options.field_validation == "Strict":
-        raise _refused_object(patch, patched, old, f"strict decoding error: {', '.join(found)}")
+        problem = DecodeError(f"strict decoding error: {', '.join(found)}")
+        raise _refused_object(Outcome(backend, patch, patched, old), problem)
     call.warnings += as_warnings(found)
     made: Tree = kind | decoded.tree
     backend.rules.default(kind["apiVersion"], kind["kind"], made)
@@ -178,19 +192,20 @@ def _patched(
     return made
 
 
-def _check_type(backend: Backend, call: Call, options: WriteOptions, patched: Any, old: Tree) -> None:
+def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
     """Refuse what is of another kind by now; one that is left out is that of the URL."""
+    old = outcome.old
     try:
-        api_version, kind = type_of(patched)
+        api_version, kind = type_of(outcome.patched)
     except status.BadRequest as error:
-        raise _invalid(patched, str(error)) from error
+        raise _invalid(outcome, str(error)) from error
     if call.resource.custom and not (call.subresource and call.subresource.kind):
-        _check_custom_type(patched, api_version, kind)
+        _check_custom_type(outcome.patched, api_version, kind)
     if not api_version:
-        _check_internal(call, options, patched, kind or old["kind"], old)
+        _check_internal(call, options, outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
         given = api_version, kind or old["kind"]
-        raise _invalid(patched, not_converted(backend, given, old["apiVersion"], old["kind"]))
+        raise _invalid(outcome, not_converted(outcome.backend, given, old["apiVersion"], old["kind"]))
 
 
 def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
@@ -202,31 +217,56 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
         raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
-def _check_internal(call: Call, options: WriteOptions, patched: Tree, kind: str, old: Tree) -> None:
+def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: str) -> None:
     """What has no apiVersion is read into upstream's own type, in which no field has the name that it was sent by."""
-    if kind != old["kind"]:
+    if kind != outcome.old["kind"]:
         group = gotext.quote(call.resource.group)
         where = f"the internal version of group {group} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
-        raise _invalid(patched, f"no kind {gotext.quote(kind)} is registered for {where}")
+        raise _invalid(outcome, f"no kind {gotext.quote(kind)} is registered for {where}")
     unknown = [
-        f"unknown field {gotext.quote(name)}" for name in patched if name not in ("apiVersion", "kind")
+        f"unknown field {gotext.quote(name)}"
+        for name in outcome.patched
+        if name not in ("apiVersion", "kind")
     ]
     if unknown and options.field_validation == "Strict":
-        raise _invalid(patched, f"strict decoding error: {', '.join(unknown)}")
+        raise _invalid(outcome, f"strict decoding error: {', '.join(unknown)}")
     if options.field_validation != "Ignore":
         call.warnings += unknown
     metadata.match_name({}, call.name)
 
 
-def _refused_object(patch: Patch, patched: Tree, old: Tree, problem: str) -> ApiError:
+def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
+    backend, patch, patched, old = outcome
     if patch.language.shows_patch:
-        return _not_taken(gofmt.plain(strategic.as_merged(patch.given, old)), problem)
-    return _invalid(patched, problem)
+        return _not_taken(gofmt.plain(strategic.as_merged(patch.given, old)), str(error))
+    text = _written(outcome)
+    problem = str(error)
+    try:
+        decode_as(backend, patched, (old["apiVersion"], old["kind"]), text=text.encode())
+    except DecodeError as exact:  # it shows numbers as they were written
+        problem = str(exact)
+    return _not_taken(text, problem)
 
 
-def _invalid(patched: Any, problem: str) -> ApiError:
-    shown = dict(sorted(patched.items())) if isinstance(patched, dict) else patched
-    return _not_taken(orjson.dumps(shown).decode(), problem)
+def _invalid(outcome: Outcome, problem: str) -> ApiError:
+    return _not_taken(_written(outcome), problem)
+
+
+def _written(outcome: Outcome) -> str:
+    """The text of what came of a patch, in which numbers and texts are as they were written."""
+    backend, patch, shown, old = outcome
+    if len(patch.data) <= MAX_WRITTEN:
+        again = patch._replace(given=written.loads(patch.data))
+        text = orjson.dumps(_in_order(backend, old))
+        shown = _carry_out(backend, again, written.loads(text))
+    return written.dumps(dict(sorted(shown.items())) if isinstance(shown, dict) else shown)
+
+
+def _in_order(backend: Backend, tree: Tree) -> Tree:
+    """An object with its fields in Go's order, wherever what the server fills in was put."""
+    kind = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
+    decoded: Tree = decode_as(backend, tree, (tree["apiVersion"], tree["kind"])).tree
+    return kind | decoded
 
 
 def _not_taken(text: str, problem: str) -> ApiError:

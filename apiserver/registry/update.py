@@ -4,12 +4,13 @@
 write came between, which fails if the client said which version it had seen.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 import orjson
 
 from mockube.apimachinery import errors, status
+from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch.apply.managers import keep_times
 from mockube.apimachinery.paths import ROOT
@@ -21,8 +22,15 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.convert import old_object, to_storage, to_stored
+from mockube.apiserver.registry.convert import (
+    EMPTY_LIST,
+    old_object,
+    to_storage,
+    to_stored,
+    without_empty_lists,
+)
 from mockube.apiserver.registry.create import create_tree
+from mockube.apiserver.registry.empty_collections import show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
@@ -76,10 +84,16 @@ async def change(
         to_store = await run(size, to_storage, backend, call, new) if call.resource.custom else new
         if to_store == raw:
             return ObjectAnswer(stored=stored)
+        value = await run(call.size, canonical, to_store)
+        if EMPTY_LIST in value and not call.resource.custom:
+            row = backend.stored_row(call.resource)
+            new, value = await run(call.size, without_empty_lists, backend, row, new, value)
+            if new == raw:
+                return ObjectAnswer(stored=stored)
         if options.dry_run:
             new["metadata"]["resourceVersion"] = str(stored.revision)
             return ObjectAnswer(tree=new)
-        answer = await _store(backend, call, stored, to_store, claims)
+        answer = await _store(backend, call, stored, new, value, claims)
         if answer is not None:
             return answer
 
@@ -152,6 +166,12 @@ def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
     )
     wrong = backend.rules.check_update(call.resource, subresource, new, old)
     if wrong:
+        if backend.conversion(call.resource) is None:
+
+            def check(shown: Tree) -> Sequence[FieldError]:
+                return backend.rules.check_update(call.resource, subresource, shown, old)
+
+            wrong = show_empty_collections(call, new, wrong, check)
         raise status.invalid(resource.group_kind, call.name, wrong)
     for warning in backend.rules.warn_update(call.resource, subresource, new, old):
         call.warn(warning)
@@ -167,10 +187,10 @@ def _taken(strategy: Strategy, subresource: str, new: Tree, old: Tree) -> Tree:
 
 
 async def _store(
-    backend: Backend, call: Call, stored: Stored, new: Tree, claims: Claims
+    backend: Backend, call: Call, stored: Stored, new: Tree, value: bytes, claims: Claims
 ) -> ObjectAnswer | None:
     """Store the new object over the old; None if that is no longer the newest, or a claim is somebody else's."""
-    key, value = stored.key, await backend.worker.run(call.size, canonical, new)
+    key = stored.key
     ended = _is_ended(backend.strategy(call.resource), new)
     if ended:
         claims = await backend.claims(call.resource, None, stored.tree())

@@ -24,6 +24,7 @@ from pathlib import Path
 import yaml
 
 from tests.conformance.golden import golden
+from tests.differential import table
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
@@ -38,6 +39,8 @@ OWN = {"uid", "resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort"}
 """Fields that each server fills in by itself."""
 OWN_TEXT = re.compile(r"(10\.0\.\d+\.\d+|kube-api-access-\w{5}|\w{8}(-\w{4}){3}-\w{12})$")
 """What it fills into other fields."""
+CLUSTER_IP = re.compile(r"\b10\.(0|96)(\.\d{1,3}){2}\b")
+OWN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Of the suffixes of generated names."""
 
@@ -60,7 +63,13 @@ def main() -> int:
         if not (real and ours):
             real, ours = _start(stack, Path(folder))
         servers = golden.Server(real, TOKEN), golden.Server(ours, TOKEN)
-        report = run(servers, seed=options.seed, requests=options.requests, jobs=options.jobs)
+        if options.table is not None:
+            report = run(servers, table.cases(tuple(options.table)), jobs=options.jobs, goes_on=True)
+        else:
+            found = conversations(servers[0], options.seed)
+            report = run(
+                servers, found, requests=options.requests, jobs=options.jobs, prefix=f"d{options.seed}"
+            )
     for group in report.sorted()[: options.groups]:
         resources = ", ".join(f"{name} {count}" for name, count in group.resources.most_common(4))
         print(f"{group.count:5} {group.signature}\n      {resources}")
@@ -73,9 +82,8 @@ def main() -> int:
     return int(report.same < report.requests * options.least / 100)
 
 
-def run(servers, *, seed, requests, jobs):
-    """Hold conversations until so many requests were answered."""
-    real = servers[0]
+def conversations(real, seed):
+    """Yield conversations without end."""
     resources = _resources(real)
 
     @cache
@@ -83,17 +91,23 @@ def run(servers, *, seed, requests, jobs):
         path = f"apis/{group}/{version}" if group else f"api/{version}"
         return Schemas(real.send({"method": "GET", "path": f"/openapi/v3/{path}"})["body"])
 
-    conversations = Conversations(schemas_of, resources)
+    found = Conversations(schemas_of, resources)
+    for number in itertools.count():
+        yield found.case(seed, number)
+
+
+def run(servers, cases, *, requests=None, jobs=1, prefix="d", goes_on=False):
+    """Hold conversations: all of them, or until so many requests were answered."""
     report, lock = Report(), threading.Lock()
-    numbers = itertools.count()
+    numbered = enumerate(cases)
 
     def work():
         while True:
             with lock:
-                if report.requests >= requests:
+                number, case = next(numbered, (0, None))
+                if case is None or (requests is not None and report.requests >= requests):
                     return
-                number = next(numbers)
-            _converse(servers, conversations.case(seed, number), f"d{seed}-{number}", report, lock)
+            _converse(servers, case, f"{prefix}-{number}", report, lock, goes_on=goes_on)
 
     with ThreadPoolExecutor(jobs) as pool:
         for done in [pool.submit(work) for _ in range(jobs)]:
@@ -101,15 +115,15 @@ def run(servers, *, seed, requests, jobs):
     return report
 
 
-def _converse(servers, case: Iterator[dict], namespace, report, lock):
-    """Send each request to both, until they answer differently: what comes after follows from it."""
+def _converse(servers, case: Iterator[dict], namespace, report, lock, *, goes_on=False):
+    """Send each request to both, until they answer differently: what comes after follows from it, or goes on."""
     for server in servers:
         for path, body in (
             ("/api/v1/namespaces", _named("Namespace", namespace)),
             (f"/api/v1/namespaces/{namespace}/serviceaccounts", _named("ServiceAccount", "default")),
         ):
             server.send({"method": "POST", "path": path, "body": body})
-    steps, answers, identities = [], None, {}
+    steps, answers, identities, generated = [], None, {}, (set(), set())
     while True:
         try:
             request = case.send(answers and answers[0])
@@ -119,8 +133,11 @@ def _converse(servers, case: Iterator[dict], namespace, report, lock):
         sent = filled, _translated(filled, identities)
         answers = [_answer(server, each) for server, each in zip(servers, sent, strict=True)]
         _learn(identities, *(answer["body"] for answer in answers))
-        wanted, got = (_comparable(_without_suffix(answer, filled), namespace) for answer in answers)
-        steps.append({"request": request, "response": wanted})
+        for name, answer in zip(generated, answers, strict=True):
+            name.update(_generated_name(answer, filled))
+        plain = (_without_generated(*each) for each in zip(answers, generated, strict=True))
+        wanted, got = (_comparable(_without_suffix(answer, filled), namespace) for answer in plain)
+        steps = [*([] if goes_on else steps), {"request": request, "response": wanted}]
         found = golden.differences(wanted, got)
         resource = request["path"].partition("?")[0].replace("/namespaces/${ns}", "")
         resource = "/".join(resource.split("/")[3 if resource.startswith("/api/") else 4 :][:1])
@@ -130,7 +147,8 @@ def _converse(servers, case: Iterator[dict], namespace, report, lock):
                 continue
             rows = [{"at": at, "want": want, "got": here} for at, want, here in found[:6]]
             report.add_different(resource, request, found, {"steps": steps, "differences": rows})
-        break
+        if not goes_on:
+            break
     for server in servers:
         server.send({"method": "DELETE", "path": f"/api/v1/namespaces/{namespace}"})
 
@@ -146,7 +164,8 @@ def _learn(identities, real, ours, key=""):
     """Remember what the second server calls what each has named or numbered by itself."""
     if isinstance(real, dict) and isinstance(ours, dict):
         for name in real.keys() & ours.keys():
-            _learn(identities, real[name], ours[name], name)
+            is_name = key == "metadata" and name == "name"
+            _learn(identities, real[name], ours[name], "uid" if is_name else name)
     elif isinstance(real, list) and isinstance(ours, list):
         for pair in zip(real, ours, strict=False):
             _learn(identities, *pair, key)
@@ -162,8 +181,31 @@ def _translated(value, identities):
         return [_translated(item, identities) for item in value]
     if not isinstance(value, str):
         return identities.get(value, value) if value.__class__ is int else value
-    head, slash, path = value.rpartition("/")
-    return identities.get(value) or (f"{head}/{identities[path]}" if slash and path in identities else value)
+    if not value.startswith("/"):
+        return identities.get(value, value)
+    path, mark, query = value.partition("?")
+    return "/".join(identities.get(segment, segment) for segment in path.split("/")) + mark + query
+
+
+def _generated_name(answer, request):
+    """Return the name that a server gave to a new object, as a set of one or none."""
+    body = answer["body"]
+    metadata = body.get("metadata") if request["method"] == "POST" and isinstance(body, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) and answer["status"] == 201 else None
+    return (
+        {name}
+        if name and metadata.get("generateName") and name.startswith(metadata["generateName"])
+        else set()
+    )
+
+
+def _without_generated(answer, names):
+    """Return an answer without the names and addresses that a server chose."""
+    text = OWN_VOLUME.sub("kube-api-access-<generated>", json.dumps(answer))
+    text = CLUSTER_IP.sub("<ip>", text)
+    for name in names:
+        text = text.replace(name, "<generated>")
+    return json.loads(text)
 
 
 def _without_suffix(answer, request):
@@ -238,6 +280,9 @@ def _options():
     )
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--table", nargs="*", metavar="RESOURCE", help="the table of one-field changes, of these or all"
+    )
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--groups", type=int, default=40, help="how many groups of differences to print")
     parser.add_argument("--output", help="a file for every group's smallest reproducers, one a line")

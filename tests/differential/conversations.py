@@ -250,10 +250,12 @@ def _read(chance, path, options):
     return _request("GET", path, chance.choice(options), headers={"Accept": chance.choice(ACCEPTS)})
 
 
-def accepted_bodies():
-    """Return what a real server has accepted, by the path that it was sent to."""
+def accepted_bodies(*, tables: bool = True):
+    """Return what a real server has accepted, by the path that it was sent to; `tables`: also what was changed."""
     found = defaultdict(dict)
     for file in sorted(GOLDEN.glob("*.jsonl")):
+        if not tables and file.stem in {"validation", "unknown-fields"}:
+            continue
         for line in file.read_text().splitlines():
             for step in json.loads(line)["steps"]:
                 request, response = step["request"], step.get("response") or {}

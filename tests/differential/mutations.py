@@ -13,21 +13,22 @@ def mutated(chance, body, schemas, schema, count):
     """Return a copy with so many changes."""
     body = copy.deepcopy(body)
     for _ in range(count):
-        places = [place for place in _places(body) if place not in KEPT or chance.random() < 0.05]
-        if not places:
+        found = [place for place in places(body) if place not in KEPT or chance.random() < 0.05]
+        if not found:
             break
-        _change(chance, body, chance.choice(places), schemas, schema)
+        _change(chance, body, chance.choice(found), schemas, schema)
     return body
 
 
-def _places(value, path=()):
+def places(value, path=()):
+    """Yield the path of each field and each item."""
     if path:
         yield path
     members = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, member in members:
-        yield from _places(member, (*path, key))
+        yield from places(member, (*path, key))
 
 
 def _change(chance, body, place, schemas, schema):

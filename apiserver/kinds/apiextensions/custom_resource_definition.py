@@ -125,7 +125,7 @@ def _format_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator
 
 def _unknown_formats(definition: Mapping[str, Any]) -> Iterator[str]:
     spec = to_internal(definition.get("spec") or {})
-    for version in (spec, *spec["versions"]):
+    for version in (spec, *(spec["versions"] or ())):
         schema = (version.get("validation") or version.get("schema") or {}).get("openAPIV3Schema")
         yield from unknown_formats(schema) if schema else ()
 

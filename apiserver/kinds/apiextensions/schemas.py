@@ -219,6 +219,10 @@ def _check_map_list(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.required(path.child(_MAP_KEYS), detail)
     if items is None:
         yield errors.required(path.child("items"), f"must have a schema if {_LIST_TYPE} is map")
+    elif not isinstance(items, dict):
+        shown = {"Schema": None, "JSONSchemas": items}
+        problem = f"must only have a single schema if {_LIST_TYPE} is map"
+        yield errors.invalid(path.child("items"), shown, problem)
     kind = _items(schema).get("type", "")
     if isinstance(items, dict) and kind != "object":
         problem = f"must be object if parent array's {_LIST_TYPE} is map"

@@ -82,18 +82,22 @@ def _check_group(group: str, path: Path) -> Iterable[FieldError]:
 def _check_schemas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if within(spec, "validation").get("openAPIV3Schema") is not None:
         return
-    for index, version in enumerate(spec["versions"]):
+    for index, version in enumerate(spec.get("versions") or ()):
         if within(version, "schema").get("openAPIV3Schema") is None:
             yield errors.required(path.index(index).child("schema", "openAPIV3Schema"))
 
 
 def _check_versions(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    versions, path = spec["versions"], path.child("versions")
+    versions, path = spec.get("versions") or (), path.child("versions")
     yield from _check_schemas(spec, path)
     for index, version in enumerate(versions):
         yield from field("name", _LABEL, absent="")(version, path.index(index))
         yield from check_version(version, path.index(index))
-    shown = [internal("apiextensions.CustomResourceDefinitionVersion", version) for version in versions]
+    shown: list[Any] | None = [
+        internal("apiextensions.CustomResourceDefinitionVersion", version) for version in versions
+    ]
+    if spec.get("versions") is None:
+        shown = None
     if len({version.get("name") for version in versions}) < len(versions):
         yield errors.invalid(path, shown, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:

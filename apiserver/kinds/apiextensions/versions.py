@@ -155,7 +155,7 @@ def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:
             common[common_name] = values[0]
             for version in versions:
                 version.pop(name, None)
-    return {**spec, **common, "versions": versions}
+    return {**spec, **common, "versions": None if spec.get("versions") is None else versions}
 
 
 def needs_webhook(spec: Mapping[str, Any]) -> bool:

@@ -23,7 +23,6 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     Request,
     Strategy,
-    none_when_empty,
 )
 
 _POD, _CLAIM = "Pod", "PersistentVolumeClaim"
@@ -155,11 +154,7 @@ def _name_limit_range(limit_range: Tree, _request: Request) -> None:
 
 KIND: Final = Kind(
     resource=Resource(group="", version="v1", name="limitranges", kind="LimitRange", short_names=("limits",)),
-    strategy=Strategy(
-        create_on_update=True,
-        prepare_create=_name_limit_range,
-        canonicalize=none_when_empty(("spec", "limits")),
-    ),
+    strategy=Strategy(create_on_update=True, prepare_create=_name_limit_range),
     validation=Validation(again=NOTHING, create=_CREATE, update=as_created(_CREATE)),
     defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _limit_range_item}),
 )

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.objects import as_created, created
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Create, Validation
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import Strategy, none_when_empty
+from mockube.apiserver.kinds.strategy import Strategy
 
 _OF_RESOURCES: Final = every(
     required("apiGroups", detail="resource rules must supply at least one api group"),
@@ -57,7 +57,7 @@ def _validation(create: Create, *, namespaced: bool) -> Validation:
     return Validation(name=PATH_SEGMENT, create=create, update=update)
 
 
-_STRATEGY: Final = Strategy(create_on_update=True, canonicalize=none_when_empty(("rules",)))
+_STRATEGY: Final = Strategy(create_on_update=True)
 
 CLUSTER_ROLE: Final = Kind(
     resource=Resource(

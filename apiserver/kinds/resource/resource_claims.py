@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.core.volumes.claims import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.claim_status import update_status
 from mockube.apiserver.kinds.resource.requests import check_devices
-from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy, none_when_empty
+from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 # --- defaults
@@ -90,11 +90,7 @@ RESOURCE_CLAIM: Final = Kind(
         kind="ResourceClaim",
         subresources=(STATUS_WITHOUT_TABLE,),
     ),
-    strategy=Strategy(
-        resets=OWN_STATUS,
-        returns_deleted=True,
-        canonicalize=none_when_empty(("spec", "devices", "requests")),
-    ),
+    strategy=Strategy(resets=OWN_STATUS, returns_deleted=True),
     validation=Validation(
         again=WHOLE_AND_CHANGE,
         create=_CREATE_CLAIM,
@@ -108,9 +104,7 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     resource=Resource(
         group="resource.k8s.io", version="v1", name="resourceclaimtemplates", kind="ResourceClaimTemplate"
     ),
-    strategy=Strategy(
-        returns_deleted=True, canonicalize=none_when_empty(("spec", "spec", "devices", "requests"))
-    ),
+    strategy=Strategy(returns_deleted=True),
     validation=Validation(
         again=WHOLE_AND_CHANGE,
         create=_CREATE_TEMPLATE,

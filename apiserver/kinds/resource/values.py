@@ -50,7 +50,7 @@ def items(limit: int, *checks: Check) -> Callable[[Sequence[Any] | None, Path], 
 def _check_identifier(name: str, path: Path) -> Iterator[FieldError]:
     yield from no_longer_than(_MAX_ID_LENGTH)(name, path)
     for problem in names.check_c_identifier(name):
-        yield errors.type_invalid(path, name, problem)
+        yield errors.invalid(path, name, problem)
 
 
 def check_qualified_name(name: str, path: Path) -> Iterator[FieldError]:

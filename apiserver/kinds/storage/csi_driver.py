@@ -52,6 +52,14 @@ def _check_token_requests(requests: Sequence[ReadOnlyTree] | None, path: Path) -
         seen.add(audience)
 
 
+def _check_tokens_in_secrets(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    given = spec.get("serviceAccountTokenInSecrets")
+    if given is None or spec.get("tokenRequests"):
+        return ()
+    problem = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+    return (errors.invalid(path.child("serviceAccountTokenInSecrets"), given, problem),)
+
+
 _CREATE: Final = created(
     field(
         "spec",
@@ -62,6 +70,7 @@ _CREATE: Final = created(
             "nodeAllocatableUpdatePeriodSeconds",
             must(lambda seconds: seconds >= 10, "must be greater than or equal to 10 seconds"),
         ),
+        _check_tokens_in_secrets,
         absent={},
     )
 )

@@ -93,8 +93,7 @@ def _one_target(first: str, second: str, *, missing: str, surplus: str = "") -> 
 
 
 def _check_average(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    average = within(source, "target").get("averageValue")
-    if average is not None and quantity.parse(average) > quantity.ZERO:
+    if within(source, "target").get("averageValue") is not None:
         return ()
     return (
         errors.required(path.child("target", "averageValue"), "must specify a positive target averageValue"),

@@ -1,0 +1,64 @@
+"""JSON whose numbers and texts stay as they were written: `2.0`, `1e3`, escapes of letters.
+
+Upstream carries patches out on the text of an object, and shows that text when what comes of it is refused. Slow: only
+for messages.
+"""
+
+from json import JSONDecoder  # noqa: TID251 - orjson keeps neither the digits of a number nor the escapes of a text
+from json.decoder import scanstring  # type: ignore[attr-defined]  # noqa: TID251 - as above
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]  # noqa: TID251 - as above
+from typing import Any
+
+import orjson
+
+from mockube.apimachinery.schema.document import Literal
+
+_HTML = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+"""What Go's encoder writes of characters that mean something to a browser."""
+
+
+class _Text(str):
+    """A text, with the JSON that it was read from."""
+
+    __slots__ = ("written",)
+    written: str
+
+
+def _scan(text: str, start: int, *strict: bool) -> tuple[str, int]:
+    value, end = scanstring(text, start, *strict)
+    found = _Text(value)
+    found.written = text[start - 1 : end]
+    return found, end
+
+
+class _Decoder(JSONDecoder):
+    def __init__(self) -> None:
+        super().__init__(parse_int=Literal, parse_float=Literal)
+        self.parse_string = _scan
+        self.scan_once = py_make_scanner(self)
+
+
+def loads(text: bytes) -> Any:
+    """The document of a text that has been read before; texts and numbers remember how they were written."""
+    return _Decoder().decode(text.decode("utf-8", "replace"))
+
+
+def dumps(value: Any) -> str:
+    """The document as Go's encoder writes it: without blanks, and what was read as it was written."""
+    return _dump(value).translate(_HTML)
+
+
+def _dump(value: Any) -> str:
+    match value:
+        case dict():
+            return "{" + ",".join(f"{_dump(key)}:{_dump(member)}" for key, member in value.items()) + "}"
+        case list():
+            return "[" + ",".join(map(_dump, value)) + "]"
+        case Literal():
+            return str(value)
+        case _Text():
+            return value.written
+        case _:
+            return orjson.dumps(value).decode()

@@ -1,0 +1,186 @@
+"""What messages show of what was sent: each as a real kube-apiserver 1.36 worded it."""
+
+import orjson
+import pytest
+
+from tests.support import apiserver
+
+APPS, BATCH = "/apis/apps/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
+SERVICES = "/api/v1/namespaces/default/services"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+AUTOSCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def pods(labels=None, **spec):
+    return {
+        "metadata": {"labels": {"app": "web"} if labels is None else labels},
+        "spec": {"containers": [{"name": "main", "image": "nginx"}], **spec},
+    }
+
+
+def named(spec):
+    return {"metadata": {"name": "x"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "message"),
+    [
+        pytest.param(
+            f"{APPS}/daemonsets",
+            {"selector": {"matchLabels": {"app": "web"}}, "template": pods({})},
+            'DaemonSet.apps "x" is invalid: spec.template.metadata.labels: Invalid value: {}: '
+            "`selector` does not match template `labels`",
+            id="an empty map",
+        ),
+        pytest.param(
+            f"{APPS}/daemonsets",
+            {"selector": {"matchLabels": {}}, "template": pods()},
+            'DaemonSet.apps "x" is invalid: spec.selector: Invalid value: {}: empty selector is invalid for daemonset',
+            id="an empty map in a struct of the API",
+        ),
+        pytest.param(
+            "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+            {"rules": []},
+            'Ingress.networking.k8s.io "x" is invalid: spec: Invalid value: []: '
+            "either `defaultBackend` or `rules` must be specified",
+            id="an empty list",
+        ),
+        pytest.param(
+            "/api/v1/persistentvolumes",
+            {"accessModes": ["ReadWriteOnce"], "capacity": {}, "hostPath": {"path": "/x"}},
+            'PersistentVolume "x" is invalid: [spec.capacity: Required value, spec.capacity: '
+            'Unsupported value: {}: supported values: "storage"]',
+            id="an empty map where one value is needed",
+        ),
+        pytest.param(
+            "/apis/storage.k8s.io/v1/csidrivers",
+            {"serviceAccountTokenInSecrets": True},
+            'CSIDriver.storage.k8s.io "x" is invalid: spec.serviceAccountTokenInSecrets: Invalid value: true: '
+            "serviceAccountTokenInSecrets is set but no tokenRequests are specified",
+            id="tokens in secrets without requests for tokens",
+        ),
+        pytest.param(
+            AUTOSCALERS,
+            {"maxReplicas": 2, "scaleTargetRef": TARGET, "behavior": {"scaleDown": {"policies": []}}},
+            'HorizontalPodAutoscaler.autoscaling "x" is invalid: spec.behavior.scaleDown.policies: '
+            "Required value: must specify at least one Policy",
+            id="no policies are not the same as default policies",
+        ),
+        pytest.param(
+            AUTOSCALERS,
+            {
+                "maxReplicas": 2,
+                "scaleTargetRef": TARGET,
+                "metrics": [
+                    {
+                        "type": "Pods",
+                        "pods": {
+                            "metric": {"name": "m"},
+                            "target": {"type": "AverageValue", "averageValue": "-1"},
+                        },
+                    }
+                ],
+            },
+            'HorizontalPodAutoscaler.autoscaling "x" is invalid: spec.metrics[0].pods.target.averageValue: '
+            'Invalid value: "-1": must be positive',
+            id="an average below zero",
+        ),
+        pytest.param(
+            "/api/v1/namespaces/default/pods",
+            pods(nodeName="a/b")["spec"],
+            'Pod "x" is invalid: spec.nodeName: Invalid value: "a/b": a lowercase RFC 1123 subdomain must consist of '
+            "lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character "
+            "(e.g. 'example.com', regex used for validation is "
+            r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+            id="a node's name that no node can have",
+        ),
+    ],
+)
+async def test_a_new_object_is_refused(client, path, spec, message):
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    refused = await client.post(path, named(spec))
+    assert (refused.status, refused.body["message"]) == (422, message)
+
+
+async def test_a_definition_without_versions_shows_none_and_an_empty_list_of_them_as_that(client):
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    for given, shown in (({}, "null"), ({"versions": []}, "[]")):
+        refused = await client.post(path, named({"group": "example.com", **given}))
+        expected = (
+            f"spec.versions: Invalid value: {shown}: must have exactly one version marked as storage version"
+        )
+        assert expected in refused.body["message"]
+
+
+async def test_an_empty_list_that_a_patch_leaves_is_shown(client):
+    resources = {"requests": {"storage": "1Gi"}}
+    await client.post(CLAIMS, named({"accessModes": ["ReadWriteOnce"], "resources": resources}))
+    refused = await client.send("PATCH", f"{CLAIMS}/x", {"spec": {"accessModes": []}}, Content_Type=STRATEGIC)
+    assert refused.status == 422
+    assert '\n+ "AccessModes": [],\n' in refused.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "shown", "problem"),
+    [
+        (
+            b'{"metadata":{"generation":2.0}}',
+            '"generation":2.0,',
+            "json: cannot unmarshal number 2.0 into Go struct field ObjectMeta.metadata.generation of type int64",
+        ),
+        (
+            rb'{"kind":"\u00e4<"}',
+            r'"kind":"\u00e4\u003c"',
+            'no kind "ä<" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+        ),
+        (
+            b'{"apiVersion":"x/v1"}',
+            '"ports":[{"protocol":"TCP","port":80,"targetPort":80}],"clusterIP":',
+            'no kind "Service" is registered for version "x/v1" in scheme "pkg/runtime/scheme.go:111"',
+        ),
+    ],
+)
+async def test_a_refused_patch_shows_the_object_as_it_was_written(client, patch, shown, problem):
+    await client.post(SERVICES, named({"ports": [{"port": 80}]}))
+    refused = await client.send("PATCH", f"{SERVICES}/x", patch, Content_Type=MERGE)
+    message = refused.body["details"]["causes"][0]["message"]
+    assert orjson.dumps(shown)[1:-1].decode() in message
+    assert message.endswith(f": {problem}")
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "place"),
+    [
+        (
+            f"{BATCH}/jobs",
+            {"template": pods(restartPolicy="Never"), "podFailurePolicy": {"rules": []}},
+            ("podFailurePolicy", "rules"),
+        ),
+        (
+            f"{APPS}/deployments",
+            {
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": pods(volumes=[{"name": "p", "projected": {"sources": []}}]),
+            },
+            ("template", "spec", "volumes", 0, "projected", "sources"),
+        ),
+    ],
+)
+async def test_a_list_that_go_always_shows_is_null_where_it_was_empty(client, path, spec, place):
+    made = await client.post(path, named(spec))
+    again = await client.put(f"{path}/x", made.body | {"spec": made.body["spec"]})
+    dry = await client.post(f"{path}?dryRun=All", named(spec) | {"metadata": {"name": "y"}})
+    for answer in (made, again, dry):
+        value = answer.body["spec"]
+        for step in place:
+            value = value[step]
+        assert value is None
+    assert again.body["metadata"]["resourceVersion"] == made.body["metadata"]["resourceVersion"]

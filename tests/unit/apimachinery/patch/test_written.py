@@ -1,0 +1,25 @@
+"""JSON in which numbers and texts stay as they were written."""
+
+import pytest
+
+from mockube.apimachinery.patch import merge, written
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b'{ "a": 2.0, "b": [1e3, -0] }', '{"a":2.0,"b":[1e3,-0]}'),
+        (rb'{"a": "\u00e4", "b": "\u0061"}', r'{"a":"\u00e4","b":"\u0061"}'),
+        ('{"a": "<&> \u2028"}'.encode(), r'{"a":"\u003c\u0026\u003e \u2028"}'),
+        (b'{"a": null, "b": true, "c": {}, "d": []}', '{"a":null,"b":true,"c":{},"d":[]}'),
+    ],
+)
+def test_a_document_is_written_as_it_was_read(text, expected):
+    assert written.dumps(written.loads(text)) == expected
+
+
+def test_a_patch_keeps_how_its_values_were_written():
+    patched = merge.apply(
+        written.loads(b'{"a":{"c":1,"b":"x"}}'), written.loads(rb'{"a":{"d":2.50,"b":"\u0079"}}')
+    )
+    assert written.dumps(patched) == r'{"a":{"b":"\u0079","c":1,"d":2.50}}'
