@@ -235,7 +235,7 @@ class Connection(web.RequestHandler):
         try:
             while not (self._force_close or payload.is_eof()):
                 await payload.readany()
-        except PayloadAccessError:
+        except (PayloadAccessError, ConnectionError):
             self.close()
         finally:
             over.cancel()
