@@ -15,7 +15,6 @@ from mockube.apiserver.kinds.common.checks import (
     pointer,
     positive,
     required,
-    unique,
 )
 from mockube.apiserver.kinds.resource.selectors import check_expression
 from mockube.apiserver.kinds.resource.values import (
@@ -26,6 +25,8 @@ from mockube.apiserver.kinds.resource.values import (
     check_subdomain,
     check_toleration,
     items,
+    its_name,
+    itself,
 )
 
 MAX_ITEMS: Final = 32
@@ -52,19 +53,20 @@ _EXACT: Final = every(
     field("tolerations", each(check_toleration)),
 )
 _NAME: Final = field("name", check_label, absent="")
-_ALTERNATIVES: Final = field("firstAvailable", items(_MAX_ALTERNATIVES, _NAME, _EXACT), unique("name"))
+_ALTERNATIVES: Final = field("firstAvailable", items(_MAX_ALTERNATIVES, _NAME, _EXACT, key=its_name))
 
 
 def _check_request(request: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from _NAME(request, path)
-    yield from _ALTERNATIVES(request, path)
-    yield from pointer("exactly", _EXACT)(request, path)
     present = bool(request.get("firstAvailable")) + (request.get("exactly") is not None)
     detail = "exactly one of `exactly` or `firstAvailable` is required"
     if not present:
         yield errors.required(path, detail)
     elif present > 1:
         yield errors.invalid(path, None, f"{detail}, but multiple fields are set")
+    else:
+        yield from _ALTERNATIVES(request, path)
+        yield from pointer("exactly", _EXACT)(request, path)
 
 
 # --- references to requests
@@ -96,7 +98,7 @@ def reference(requests: frozenset[str]) -> Callable[[str, Path], Iterator[FieldE
 
 
 def references(requests: frozenset[str]) -> Check:
-    return field("requests", items(MAX_ITEMS, reference(requests)), unique())
+    return field("requests", items(MAX_ITEMS, reference(requests), key=itself))
 
 
 # --- claims
@@ -121,7 +123,7 @@ _NO_ATTRIBUTE: Final = (
 def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     named = references(request_names(devices))
     check = every(
-        field("requests", items(MAX_ITEMS, _check_request), unique("name")),
+        field("requests", items(MAX_ITEMS, _check_request, key=its_name)),
         field("constraints", items(MAX_ITEMS, named, _check_attribute)),
         field("config", items(MAX_ITEMS, named, check_configuration)),
     )

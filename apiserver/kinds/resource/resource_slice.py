@@ -1,16 +1,15 @@
 """ResourceSlice: the devices of a pool, and the nodes that can use them."""
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery import errors, meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.paths import Path
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -20,96 +19,33 @@ from mockube.apiserver.kinds.common.checks import (
     every,
     field,
     must,
-    no_longer_than,
-    optional,
     pointer,
     positive,
     required,
-    unique,
-    valid,
 )
 from mockube.apiserver.kinds.common.defaults import Table, of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import again, created, immutable_fields, in_order
-from mockube.apiserver.kinds.common.selectors import check_label_name, check_node_selector
+from mockube.apiserver.kinds.common.objects import created, immutable_fields, in_order, within
+from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.resource.values import (
-    check_driver,
-    check_effect,
-    check_label,
-    check_pool_name,
-    check_qualified_name,
-    check_subdomain,
-    items,
+from mockube.apiserver.kinds.resource.devices import (
+    check_counter_set,
+    device,
+    is_set,
+    node_name,
+    true_if_set,
 )
+from mockube.apiserver.kinds.resource.values import check_driver, check_pool_name, items, its_name
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _MAX_DEVICES: Final = 128
-_MAX_ATTRIBUTES: Final = 32
-_MAX_TAINTS: Final = 16
-_MAX_VALUE_LENGTH: Final = 64
-
-
-# --- devices
-
-_VERSION: Final = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
-    r"(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
-    r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
-    re.ASCII,
-)
-_NOT_A_VERSION: Final = "must be a string compatible with semver.org spec 2.0.0"
-
-
-def _is_version(text: str) -> bool:
-    return _VERSION.fullmatch(text) is not None
-
-
-_VALUES: Final = every(
-    pointer("string", no_longer_than(_MAX_VALUE_LENGTH)),
-    pointer("version", must(_is_version, _NOT_A_VERSION), no_longer_than(_MAX_VALUE_LENGTH)),
-)
-_KINDS: Final = ("bool", "int", "string", "version")
-
-
-def _check_attribute(attribute: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    yield from _VALUES(attribute, path)
-    present = sum(attribute.get(name) is not None for name in _KINDS)
-    if not present:
-        yield errors.required(path, "exactly one value must be specified")
-    elif present > 1:
-        shown = internal("resource.DeviceAttribute", attribute)
-        yield errors.invalid(path, shown, "exactly one value must be specified")
-
-
-def _check_described(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
-    for name, attribute in attributes.items():
-        yield from check_qualified_name(name, path.child("attributes").key(name))
-        yield from _check_attribute(attribute, path.child("attributes").key(name))
-    for name in capacity:
-        yield from check_qualified_name(name, path.child("capacity").key(name))
-    count = len(attributes) + len(capacity)
-    if count > _MAX_ATTRIBUTES:
-        problem = f"the total number of attributes and capacities must not exceed {_MAX_ATTRIBUTES}"
-        yield errors.invalid(path, count, problem)
-
-
-_TAINT: Final = every(
-    field("key", check_label_name, absent=""),
-    optional("value", valid(names.check_label_value)),
-    required("effect", check_effect),
-)
-_DEVICE: Final = every(
-    field("name", check_label, absent=""),
-    _check_described,
-    field("taints", items(_MAX_TAINTS, _TAINT)),
-)
-
+_MAX_ADVANCED_DEVICES: Final = 64
+"""With taints or counters."""
+_MAX_COUNTER_SETS: Final = 8
 
 # --- nodes
 
@@ -128,10 +64,17 @@ def _check_one_term(selector: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path.child("nodeSelectorTerms"), shown, problem),)
 
 
+_NODES: Final = every(
+    node_name("must be either unset or set to a non-empty string"),
+    pointer("nodeSelector", check_node_selector, _check_one_term),
+    true_if_set("allNodes"),
+    true_if_set("perDeviceNodeSelection"),
+)
+
+
 def _check_nodes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    present = [f"`{name}`" for name in _NODE_FIELDS if spec.get(name)]
-    yield from optional("nodeName", check_subdomain)(spec, path)
-    yield from pointer("nodeSelector", check_node_selector, _check_one_term)(spec, path)
+    yield from _NODES(spec, path)
+    present = [f"`{name}`" for name in _NODE_FIELDS if is_set(spec, name)]
     if not present:
         yield errors.required(path, _ONE_NODE_FIELD)
     elif len(present) > 1:
@@ -139,21 +82,44 @@ def _check_nodes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, f"{{{', '.join(present)}}}", problem)
 
 
+# --- devices
+
+
+def _check_devices(spec: ReadOnlyTree, path: Path, old: ReadOnlyTree | None = None) -> Iterator[FieldError]:
+    devices = spec.get("devices") or []
+    if devices and spec.get("sharedCounters"):
+        yield errors.invalid(path, "", "only one of `sharedCounters` or `devices` is allowed")
+    is_advanced = any(one.get("taints") or one.get("consumesCounters") for one in devices)
+    limit = _MAX_ADVANCED_DEVICES if is_advanced else _MAX_DEVICES
+    before = {one.get("name", ""): one.get("taints") or [] for one in (old or {}).get("devices") or ()}
+    check = device(chooses_nodes=bool(spec.get("perDeviceNodeSelection")), taints=before)
+    yield from items(limit, check, key=its_name)(devices, path.child("devices"))
+
+
 _POOL: Final = every(
     required("name", check_pool_name),
     field("resourceSliceCount", positive, absent=0),
     field("generation", must(lambda value: value >= 0, "must be greater than or equal to zero"), absent=0),
 )
-_CREATE: Final = created(
-    field(
-        "spec",
-        check_driver,
-        field("pool", _POOL, absent={}),
-        _check_nodes,
-        field("devices", items(_MAX_DEVICES, _DEVICE), unique("name")),
-        absent={},
-    )
+_HEAD: Final = every(check_driver, field("pool", _POOL, absent={}))
+_COUNTER_SETS: Final = field("sharedCounters", items(_MAX_COUNTER_SETS, check_counter_set, key=its_name))
+_CREATE: Final = created(field("spec", _HEAD, _check_nodes, _check_devices, _COUNTER_SETS, absent={}))
+_SPEC: Final = ROOT.child("spec")
+_FIXED: Final = in_order(
+    immutable_fields("spec", "pool", "name", absent=""),
+    immutable_fields("spec", "driver", absent=""),
+    immutable_fields("spec", "nodeName"),
 )
+
+
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    spec = within(new, "spec")
+    yield from _HEAD(spec, _SPEC)
+    yield from _FIXED(new, old)
+    yield from _check_nodes(spec, _SPEC)
+    yield from _check_devices(spec, _SPEC, within(old, "spec"))
+    yield from _COUNTER_SETS(spec, _SPEC)
+
 
 # --- defaults
 
@@ -213,12 +179,7 @@ KIND: Final = Kind(
     timed_defaults=_timed_defaults,
     validation=Validation(
         create=_CREATE,
-        update=in_order(
-            again(_CREATE),
-            immutable_fields("spec", "pool", "name", absent=""),
-            immutable_fields("spec", "driver", absent=""),
-            immutable_fields("spec", "nodeName"),
-        ),
+        update=_update,
     ),
     warnings=Warnings(create=_warn_create),
     printer=Printer(

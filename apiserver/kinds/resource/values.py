@@ -33,13 +33,47 @@ check_driver: Final = required("driver", check_driver_name)
 # --- lists
 
 
-def items(limit: int, *checks: Check) -> Callable[[Sequence[Any] | None, Path], Iterator[FieldError]]:
-    """Return the check of a list with at most `limit` items. As upstream, all are checked before they are counted."""
+def items(
+    limit: int, *checks: Check, key: Callable[[Any], object] | None = None
+) -> Callable[[Sequence[Any] | None, Path], Iterator[FieldError]]:
+    """Return the check of a list with at most `limit` items, of a longer one no item is checked; of a set by a key."""
+    check_each = each(*checks)
 
     def check(values: Sequence[Any] | None, path: Path) -> Iterator[FieldError]:
-        yield from each(*checks)(values, path)
         if len(values or ()) > limit:
             yield errors.too_many(path, len(values or ()), limit)
+            return
+        yield from check_each(values, path)
+        seen = set()
+        for index, value in enumerate(values or ()) if key else ():
+            found = key(value) if key else None
+            if found in seen:
+                yield errors.duplicate(path.index(index), found)
+            seen.add(found)
+
+    return check
+
+
+def itself(item: Any) -> object:
+    """Return an item of a set of texts, as its key."""
+    return item
+
+
+def its_name(item: ReadOnlyTree) -> object:
+    """Return the name of an item of a set, as its key."""
+    return item.get("name", "")
+
+
+def entries(limit: int | None, check_key: Check, check_value: Check) -> Check:
+    """Return the check of a map, whose keys are told of at its own path."""
+
+    def check(values: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
+        if limit is not None and len(values or ()) > limit:
+            yield errors.too_many(path, len(values or ()), limit)
+            return
+        for key, value in (values or {}).items():
+            yield from check_key(key, path)
+            yield from check_value(value, path.key(key))
 
     return check
 
@@ -55,23 +89,25 @@ def _check_identifier(name: str, path: Path) -> Iterator[FieldError]:
 
 def check_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
     """An identifier, prefixed by the domain that defines it unless the driver does."""
-    domain, slash, identifier = name.rpartition("/")
-    if not name:
-        yield errors.required(path, "name required")
-        return
-    if slash and not domain:
-        yield errors.required(path, "the domain must not be empty")
-    elif domain:
-        yield from check_driver_name(domain, path)
-    if not identifier:
-        yield errors.required(path, "the name must not be empty")
-    else:
-        yield from _check_identifier(identifier, path)
+    match name.split("/"):
+        case [identifier]:
+            yield from _check_identifier(identifier, path)
+        case [domain, identifier]:
+            if domain:
+                yield from check_driver_name(domain, path)
+            else:
+                yield errors.invalid(path, "", "the domain must not be empty")
+            if identifier:
+                yield from _check_identifier(identifier, path)
+            else:
+                yield errors.invalid(path, "", "the name must not be empty")
+        case _:  # upstream accepts several slashes
+            return
 
 
 def check_fully_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
     yield from check_qualified_name(name, path)
-    if name and "/" not in name:
+    if "/" not in name:
         yield errors.invalid(
             path, name, "a fully qualified name must be a domain and a name separated by a slash"
         )
@@ -85,7 +121,7 @@ def check_pool_name(name: str, path: Path) -> Iterator[FieldError]:
 
 # --- taints
 
-check_effect: Final = one_of("NoExecute", "NoSchedule")
+check_effect: Final = one_of("NoExecute", "NoSchedule", "None")
 _LABEL_VALUE: Final = valid(names.check_label_value)
 
 
@@ -111,8 +147,8 @@ def check_toleration(toleration: ReadOnlyTree, path: Path) -> Iterator[FieldErro
 def check_parameters(parameters: Any, path: Path) -> Iterable[FieldError]:
     if parameters is None:
         return (errors.required(path),)
-    if not isinstance(parameters, dict):
-        return (errors.invalid(path, "<value omitted>", "parameters must be a valid JSON object"),)
     if len(orjson.dumps(parameters)) > _MAX_PARAMETERS_LENGTH:
         return (errors.too_long(path, _MAX_PARAMETERS_LENGTH),)
+    if not isinstance(parameters, dict):
+        return (errors.invalid(path, "<value omitted>", "must be a valid JSON object"),)
     return ()

@@ -101,8 +101,8 @@ CREATIONS = [
                  [f'spec: Invalid value: "{{`nodeName`, `allNodes`}}": {ONE_PLACE}, but multiple fields are set',
                   ('spec.devices[0].attributes[v].version: Invalid value: "1": must be a string compatible with '
                   "semver.org spec 2.0.0"),
-                  "spec.devices[0].capacity[/]: Required value: the domain must not be empty",
-                  "spec.devices[0].capacity[/]: Required value: the name must not be empty"], id="devices are nowhere"),
+                  'spec.devices[0].capacity: Invalid value: "": the domain must not be empty',
+                  'spec.devices[0].capacity: Invalid value: "": the name must not be empty'], id="devices are nowhere"),
     pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["fd00:0::/64"]}},
                  ['spec.cidrs[0]: Invalid value: "fd00:0::/64": must be in canonical form ("fd00::/64")'],
                  id="a network is written at length"),

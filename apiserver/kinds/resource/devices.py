@@ -1,0 +1,206 @@
+"""Validation of the devices of a ResourceSlice, and of the counters that they share."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import Path
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    every,
+    field,
+    must,
+    no_longer_than,
+    optional,
+    pointer,
+    required,
+    valid,
+)
+from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.selectors import check_label_name, check_node_selector
+from mockube.apiserver.kinds.resource.capacities import check_shared, check_unshared
+from mockube.apiserver.kinds.resource.values import (
+    check_effect,
+    check_label,
+    check_qualified_name,
+    check_subdomain,
+    entries,
+    items,
+)
+
+_MAX_DESCRIPTIONS: Final = 32
+_MAX_VALUES: Final = 48
+_MAX_TAINTS: Final = 16
+_MAX_CONDITIONS: Final = 4
+_MAX_CONSUMPTIONS: Final = 2
+_MAX_COUNTERS: Final = 32
+_MAX_VALUE_LENGTH: Final = 64
+
+# --- attributes
+
+_VERSION: Final = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+    r"(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
+    r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
+    re.ASCII,
+)
+_NOT_A_VERSION: Final = "must be a string compatible with semver.org spec 2.0.0"
+
+
+def _is_version(text: str) -> bool:
+    return _VERSION.fullmatch(text) is not None
+
+
+_VALUES: Final = every(
+    pointer("string", no_longer_than(_MAX_VALUE_LENGTH)),
+    pointer("version", must(_is_version, _NOT_A_VERSION), no_longer_than(_MAX_VALUE_LENGTH)),
+)
+_KINDS: Final = ("bool", "int", "string", "version")
+
+
+def _check_attribute(attribute: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from _VALUES(attribute, path)
+    present = sum(attribute.get(name) is not None for name in _KINDS)
+    if not present:
+        yield errors.invalid(path, "", "exactly one value must be specified")
+    elif present > 1:
+        shown = internal("resource.DeviceAttribute", attribute)
+        yield errors.invalid(path, shown, "exactly one value must be specified")
+
+
+def _check_described(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    count = len(attributes) + len(capacity)
+    if count > _MAX_DESCRIPTIONS:
+        problem = f"the total number of attributes and capacities must not exceed {_MAX_DESCRIPTIONS}"
+        yield errors.invalid(path, count, problem)
+    if len(attributes) > _MAX_VALUES:
+        problem = f"the total number of attribute values must not exceed {_MAX_VALUES}"
+        yield errors.invalid(path, len(attributes), problem)
+    yield from entries(None, check_qualified_name, _check_attribute)(attributes, path.child("attributes"))
+    check_capacity = check_shared if device.get("allowMultipleAllocations") else check_unshared
+    yield from entries(None, check_qualified_name, check_capacity)(capacity, path.child("capacity"))
+
+
+# --- taints and conditions
+
+_TAINT: Final = every(
+    field("key", check_label_name, absent=""),
+    optional("value", valid(names.check_label_value)),
+    required("effect", check_effect),
+)
+_TAINTS: Final = field("taints", items(_MAX_TAINTS, _TAINT))
+_CONDITIONS, _FAILURES = "bindingConditions", "bindingFailureConditions"
+
+
+def _check_binding(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    conditions, failures = device.get(_CONDITIONS) or (), device.get(_FAILURES) or ()
+    for name, values in ((_CONDITIONS, conditions), (_FAILURES, failures)):
+        yield from items(_MAX_CONDITIONS, check_label_name)(values, path.child(name))
+    yield from _check_apart(conditions, (), path.child(_CONDITIONS))
+    yield from _check_apart(failures, conditions, path.child(_FAILURES))
+    for name, other in ((_CONDITIONS, _FAILURES), (_FAILURES, _CONDITIONS)):
+        if device.get(other) and not device.get(name):
+            yield errors.invalid(path.child(name), device.get(name), f"{name} are required to use {other}")
+
+
+def _check_apart(values: Sequence[str], others: Sequence[str], path: Path) -> Iterator[FieldError]:
+    seen, taken = set[str](), {*others}
+    for index, value in enumerate(values):
+        if value in seen:
+            yield errors.duplicate(path.index(index), value)
+        seen.add(value)
+        if value in taken:
+            problem = f"{_FAILURES} must not overlap with {_CONDITIONS}"
+            yield errors.invalid(path.index(index), value, problem)
+
+
+# --- counters
+
+
+def _check_counter(_counter: Any, _path: Path) -> Iterable[FieldError]:
+    return ()
+
+
+_COUNTERS: Final = required("counters", entries(_MAX_COUNTERS, check_label, _check_counter))
+_CONSUMPTION: Final = every(required("counterSet", check_label), _COUNTERS)
+_CONSUMPTIONS: Final = field(
+    "consumesCounters",
+    items(_MAX_CONSUMPTIONS, _CONSUMPTION, key=lambda consumption: consumption.get("counterSet", "")),
+)
+check_counter_set: Final = every(required("name", check_label), _COUNTERS)
+
+# --- nodes
+
+_ONE_NODE_FIELD: Final = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set "
+    "to true in the ResourceSlice spec"
+)
+_NO_NODE_FIELD: Final = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
+    "ResourceSlice spec"
+)
+_NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
+
+
+def true_if_set(name: str) -> Check:
+    """Refuse a false flag."""
+    return pointer(name, must(lambda value: value, "must be either unset or set to true"))
+
+
+def node_name(problem: str) -> Check:
+    """Check the name of a node; an empty one is refused in these words."""
+
+    def check(name: str, path: Path) -> Iterable[FieldError]:
+        return check_subdomain(name, path) if name else (errors.invalid(path, name, problem),)
+
+    return pointer("nodeName", check)
+
+
+_NODES: Final = every(
+    node_name("must not be empty"), pointer("nodeSelector", check_node_selector), true_if_set("allNodes")
+)
+
+
+def is_set(struct: ReadOnlyTree, name: str) -> bool:
+    """Report whether a field that chooses nodes chooses any."""
+    return struct.get(name) is not None if name == "nodeSelector" else bool(struct.get(name))
+
+
+def _check_own_nodes(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    yield from _NODES(device, path)
+    present = [f"`{name}`" for name in _NODE_FIELDS if is_set(device, name)]
+    if not present:
+        yield errors.required(path, _ONE_NODE_FIELD)
+    elif len(present) > 1:
+        yield errors.invalid(path, f"{{{', '.join(present)}}}", _ONE_NODE_FIELD)
+
+
+def _check_no_nodes(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    if all(device.get(name) is None for name in _NODE_FIELDS):
+        return ()
+    return (errors.invalid(path, None, _NO_NODE_FIELD),)
+
+
+# --- a device
+
+
+def device(*, chooses_nodes: bool, taints: dict[str, object]) -> Check:
+    """Return the check of a device. `taints` are those that devices had before, which are not checked again."""
+    check_nodes = _check_own_nodes if chooses_nodes else _check_no_nodes
+
+    def check_taints(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        name, found = device.get("name", ""), device.get("taints") or []
+        return () if name in taints and taints[name] == found else _TAINTS(device, path)
+
+    return every(
+        field("name", check_label, absent=""),
+        _check_described,
+        check_taints,
+        _CONSUMPTIONS,
+        check_nodes,
+        _check_binding,
+    )

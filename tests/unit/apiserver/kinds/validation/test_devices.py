@@ -1,0 +1,215 @@
+"""What is wrong with devices and requests for them, each as a real kube-apiserver 1.36 worded it."""
+
+import pytest
+
+from mockube.apiserver.kinds import kind_rules
+from mockube.apiserver.kinds.api_resource import Resource
+
+NODE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+OWN_NODE = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to "
+    "true in the ResourceSlice spec"
+)
+TAINT = {"key": "a", "effect": "NoSchedule"}
+COUNTER = {"a": {"value": "1"}}
+EXACT = {"deviceClassName": "x", "allocationMode": "ExactCount", "count": 1}
+
+
+def said(kind, spec, old=None):
+    row = Resource(
+        group="resource.k8s.io",
+        version="v1",
+        name=f"{kind.lower()}s",
+        kind=kind,
+        namespaced=kind == "ResourceClaim",
+    )
+    metadata = {"name": "a", "uid": "1", **({"namespace": "ns"} if row.namespaced else {})}
+    new = {"metadata": metadata, "spec": spec}
+    if old is None:
+        return [*map(str, kind_rules.check_create(row, new))]
+    return [*map(str, kind_rules.check_update(row, "", new, {"metadata": metadata, "spec": old}))]
+
+
+def slice_of(**spec):
+    pool = {"name": "p", "resourceSliceCount": 1}
+    return {"driver": "d.example.com", "nodeName": "n", "pool": pool, **spec}
+
+
+def device(name="a", **fields):
+    return {"name": name, **fields}
+
+
+def shared(value, policy):
+    capacity = {"c": {"value": value, "requestPolicy": policy}}
+    return slice_of(devices=[device(allowMultipleAllocations=True, capacity=capacity)])
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (slice_of(devices=[device()] * 129), ["spec.devices: Too many: 129: must have at most 128 items"]),
+        (
+            slice_of(devices=[device(f"a{number}", taints=[TAINT]) for number in range(65)]),
+            ["spec.devices: Too many: 65: must have at most 64 items"],
+        ),
+        (slice_of(devices=[device(), device()]), ['spec.devices[1]: Duplicate value: "a"']),
+        (
+            slice_of(nodeName=""),
+            [
+                'spec.nodeName: Invalid value: "": must be either unset or set to a non-empty string',
+                f"spec: Required value: {NODE}",
+            ],
+        ),
+        (
+            slice_of(allNodes=False),
+            ["spec.allNodes: Invalid value: false: must be either unset or set to true"],
+        ),
+        (
+            {key: value for key, value in slice_of().items() if key != "nodeName"}
+            | {
+                "perDeviceNodeSelection": True,
+                "devices": [device(), device("b", nodeName="x"), device("c", nodeName="x", allNodes=True)],
+            },
+            [
+                f"spec.devices[0]: Required value: {OWN_NODE}",
+                f'spec.devices[2]: Invalid value: "{{`nodeName`, `allNodes`}}": {OWN_NODE}',
+            ],
+        ),
+        (
+            slice_of(devices=[device(allNodes=False)]),
+            [
+                (
+                    "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
+                    "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+                )
+            ],
+        ),
+        (
+            slice_of(sharedCounters=[{"name": "c", "counters": COUNTER}], devices=[device()]),
+            ['spec: Invalid value: "": only one of `sharedCounters` or `devices` is allowed'],
+        ),
+        (
+            slice_of(sharedCounters=[{"name": "c", "counters": COUNTER}, {"name": "c", "counters": {}}]),
+            [
+                "spec.sharedCounters[1].counters: Required value",
+                'spec.sharedCounters[1]: Duplicate value: "c"',
+            ],
+        ),
+        (
+            slice_of(devices=[device(consumesCounters=[{}, {}, {}])]),
+            ["spec.devices[0].consumesCounters: Too many: 3: must have at most 2 items"],
+        ),
+        (
+            slice_of(devices=[device(bindingConditions=["a", "a"], bindingFailureConditions=["a"])]),
+            [
+                'spec.devices[0].bindingConditions[1]: Duplicate value: "a"',
+                (
+                    'spec.devices[0].bindingFailureConditions[0]: Invalid value: "a": bindingFailureConditions must not '
+                    "overlap with bindingConditions"
+                ),
+            ],
+        ),
+        (
+            slice_of(devices=[device(bindingConditions=["a"])]),
+            [
+                (
+                    "spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are "
+                    "required to use bindingConditions"
+                )
+            ],
+        ),
+        (
+            slice_of(devices=[device(capacity={"c": {"value": "1", "requestPolicy": {}}})]),
+            [
+                "spec.devices[0].capacity[c].requestPolicy: Forbidden: allowMultipleAllocations must be true",
+            ],
+        ),
+    ],
+)
+def test_slices(spec, expected):
+    assert said("ResourceSlice", spec) == expected
+
+
+POLICY = "spec.devices[0].capacity[c].requestPolicy"
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (
+            {"default": "11", "validValues": ["1"]},
+            ['.validValues: Invalid value: "11": default value is not valid according to the requestPolicy'],
+        ),
+        (
+            {"default": "2", "validValues": ["3", "2", "20", "2"]},
+            [
+                '.validValues[1]: Invalid value: "2": values must be sorted in ascending order',
+                '.validValues[3]: Invalid value: "2": values must be sorted in ascending order',
+                '.validValues[2]: Invalid value: "20": option is larger than capacity value: 10',
+                '.validValues[3]: Duplicate value: "2"',
+            ],
+        ),
+        ({"validRange": {"min": "2"}}, [".default: Required value: required when validRange is defined"]),
+        (
+            {"default": "2", "validRange": {"max": "2"}},
+            [".validRange.min: Required value: required when validRange is defined"],
+        ),
+        (
+            {"default": "1", "validRange": {"min": "2", "max": "20", "step": "4"}},
+            [
+                '.validRange.min: Invalid value: "1": default is less than min: 2',
+                '.validRange.max: Invalid value: "20": max is larger than capacity value: 10',
+                '.validRange.step: Invalid value: "1": value is not a multiple of a given step (4) from (2)',
+                '.validRange.step: Invalid value: "20": value is not a multiple of a given step (4) from (2)',
+            ],
+        ),
+        (
+            {"default": "1", "validRange": {"min": "1"}, "validValues": ["1"]},
+            [
+                (
+                    ': Forbidden: exactly one policy can be specified, cannot specify "validValues" and "validRange" at '
+                    "the same time"
+                )
+            ],
+        ),
+    ],
+)
+def test_policies_of_requests(policy, expected):
+    assert said("ResourceSlice", shared("10", policy)) == [POLICY + text for text in expected]
+
+
+def test_taints_that_stay_are_not_checked_again():
+    old = slice_of(devices=[device(taints=[{"key": "a", "effect": "Odd"}])])
+    assert said("ResourceSlice", old, old) == []
+    moved = slice_of(devices=old["devices"], nodeName="m")
+    assert said("ResourceSlice", moved, old) == ['spec.nodeName: Invalid value: "m": field is immutable']
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        (
+            {"requests": [{"name": "A"}] * 33},
+            ["spec.devices.requests: Too many: 33: must have at most 32 items"],
+        ),
+        (
+            {"requests": [{"name": "a", "exactly": EXACT}] * 2},
+            ['spec.devices.requests[1]: Duplicate value: "a"'],
+        ),
+        (
+            {
+                "requests": [{"name": "a", "exactly": EXACT}],
+                "constraints": [{"matchAttribute": "x/"}, {"distinctAttribute": "x"}],
+            },
+            [
+                'spec.devices.constraints[0].matchAttribute: Invalid value: "": the name must not be empty',
+                (
+                    'spec.devices.constraints[1].distinctAttribute: Invalid value: "x": a fully qualified name must be a '
+                    "domain and a name separated by a slash"
+                ),
+            ],
+        ),
+    ],
+)
+def test_claims(devices, expected):
+    assert said("ResourceClaim", {"devices": devices}) == expected
