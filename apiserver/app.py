@@ -13,6 +13,7 @@ from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Admission, Metrics, plugins
 from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.role_escalation import RoleEscalation
@@ -38,6 +39,7 @@ from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
+from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.registry import CONVERSIONS, GROUPS, STRATEGIES, printer_of_kind
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics
@@ -45,7 +47,9 @@ from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
+from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.lookup import with_reviews
+from mockube.apiserver.registry.verbs import Verbs
 from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import Routes
@@ -85,7 +89,8 @@ def catalog() -> Mapping[Name, Resource]:
 
 
 def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
-    made = Catalog(GROUPS, strategies=STRATEGIES, conversions=CONVERSIONS)
+    groups = (*GROUPS, resource_metrics.GROUP) if settings.simulate_metrics else GROUPS
+    made = Catalog(groups, strategies=STRATEGIES, conversions=CONVERSIONS)
     for customs in pack_kinds(settings.packs, schemas):
         made.add(customs)
     return made
@@ -97,6 +102,17 @@ def _admission(
     made = plugins(webhooks, rights.authorization, metrics, settings.disabled_plugins)
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
     return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
+
+
+def _with_metrics(verbs: Verbs, settings: Settings, backend: Backend) -> Verbs:
+    if not settings.simulate_metrics:
+        return verbs
+    return ResourceMetrics(Expressions(backend.clock, backend.chance)).among(verbs)
+
+
+def _documented(catalog: Catalog) -> Sequence[Resource]:
+    """Those that OpenAPI describes: there are no schemas of metrics."""
+    return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
 
 
 def _equivalents(catalog: Catalog, layout: Layout) -> Equivalents:
@@ -217,7 +233,11 @@ class ApiServer:
         pages = Renewed(lambda: with_index({**self._pages(settings.address), **others}))
         self.catalog.on_change.append(pages.outdate)
         routes = Routes(
-            verbs=ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts)),
+            verbs=_with_metrics(
+                ComponentStatuses(probe).among(with_reviews(known.bearer, authorization, known.accounts)),
+                settings,
+                backend,
+            ),
             pages=pages,
         )
         config = Config(
@@ -244,7 +264,7 @@ class ApiServer:
         return {
             **api_pages(catalog.groups, self._checks(), address=address),
             **openapi_pages(
-                Documents(catalog.rows.values(), catalog.customs, STRATEGIES), self._document_worker
+                Documents(_documented(catalog), catalog.customs, STRATEGIES), self._document_worker
             ),
         }
 

@@ -19,7 +19,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import Facts, cluster, packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure, keep
 from mockube.apiserver.bootstrap.identity import keep_alive, server_name
-from mockube.apiserver.bootstrap.manager_roles import roles_of_manager
+from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
@@ -73,6 +73,8 @@ async def running(config: Config, surroundings: Surroundings) -> AsyncIterator[A
         )
         if config.serving.write_manager_kubeconfig is not None:
             server.bootstrap_roles.add(roles_of_manager())
+        if config.features.simulate_metrics:
+            server.bootstrap_roles.add(roles_of_metrics())
         await stack.enter_async_context(server)
         wanted = (
             *cluster(_facts(config, surroundings), server.catalog.groups),
@@ -141,6 +143,7 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         allow_privileged=config.admission.allow_privileged,
         authorization_modes=config.authorization.authorization_mode,
         packs=config.features.packs,
+        simulate_metrics=config.features.simulate_metrics,
         watch_list=is_on("WatchList", config.features.feature_gates),
         audit_log=config.auditing.audit_log_path,
         audit_policy=config.auditing.audit_policy_file,

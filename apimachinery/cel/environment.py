@@ -45,18 +45,26 @@ _DECLARED_NAMES = {"duration": types.type_of(types.DURATION), "timestamp": types
 class Library:
     """Functions that are added to those that every expression has."""
 
-    def __init__(self, declared: Functions, functions: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(
+        self,
+        declared: Functions,
+        functions: Mapping[str, Callable[..., Any]],
+        singletons: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        """`singletons` are functions that look at their arguments themselves, in the place of those of the same name."""
         self.DECLARED = declared
         self.FUNCTIONS = functions
+        self.SINGLETONS = singletons or {}
 
 
 class _Implementation:
     def __init__(self, *libraries: Any) -> None:
         self.declared = merge(standard.DECLARED, *(library.DECLARED for library in libraries))
         self.functions: dict[str, Callable[..., Any]] = dict(standard.FUNCTIONS)
+        self.singletons: dict[str, Callable[..., Any]] = dict(standard.SINGLETONS)
         for library in libraries:
             self.functions.update(library.FUNCTIONS)
-        self.singletons = standard.SINGLETONS
+            self.singletons |= getattr(library, "SINGLETONS", {})
 
     def call_cost(self, function: str, overload: str) -> runtime.CallCost:
         return runtime.call_cost(function, overload)

@@ -29,12 +29,14 @@ GROUP_PRIORITY: Mapping[str, int] = {
     "discovery.k8s.io": 16200,
     "resource.k8s.io": 16200,
     "flowcontrol.apiserver.k8s.io": 16100,
+    "metrics.k8s.io": 100,
 }
 VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
     ("", "v1"): 1,
     ("autoscaling", "v2"): 30,
     ("resource.k8s.io", "v1"): 21,
     ("flowcontrol.apiserver.k8s.io", "v1"): 21,
+    ("metrics.k8s.io", "v1beta1"): 100,
 }
 USUAL_VERSION_PRIORITY = 15
 NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})

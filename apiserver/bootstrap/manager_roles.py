@@ -44,6 +44,14 @@ _SYSTEM_RULES: Final = (_rule("", ["configmaps"], _WRITE),)
 _SYSTEM: Final = "kube-system"
 
 
+def roles_of_metrics() -> Sequence[RequiredObject]:
+    """Who may read objects may read what they use: metrics-server's role, which is part of upstream's for users."""
+    rules = [_rule("metrics.k8s.io", ["pods", "nodes"], ["get", "list", "watch"])]
+    parts = {f"rbac.authorization.k8s.io/aggregate-to-{role}": "true" for role in ("view", "edit", "admin")}
+    content = {"metadata": {"labels": parts, "annotations": {}}, "rules": rules}
+    return (_wanted(CLUSTER_ROLES, "system:aggregated-metrics-reader", content),)
+
+
 def roles_of_manager() -> Sequence[RequiredObject]:
     return (
         _wanted(CLUSTER_ROLES, _NAME, {"rules": list(_RULES)}),

@@ -230,6 +230,10 @@ class Features:
     packs: Annotated[
         tuple[str, ...], Flag("kinds to serve besides Kubernetes' own: kruise (none)", words, repeats=True)
     ] = ()
+    simulate_metrics: Annotated[
+        bool,
+        Flag("serve metrics.k8s.io: what nodes and pods use, as far as it is simulated (false)", boolean),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,8 @@ class Settings:
     """Whether watches may begin with what there is."""
     packs: Sequence[str] = ()
     """Whose kinds are served besides Kubernetes' own."""
+    simulate_metrics: bool = False
+    """Whether metrics.k8s.io is served."""
     audit_log: Path | None = None
     audit_policy: Path | None = None
     connection_clock: Clock = field(default_factory=RealClock)

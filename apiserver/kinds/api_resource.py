@@ -50,6 +50,8 @@ class Resource:
     name: str
     kind: str
     singular: str = ""
+    has_singular: bool = True
+    """Some servers name none, though the kind could be one."""
     listed_as: str = ""
     """The kind of its lists, where that is not its own with `List` behind."""
     namespaced: bool = True
@@ -103,7 +105,7 @@ class Resource:
 
     @property
     def singular_name(self) -> str:
-        return self.singular or self.kind.lower()
+        return (self.singular or self.kind.lower()) if self.has_singular else ""
 
     def subresource(self, name: str) -> Subresource | None:
         return next((subresource for subresource in self.subresources if subresource.name == name), None)

@@ -59,6 +59,7 @@ from mockube.apiserver.kinds.discovery import endpoint_slice
 from mockube.apiserver.kinds.events import event as events_event
 from mockube.apiserver.kinds.flowcontrol import flow_schema, priority_level_configuration
 from mockube.apiserver.kinds.kind import Conversion, Group
+from mockube.apiserver.kinds.metrics.resource_metrics import GROUP as METRICS_GROUP
 from mockube.apiserver.kinds.networking import (
     ingress,
     ingress_class,
@@ -236,8 +237,10 @@ def every_table(clock: Clock) -> Table:
     return table
 
 
+METRICS: Final = METRICS_GROUP.kinds
+"""Not among the groups that every server has."""
 PRINTERS: Final[Mapping[GroupKind, Printer]] = {
-    **{kind.resource.group_kind: kind.printer for kind in KINDS if kind.printer},
+    **{kind.resource.group_kind: kind.printer for kind in (*KINDS, *METRICS) if kind.printer},
     scale.GROUP_KIND: scale.PRINTER,
 }
 

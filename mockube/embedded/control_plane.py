@@ -66,7 +66,7 @@ async def control_plane(wanted: ClusterOptions) -> AsyncIterator[Plane]:
     async with AsyncExitStack() as stack:
         heard = stack.enter_context(capture_log())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
-        config = server_config(folder, packs=wanted.packs, flags=wanted.flags)
+        config = server_config(folder, packs=wanted.packs, flags=wanted.flags, metrics=wanted.nodes > 0)
         manager_config = _manager_config(wanted, folder / KUBECONFIG)
         site = await stack.enter_async_context(
             serving(config, folder, clock=clock, chance=chance, middleware=recorder.record)

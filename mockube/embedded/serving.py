@@ -79,16 +79,19 @@ async def serving(
             )
 
 
-def server_config(folder: Path, *, packs: str, flags: Sequence[str]) -> Config:
-    """ValueError with what the server's command line says of wrong flags."""
+def server_config(folder: Path, *, packs: str, flags: Sequence[str], metrics: bool = False) -> Config:
+    """With `metrics`, those of pods and nodes are simulated. Raises ValueError with what the server's command line says of wrong flags."""
     certificates = folder / "pki"
     if not flags and packs in (
         "",
         *PACKS,
     ):  # the same, without a command line, which takes a while to put together
-        features = Features(packs=tuple(filter(None, [packs])))
+        features = Features(packs=tuple(filter(None, [packs])), simulate_metrics=metrics)
         return Config(serving=Serving(secure_port=0, cert_dir=certificates), features=features)
-    own = ("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs)
+    own = (
+        *("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs),
+        *("--simulate-metrics", str(metrics).lower()),
+    )
     return parse_flags(lambda: parse((*own, *flags), {}))
 
 

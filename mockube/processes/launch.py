@@ -49,7 +49,9 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
     kubeconfig = str(launch.manager_kubeconfig)
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
-        *("--write-manager-kubeconfig", kubeconfig, "--packs", launch.packs, *launch.flags),
+        *("--write-manager-kubeconfig", kubeconfig, "--packs", launch.packs),
+        # Usage is simulated where nodes are; flags of the user, which come later, may say otherwise.
+        *("--simulate-metrics", str(launch.nodes > 0).lower(), *launch.flags),
     ]
     manager = [
         *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),

@@ -1,0 +1,204 @@
+"""The expressions of kwok's ResourceUsages: CEL with quantities that can be computed with, and with the time.
+
+The variables `pod`, `node` and `container` are the objects, in which maps of metadata are never absent.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.cel import arithmetic, types
+from mockube.apimachinery.cel.declarations import declare
+from mockube.apimachinery.cel.environment import Compiled, Environment, Library
+from mockube.apimachinery.cel.libraries.quantities import QuantityValue
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.cel.standard import SINGLETONS
+from mockube.apimachinery.cel.values import SECOND, CelError, CostExceeded, Duration, Timestamp
+from mockube.apimachinery.chance import Chance, fraction
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.quantity import NANO, Quantity, QuantityError
+from mockube.apimachinery.timestamps import TimestampError, parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+
+COST_LIMIT: Final = 20_000
+"""Of one evaluation: an expression is evaluated for each container, while others wait."""
+MAX_EXPRESSIONS: Final = 1024
+"""Compiled ones that are remembered."""
+
+_Q: Final = "kubernetes.Quantity"
+_DECLARED: Final = declare(
+    f"""
+    Quantity usage_quantity (string) -> {_Q}
+    Now usage_now () -> timestamp
+    now usage_now_old () -> timestamp
+    Rand usage_rand () -> double
+    SinceSecond usage_since (dyn) -> double
+    SinceSecond usage_since_method dyn.() -> double
+    UnixSecond usage_unix (timestamp) -> double
+    UnixSecond usage_unix_method timestamp.() -> double
+    _+_ usage_add ({_Q}, {_Q}) -> {_Q}
+    _-_ usage_subtract ({_Q}, {_Q}) -> {_Q}
+    -_ usage_negate ({_Q}) -> {_Q}
+    _*_ usage_multiply_int ({_Q}, int) -> {_Q}
+    _*_ usage_multiply_uint ({_Q}, uint) -> {_Q}
+    _*_ usage_multiply_double ({_Q}, double) -> {_Q}
+    _/_ usage_divide_int ({_Q}, int) -> {_Q}
+    _/_ usage_divide_uint ({_Q}, uint) -> {_Q}
+    _/_ usage_divide_double ({_Q}, double) -> {_Q}
+    _<_ usage_less ({_Q}, {_Q}) -> bool
+    _<=_ usage_less_equals ({_Q}, {_Q}) -> bool
+    _>_ usage_greater ({_Q}, {_Q}) -> bool
+    _>=_ usage_greater_equals ({_Q}, {_Q}) -> bool
+    """
+)
+_VARIABLES: Final = {"pod": types.DYN, "node": types.DYN, "container": types.DYN}
+
+
+class UsageError(Exception):
+    """An expression cannot be read or evaluated, or its value is no amount."""
+
+
+class Expressions:
+    """Expressions as they are evaluated now; each is compiled once."""
+
+    def __init__(self, clock: Clock, chance: Chance) -> None:
+        functions: dict[str, Callable[..., Any]] = {
+            "usage_quantity": _quantity,
+            "usage_now": lambda: _timestamp(clock.now()),
+            "usage_now_old": lambda: _timestamp(clock.now()),
+            "usage_rand": lambda: fraction(chance),
+            "usage_since": lambda obj: _since(obj, clock.now()),
+            "usage_since_method": lambda obj: _since(obj, clock.now()),
+            "usage_unix": lambda moment: moment.nanoseconds / SECOND,
+            "usage_unix_method": lambda moment: moment.nanoseconds / SECOND,
+        }
+        library = Library(_DECLARED, functions, _OPERATORS)
+        self._environment = Environment(_VARIABLES, libraries=(library,))
+        self._compile = lru_cache(MAX_EXPRESSIONS)(self._compiled)
+
+    def amount(self, text: str, pod: ReadOnlyTree, node: ReadOnlyTree, container: ReadOnlyTree) -> Quantity:
+        """The amount that an expression gives for a container. Raises `UsageError`."""
+        compiled = self._compile(text)
+        if isinstance(compiled, str):
+            raise UsageError(compiled)
+        variables = {"pod": _with_maps(pod), "node": _with_maps(node), "container": container}
+        try:
+            value, _ = compiled.program.evaluate(variables, COST_LIMIT)
+        except (CelError, CostExceeded) as error:
+            raise UsageError(str(error)) from error
+        return _amount(value)
+
+    def _compiled(self, text: str) -> Compiled | str:
+        """What is wrong with an expression is remembered as well."""
+        try:
+            return self._environment.compile(text)
+        except (Issues, ProgramError) as error:
+            return str(error)
+
+
+def _with_maps(obj: ReadOnlyTree) -> dict[str, Any]:
+    """With the maps of metadata that Go has even where there is nothing in them."""
+    metadata = obj.get("metadata") or {}
+    return {**obj, "metadata": {"annotations": {}, "labels": {}, **metadata}}
+
+
+def _amount(value: Any) -> Quantity:
+    if isinstance(value, QuantityValue):
+        return value.quantity
+    if isinstance(value, Duration):
+        value = value.nanoseconds
+    if isinstance(value, bool | int | float):
+        try:
+            return quantity.Quantity(Decimal(str(float(value)))).round_up(NANO)
+        except (QuantityError, ArithmeticError) as error:
+            raise UsageError(f"no amount: {value}") from error
+    raise UsageError(f"unsupported type: {type(value).__name__}")
+
+
+# --- functions
+
+
+def _quantity(text: str) -> QuantityValue:
+    try:
+        return QuantityValue(quantity.parse(text))
+    except QuantityError as error:
+        raise CelError(str(error)) from error
+
+
+def _timestamp(moment: datetime) -> Timestamp:
+    return Timestamp(int(moment.timestamp()) * SECOND + moment.microsecond * 1000)
+
+
+def _since(obj: Any, now: datetime) -> float:
+    """Seconds since an object was created, or since a point in time."""
+    if isinstance(obj, Timestamp):
+        return (_timestamp(now).nanoseconds - obj.nanoseconds) / SECOND
+    try:
+        created = obj["metadata"]["creationTimestamp"]
+        return (now - parse_time(created)).total_seconds()
+    except (KeyError, TypeError, TimestampError) as error:
+        raise CelError("no such overload") from error
+
+
+def _binary(
+    of_quantities: Callable[[Quantity, Any], Quantity | bool], otherwise: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any], Any]:
+    def operate(left: Any, right: Any) -> Any:
+        if not isinstance(left, QuantityValue):
+            return otherwise(left, right)
+        made = of_quantities(left.quantity, right)
+        return QuantityValue(made) if isinstance(made, Quantity) else made
+
+    return operate
+
+
+def _other(right: Any) -> Quantity:
+    if not isinstance(right, QuantityValue):
+        raise CelError("no such overload")
+    return right.quantity
+
+
+def _multiply(left: Quantity, right: Any) -> Quantity:
+    if isinstance(right, bool) or not isinstance(right, int | float):
+        raise CelError("no such overload")
+    return _scaled(left, Decimal(str(right)))
+
+
+def _divide(left: Quantity, right: Any) -> Quantity:
+    if isinstance(right, bool) or not isinstance(right, int | float):
+        raise CelError("no such overload")
+    if not right:
+        raise CelError("division by zero")
+    return _scaled(left, 1 / Decimal(str(right)))
+
+
+def _scaled(amount: Quantity, factor: Decimal) -> Quantity:
+    try:
+        return Quantity(amount.number * factor, amount.format).round_up(NANO)
+    except ArithmeticError as error:
+        raise CelError("quantity overflow") from error
+
+
+def _negate(value: Any) -> Any:
+    return QuantityValue(-value.quantity) if isinstance(value, QuantityValue) else arithmetic.negate(value)
+
+
+def _operators(standard: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    return {
+        "-_": _negate,
+        "_+_": _binary(lambda left, right: left + _other(right), standard["_+_"]),
+        "_-_": _binary(lambda left, right: left - _other(right), standard["_-_"]),
+        "_*_": _binary(_multiply, standard["_*_"]),
+        "_/_": _binary(_divide, standard["_/_"]),
+        "_<_": _binary(lambda left, right: left < _other(right), standard["_<_"]),
+        "_<=_": _binary(lambda left, right: left <= _other(right), standard["_<=_"]),
+        "_>_": _binary(lambda left, right: left > _other(right), standard["_>_"]),
+        "_>=_": _binary(lambda left, right: left >= _other(right), standard["_>=_"]),
+    }
+
+
+_OPERATORS: Final = _operators(SINGLETONS)

@@ -1,0 +1,126 @@
+"""How much each container of a pod uses, and of what.
+
+A ResourceUsage of the pod's name decides, else the first ClusterResourceUsage that selects the pod, else the pod's
+annotations, else what the container requests.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Final, Protocol
+
+from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.quantity import NANO, Format, Quantity, QuantityError
+from mockube.apimachinery.quota.amounts import Amounts
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.usage.expressions import Expressions, UsageError
+
+ANNOTATIONS: Final[Mapping[str, str]] = {
+    "cpu": "kwok.x-k8s.io/usage-cpu",
+    "memory": "kwok.x-k8s.io/usage-memory",
+}
+"""Of pods, as kwok has them: how much each of its containers uses."""
+SHARE: Final = Decimal("0.5")
+"""Of its requests, which a container uses of which nothing else is known."""
+LEAST: Final[Mapping[str, Quantity]] = {
+    "cpu": quantity.parse("1m"),
+    "memory": quantity.parse("16Mi"),
+}
+"""What a container uses that requests nothing."""
+
+
+class Usages(Protocol):
+    """The objects that say what is used."""
+
+    def of_pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
+        """The ResourceUsage of this name."""
+
+    def of_cluster(self) -> Iterable[ReadOnlyTree]:
+        """The ClusterResourceUsages, in the order in which they count."""
+
+
+def containers_usage(
+    pod: ReadOnlyTree, node: ReadOnlyTree, usages: Usages, expressions: Expressions
+) -> dict[str, Amounts]:
+    """By the name of each container that runs, in their order; the amounts always hold cpu and memory if they are known."""
+    rules = _rules(pod, usages)
+    return {
+        container["name"]: dict(_usage(pod, node, container, rules, expressions))
+        for container in running_containers(pod)
+    }
+
+
+def total(amounts: Iterable[Amounts]) -> dict[str, Quantity]:
+    found: dict[str, Quantity] = {}
+    for one in amounts:
+        for name, amount in one.items():
+            found[name] = found[name] + amount if name in found else amount
+    return found
+
+
+def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    """Those of a pod that runs, sidecars last, without those whose status says that they do not."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    if status.get("phase") != "Running":
+        return
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    listed = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
+    states = {one.get("name"): one.get("state") or {} for one in listed}
+    for container in (*(spec.get("containers") or ()), *sidecars):
+        state = states.get(container["name"]) or {}
+        if not state or "running" in state:
+            yield container
+
+
+def _rules(pod: ReadOnlyTree, usages: Usages) -> Iterable[ReadOnlyTree]:
+    own = usages.of_pod(meta.namespace(pod), meta.name(pod))
+    if own is not None:
+        return (own.get("spec") or {}).get("usages") or ()
+    for one in usages.of_cluster():
+        spec = one.get("spec") or {}
+        if _selects(spec.get("selector") or {}, pod):
+            return spec.get("usages") or ()
+    return ()
+
+
+def _selects(selector: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
+    names, namespaces = selector.get("matchNames"), selector.get("matchNamespaces")
+    return (not names or meta.name(pod) in names) and (not namespaces or meta.namespace(pod) in namespaces)
+
+
+def _usage(
+    pod: ReadOnlyTree,
+    node: ReadOnlyTree,
+    container: ReadOnlyTree,
+    rules: Iterable[ReadOnlyTree],
+    expressions: Expressions,
+) -> Iterator[tuple[str, Quantity]]:
+    """An amount that cannot be told is left out: no sample is better than a wrong one."""
+    given: dict[str, ReadOnlyTree] = {}
+    for rule in rules:
+        names = rule.get("containers")
+        if not names or container["name"] in names:
+            for resource, value in (rule.get("usage") or {}).items():
+                given.setdefault(resource, value)
+    for resource in dict.fromkeys((*ANNOTATIONS, *given)):
+        try:
+            if resource not in given:
+                yield resource, _assumed(pod, container, resource)
+            elif given[resource].get("value") is not None:
+                yield resource, quantity.from_json(given[resource]["value"])
+            elif given[resource].get("expression"):
+                text = given[resource]["expression"]
+                yield resource, expressions.amount(text, pod, node, container)
+        except (QuantityError, UsageError):
+            continue
+
+
+def _assumed(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) -> Quantity:
+    annotated = meta.annotations(pod).get(ANNOTATIONS[resource])
+    if annotated is not None:
+        return quantity.parse(annotated)
+    asked = ((container.get("resources") or {}).get("requests") or {}).get(resource)
+    if asked is None:
+        return LEAST[resource]
+    amount = quantity.from_json(asked)
+    form = Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI
+    return Quantity(amount.number * SHARE, form).round_up(0 if resource == "memory" else NANO)

@@ -1,0 +1,187 @@
+"""The verbs of metrics.k8s.io: what the pods and nodes in the watch cache use, worked out when it is asked for."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery import conditions, meta, status
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quota.amounts import Amounts, to_tree
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.usage.expressions import Expressions
+from mockube.apimachinery.usage.usage import containers_usage, total
+from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_METRICS, POD_METRICS
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.options import list_options
+from mockube.apiserver.registry.selection import selection
+from mockube.apiserver.registry.verbs import Verb, Verbs
+from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.turns import yield_to_loop
+
+WINDOW: Final = "15s"
+"""Over which usage is measured: metrics-server's resolution."""
+SHOWN: Final = ("cpu", "memory")
+SLICE: Final = 50
+"""Pods that are measured before others have their turn."""
+PODS, NODES = GroupResource("", "pods"), GroupResource("", "nodes")
+RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "resourceusages")
+CLUSTER_RESOURCE_USAGES = GroupResource("kwok.x-k8s.io", "clusterresourceusages")
+
+
+class StoredUsages:
+    """kwok's objects, where their kinds are defined; read once for each request."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._cluster = [*self._all(CLUSTER_RESOURCE_USAGES)]
+
+    def of_pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
+        if RESOURCE_USAGES not in self._backend.rows:
+            return None
+        stored = self._backend.seen(RESOURCE_USAGES, namespace, name)
+        return None if stored is None else stored.tree()
+
+    def of_cluster(self) -> Iterable[ReadOnlyTree]:
+        return self._cluster
+
+    def _all(self, resource: GroupResource) -> Iterable[ReadOnlyTree]:
+        if resource in self._backend.rows:
+            yield from (stored.tree() for stored in self._backend.all_seen(resource))
+
+
+class Measure:
+    """What pods use now; for one request."""
+
+    def __init__(self, backend: Backend, expressions: Expressions) -> None:
+        self._backend = backend
+        self._expressions = expressions
+        self._usages = StoredUsages(backend)
+        self._nodes: dict[str, ReadOnlyTree | None] = {}
+
+    def pod(self, pod: ReadOnlyTree) -> Mapping[str, Amounts]:
+        """By container; nothing for a pod that does not run, or whose node cannot be asked."""
+        node = self.ready_node((pod.get("spec") or {}).get("nodeName") or "")
+        return {} if node is None else containers_usage(pod, node, self._usages, self._expressions)
+
+    def ready_node(self, name: str) -> ReadOnlyTree | None:
+        if name not in self._nodes:
+            stored = self._backend.seen(NODES, "", name) if name else None
+            node = None if stored is None else stored.tree()
+            is_ready = node is not None and conditions.is_true(node, "Ready")
+            self._nodes[name] = node if is_ready else None
+        return self._nodes[name]
+
+
+class ResourceMetrics:
+    def __init__(self, expressions: Expressions) -> None:
+        self._expressions = expressions
+
+    def among(self, others: Verbs) -> Verbs:
+        """The verbs of all resources, with those of these."""
+        own: Mapping[tuple[str, str], Verb] = {
+            ("pods", "get"): self.get_pod,
+            ("pods", "list"): self.list_pods,
+            ("nodes", "get"): self.get_node,
+            ("nodes", "list"): self.list_nodes,
+        }
+
+        def find(resource: GroupResource, subresource: str, name: str) -> Verb | None:
+            if resource.group == GROUP_NAME:
+                return own.get((resource.resource, name))
+            return others(resource, subresource, name)
+
+        return find
+
+    async def get_pod(self, backend: Backend, call: Call) -> ObjectAnswer:
+        stored = backend.seen(PODS, call.namespace, call.name)
+        if stored is None:
+            raise status.not_found(PODS, call.name)
+        metrics = _pod_metrics(backend, Measure(backend, self._expressions), stored)
+        if metrics is None:
+            resource = GroupResource(GROUP_NAME, "podmetrics")
+            raise status.not_found(resource, f"{call.namespace}/{call.name}")
+        return ObjectAnswer(stored=metrics)
+
+    async def list_pods(self, backend: Backend, call: Call) -> ListAnswer:
+        options, measure = list_options(call), Measure(backend, self._expressions)
+        matches = selection(call.resource, options.label_selector, options.field_selector).matches
+        items = []
+        for at, stored in enumerate(backend.all_seen(PODS, call.namespace)):
+            if at % SLICE == SLICE - 1:
+                await yield_to_loop()
+            if matches is None or matches(stored):
+                metrics = _pod_metrics(backend, measure, stored)
+                items += [] if metrics is None else [metrics]
+        return _list(call, items)
+
+    async def get_node(self, backend: Backend, call: Call) -> ObjectAnswer:
+        if backend.seen(NODES, "", call.name) is None:
+            raise status.not_found(NODES, call.name)
+        measure = Measure(backend, self._expressions)
+        node = measure.ready_node(call.name)
+        if node is None:
+            raise status.not_found(GroupResource(GROUP_NAME, "nodemetrics"), call.name)
+        used = await self._used_on_nodes(backend, measure, {call.name})
+        return ObjectAnswer(stored=_node_metrics(backend, node, used.get(call.name, {})))
+
+    async def list_nodes(self, backend: Backend, call: Call) -> ListAnswer:
+        options, measure = list_options(call), Measure(backend, self._expressions)
+        matches = selection(call.resource, options.label_selector, options.field_selector).matches
+        chosen = [one for one in backend.all_seen(NODES) if matches is None or matches(one)]
+        nodes = [node for one in chosen if (node := measure.ready_node(meta.name(one.tree()))) is not None]
+        used = await self._used_on_nodes(backend, measure, {meta.name(node) for node in nodes})
+        return _list(call, [_node_metrics(backend, node, used.get(meta.name(node), {})) for node in nodes])
+
+    async def _used_on_nodes(
+        self, backend: Backend, measure: Measure, names: set[str]
+    ) -> Mapping[str, Amounts]:
+        """What the pods of these nodes use together."""
+        used: dict[str, Amounts] = {}
+        for at, stored in enumerate(backend.all_seen(PODS)):
+            if at % SLICE == SLICE - 1:
+                await yield_to_loop()
+            pod = stored.tree()
+            node = (pod.get("spec") or {}).get("nodeName") or ""
+            if node in names:
+                used[node] = total([used.get(node, {}), *_try_to_measure(backend, measure, stored).values()])
+        return used
+
+
+def _try_to_measure(backend: Backend, measure: Measure, stored: Stored) -> Mapping[str, Amounts]:
+    """A pod whose fields have other types than a pod's uses nothing."""
+    try:
+        return measure.pod(stored.tree())
+    except OF_WRONG_TYPES as error:
+        backend.watch_cache.report_malformed(stored, error)
+        return {}
+
+
+def _pod_metrics(backend: Backend, measure: Measure, stored: Stored) -> Stored | None:
+    used = _try_to_measure(backend, measure, stored)
+    if not used:
+        return None
+    containers = [{"name": name, "usage": _shown(amounts)} for name, amounts in used.items()]
+    return _stored(backend, POD_METRICS.resource.kind, stored.tree(), {"containers": containers})
+
+
+def _node_metrics(backend: Backend, node: ReadOnlyTree, used: Amounts) -> Stored:
+    usage = {"cpu": "0", "memory": "0", **_shown(used)}
+    return _stored(backend, NODE_METRICS.resource.kind, node, {"usage": usage})
+
+
+def _shown(amounts: Amounts) -> dict[str, str]:
+    return to_tree({name: amount for name, amount in amounts.items() if name in SHOWN})
+
+
+def _stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mapping[str, Any]) -> Stored:
+    now = format_time(backend.clock.now())
+    named = {"name": meta.name(about), "namespace": meta.namespace(about), "labels": meta.labels(about)}
+    metadata = {"creationTimestamp": now, **{name: value for name, value in named.items() if value}}
+    tree = {"kind": kind, "apiVersion": POD_METRICS.resource.api_version, "metadata": metadata}
+    return Stored.unversioned(canonical({**tree, "timestamp": now, "window": WINDOW, **content}))
+
+
+def _list(call: Call, items: Sequence[Stored]) -> ListAnswer:
+    resource = call.resource
+    return ListAnswer(api_version=resource.api_version, kind=resource.list_kind, items=items, metadata={})
