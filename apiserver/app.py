@@ -99,7 +99,7 @@ def _catalog(settings: Settings, schemas: Schemas) -> Catalog:
 def _admission(
     settings: Settings, catalog: Catalog, webhooks: Environment, rights: Rights, metrics: Metrics
 ) -> Admission:
-    made = plugins(webhooks, rights.authorization, metrics, settings.disabled_plugins)
+    made = plugins(webhooks, rights.authorization, metrics, settings.plugins)
     escalation = RoleEscalation(rights.authorization, rights.rbac.policy)
     return Admission([*made, *pack_webhooks(settings.packs, catalog), escalation], metrics.admission)
 

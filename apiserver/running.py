@@ -15,6 +15,7 @@ from mockube.apimachinery import chance as chances
 from mockube.apimachinery.chance import Chance
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.admission.chain import Switches
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import Facts, cluster, packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure, keep
@@ -139,7 +140,11 @@ def _settings(config: Config, surroundings: Surroundings) -> Settings:
         ),
         event_ttl=config.store.event_ttl,
         webhook_services=dict(config.admission.webhook_service),
-        disabled_plugins=config.admission.disable_admission_plugins,
+        plugins=Switches(
+            enabled=config.admission.enable_admission_plugins,
+            disabled=config.admission.disable_admission_plugins,
+            configurations=config.admission.admission_control_config_file,
+        ),
         allow_privileged=config.admission.allow_privileged,
         authorization_modes=config.authorization.authorization_mode,
         packs=config.features.packs,

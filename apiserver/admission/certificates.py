@@ -5,7 +5,6 @@ domain, beyond being allowed to write the object.
 """
 
 import base64
-import binascii
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
@@ -35,6 +34,11 @@ def _check(backend: Backend, attributes: Attributes, verb: str, signer: str, ref
 def _signer(tree: Tree) -> str:
     signer: str = tree["spec"].get("signerName", "")
     return signer
+
+
+def request_of(csr: Tree) -> x509.CertificateSigningRequest:
+    """Return the request that a CertificateSigningRequest holds, or raise ValueError."""
+    return x509.load_pem_x509_csr(base64.b64decode(csr["spec"].get("request", "")))
 
 
 class CertificateApproval(Plugin):
@@ -77,8 +81,8 @@ class CertificateSubjectRestriction(Plugin):
         if _signer(csr) != CLIENT_SIGNER:
             return
         try:
-            request = x509.load_pem_x509_csr(base64.b64decode(csr["spec"].get("request", "")))
-        except (ValueError, binascii.Error) as error:
+            request = request_of(csr)
+        except ValueError as error:
             raise forbidden(attributes, f"failed to parse CSR: {error}") from error
         organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
         if any(organization.value == MASTERS for organization in organizations):

@@ -1,9 +1,12 @@
 """The admission plugins that are on, in the order in which upstream runs them."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence, Sized
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
+from mockube.apiserver.admission.always import AlwaysAdmit, AlwaysDeny
+from mockube.apiserver.admission.always_pull_images import AlwaysPullImages
 from mockube.apiserver.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
@@ -11,12 +14,22 @@ from mockube.apiserver.admission.certificates import (
 )
 from mockube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from mockube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from mockube.apiserver.admission.event_rate_limit import EventRateLimit, Limit
 from mockube.apiserver.admission.limit_ranger import LimitRanger
 from mockube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from mockube.apiserver.admission.namespaces import NamespaceAutoProvision, NamespaceExists
+from mockube.apiserver.admission.node_restriction import NodeRestriction
+from mockube.apiserver.admission.owner_references import OwnerReferencesPermissionEnforcement
 from mockube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
 from mockube.apiserver.admission.plugin import Plugin, name_of
+from mockube.apiserver.admission.pod_limits import (
+    DenyServiceExternalIPs,
+    LimitPodHardAntiAffinityTopology,
+    PodResizeValidator,
+)
+from mockube.apiserver.admission.pod_node_selector import PodNodeSelector
 from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
-from mockube.apiserver.admission.podsecurity.plugin import PodSecurity
+from mockube.apiserver.admission.podsecurity.plugin import Configuration, PodSecurity
 from mockube.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
 from mockube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
 from mockube.apiserver.admission.priority import Priority
@@ -25,6 +38,11 @@ from mockube.apiserver.admission.runtime_class import RuntimeClass
 from mockube.apiserver.admission.service_account import ServiceAccount
 from mockube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from mockube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from mockube.apiserver.admission.tolerations import (
+    ExtendedResourceToleration,
+    PodTolerationRestriction,
+    TolerationConfiguration,
+)
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.admission.webhooks.plugins import (
     MutatingAdmissionWebhook,
@@ -36,28 +54,88 @@ from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 
 PLUGINS: Sequence[type[Plugin]] = (
+    AlwaysAdmit,
+    NamespaceAutoProvision,
     NamespaceLifecycle,
+    NamespaceExists,
+    LimitPodHardAntiAffinityTopology,
     LimitRanger,
     ServiceAccount,
+    NodeRestriction,
     TaintNodesByCondition,
+    AlwaysPullImages,
     PodSecurity,
+    PodNodeSelector,
     Priority,
     DefaultTolerationSeconds,
+    PodTolerationRestriction,
+    EventRateLimit,
+    ExtendedResourceToleration,
     DefaultStorageClass,
     StorageObjectInUseProtection,
+    OwnerReferencesPermissionEnforcement,
     PersistentVolumeClaimResize,
     RuntimeClass,
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
     DefaultIngressClass,
+    DenyServiceExternalIPs,
     PodTopologyLabels,
+    PodResizeValidator,
     MutatingAdmissionPolicy,
     MutatingAdmissionWebhook,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionWebhook,
     ResourceQuota,
+    AlwaysDeny,
 )
+OFF_BY_DEFAULT: Final = frozenset(
+    name_of(one)
+    for one in (
+        AlwaysAdmit,
+        NamespaceAutoProvision,
+        NamespaceExists,
+        LimitPodHardAntiAffinityTopology,
+        NodeRestriction,
+        AlwaysPullImages,
+        PodNodeSelector,
+        PodTolerationRestriction,
+        EventRateLimit,
+        ExtendedResourceToleration,
+        OwnerReferencesPermissionEnforcement,
+        DenyServiceExternalIPs,
+        AlwaysDeny,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configurations:
+    """What plugins are told by `--admission-control-config-file`."""
+
+    pod_security: Configuration = field(default_factory=Configuration)
+    tolerations: TolerationConfiguration = field(default_factory=TolerationConfiguration)
+    node_selectors: Mapping[str, str] = field(default_factory=dict)
+    event_limits: Sequence[Limit] = ()
+
+
+NO_CONFIGURATIONS: Final = Configurations()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switches:
+    """Which plugins are on that would be off, and the other way round, and how they are configured."""
+
+    enabled: Collection[str] = ()
+    disabled: Collection[str] = ()
+    configurations: Configurations = NO_CONFIGURATIONS
+
+    def is_on(self, name: str) -> bool:
+        return name not in self.disabled and (name not in OFF_BY_DEFAULT or name in self.enabled)
+
+
+NO_SWITCHES: Final = Switches()
 
 
 class Metrics:
@@ -70,17 +148,26 @@ class Metrics:
 
 
 def plugins(
-    webhooks: Environment, authorization: Authorization, metrics: Metrics, disabled: Collection[str] = ()
+    webhooks: Environment,
+    authorization: Authorization,
+    metrics: Metrics,
+    switches: Switches = NO_SWITCHES,
 ) -> Iterator[Plugin]:
     """Make the plugins of one server."""
-    known = authorization, webhooks.equivalents
+    known, configured = (authorization, webhooks.equivalents), switches.configurations
     made: dict[type[Plugin], Callable[[], Plugin]] = {
         MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, *known, metrics.mutating),
         MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
         ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, *known, metrics.validating),
         ValidatingAdmissionWebhook: partial(ValidatingAdmissionWebhook, webhooks),
+        NodeRestriction: partial(NodeRestriction, authorization),
+        OwnerReferencesPermissionEnforcement: partial(OwnerReferencesPermissionEnforcement, *known),
+        PodSecurity: partial(PodSecurity, configured.pod_security),
+        PodNodeSelector: partial(PodNodeSelector, configured.node_selectors),
+        PodTolerationRestriction: partial(PodTolerationRestriction, configured.tolerations),
+        EventRateLimit: partial(EventRateLimit, configured.event_limits),
     }
-    return (made.get(one, one)() for one in PLUGINS if name_of(one) not in disabled)
+    return (made.get(one, one)() for one in PLUGINS if switches.is_on(name_of(one)))
 
 
 Run = Callable[[Backend, Attributes], Awaitable[None]]

@@ -19,7 +19,9 @@ from mockube.apimachinery.flags import (
     words,
 )
 from mockube.apimachinery.klog import Logging
+from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
 from mockube.apiserver.authz import modes
+from mockube.apiserver.config.admission_configuration import admission_configuration
 from mockube.apiserver.config.admission_plugins import service_addresses
 from mockube.apiserver.config.feature_gates import read_gates
 from mockube.apiserver.config.watch_cache import cache_sizes
@@ -202,11 +204,21 @@ class Admission:
     """Admission"""
 
     enable_admission_plugins: Annotated[
-        tuple[str, ...], Flag("plugins that are to be on; all that are built are", words, repeats=True)
+        tuple[str, ...],
+        Flag("plugins that are to be on besides upstream's default ones (none)", words, repeats=True),
     ] = ()
     disable_admission_plugins: Annotated[
         tuple[str, ...], Flag("plugins that are to be off (none)", words, repeats=True)
     ] = ()
+    admission_control_config_file: Annotated[
+        Configurations,
+        Flag(
+            "an AdmissionConfiguration, with what EventRateLimit, PodNodeSelector, PodSecurity and PodTolerationRestriction"
+            " are told (none)",
+            admission_configuration,
+            metavar="FILE",
+        ),
+    ] = NO_CONFIGURATIONS
     webhook_service: Annotated[
         tuple[tuple[str, tuple[str, int]], ...],
         Flag(

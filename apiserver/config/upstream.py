@@ -1,7 +1,7 @@
 """Flags of kube-apiserver 1.36 that this server does not have: they are named in a warning, and ignored."""
 
 _NAMES = """
-    admission-control admission-control-config-file aggregator-reject-forwarding-redirect allow-metric-labels
+    admission-control aggregator-reject-forwarding-redirect allow-metric-labels
     allow-metric-labels-manifest apiserver-count audit-log-batch-buffer-size
     audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
     audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress audit-log-format

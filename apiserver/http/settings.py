@@ -1,11 +1,12 @@
 """What the wiring of a server is told, besides its store and whom it trusts."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
 
 from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apiserver.admission.chain import NO_SWITCHES, Switches
 from mockube.apiserver.authz import modes
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.request.filter import Middleware
@@ -26,8 +27,8 @@ class Settings:
     budget: Budget = field(default_factory=Budget)
     event_ttl: float = 3600.0
     """Seconds for which events are kept."""
-    disabled_plugins: Collection[str] = ()
-    """Of admission, by name."""
+    plugins: Switches = NO_SWITCHES
+    """Of admission."""
     authorization_modes: Sequence[str] = modes.DEFAULT
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Where the Services of webhooks are, by NAMESPACE/NAME, that lead to no process of this machine."""

@@ -17,7 +17,7 @@ from mockube.apimachinery.packs.definitions import PACKS
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.config.command_line import Config, parse
-from mockube.apiserver.config.settings import Features, Serving
+from mockube.apiserver.config.settings import Admission, Features, Serving
 from mockube.apiserver.http.listen import Door, bind
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Surroundings, running
@@ -26,6 +26,7 @@ from mockube.apiserver.user import User
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
 from mockube.embedded.matching import CONTROLLERS
+from mockube.processes.launch import NODE_RESTRICTION, plugin_flags
 
 LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"
@@ -87,10 +88,12 @@ def server_config(folder: Path, *, packs: str, flags: Sequence[str], metrics: bo
         *PACKS,
     ):  # the same, without a command line, which takes a while to put together
         features = Features(packs=tuple(filter(None, [packs])), simulate_metrics=metrics)
-        return Config(serving=Serving(secure_port=0, cert_dir=certificates), features=features)
+        admission = Admission(enable_admission_plugins=(NODE_RESTRICTION,))
+        serving = Serving(secure_port=0, cert_dir=certificates)
+        return Config(serving=serving, features=features, admission=admission)
     own = (
         *("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs),
-        *("--simulate-metrics", str(metrics).lower()),
+        *("--simulate-metrics", str(metrics).lower(), *plugin_flags(flags)),
     )
     return parse_flags(lambda: parse((*own, *flags), {}))
 

@@ -19,6 +19,8 @@ from mockube.processes.supervised_process import Tell
 SERVER: Final = "apiserver"
 MANAGER: Final = "controller-manager"
 
+NODE_RESTRICTION: Final = "NodeRestriction"
+
 PYTHON: Final = (sys.executable, "-P")
 """What lies in the folder where somebody types a command is none of ours to import."""
 
@@ -51,7 +53,8 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
         *("--write-manager-kubeconfig", kubeconfig, "--packs", launch.packs),
         # Usage is simulated where nodes are; flags of the user, which come later, may say otherwise.
-        *("--simulate-metrics", str(launch.nodes > 0).lower(), *launch.flags),
+        *("--simulate-metrics", str(launch.nodes > 0).lower()),
+        *(*plugin_flags(launch.flags), *launch.flags),
     ]
     manager = [
         *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes)),
@@ -67,6 +70,15 @@ def control_plane(launch: Launch, *, clock: Clock, tell: Tell) -> ControlPlane:
         ),
         clock=clock,
         tell=tell,
+    )
+
+
+def plugin_flags(flags: Sequence[str]) -> Sequence[str]:
+    """The admission plugins that kubeadm turns on, unless somebody names them."""
+    return (
+        ()
+        if any(NODE_RESTRICTION in flag for flag in flags)
+        else ("--enable-admission-plugins", NODE_RESTRICTION)
     )
 
 

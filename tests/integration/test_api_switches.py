@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apiserver.admission.chain import Switches
 from mockube.apiserver.http.settings import Settings
 from tests.support import apiserver
 
@@ -22,7 +23,7 @@ def pod(**spec):
 
 
 async def test_a_plugin_that_is_off_does_nothing():
-    async with apiserver.running(settings=Settings(disabled_plugins=("ServiceAccount",))) as client:
+    async with apiserver.running(settings=Settings(plugins=Switches(disabled=("ServiceAccount",)))) as client:
         spec = (await client.post(PODS, pod())).body["spec"]
         assert spec["priority"] == 0
         assert "volumes" not in spec

@@ -12,6 +12,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
+from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.reviews import question
@@ -27,6 +28,8 @@ class TokenRequests:
     async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
         tree = await question.read(backend, call)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
+        attributes = Attributes(operation=Operation.CREATE, call=call, name=call.name, object=tree)
+        await backend.admission.mutate(backend, attributes)
         _check_name(metadata.get("name", ""), call.name)
         owner = await self._get("serviceaccounts", call.namespace, call.name)
         uid = owner["metadata"]["uid"]
@@ -34,6 +37,7 @@ class TokenRequests:
         seconds = spec.get("expirationSeconds", 3600)
         if wrong := _check_seconds(seconds):
             raise status.invalid(KIND, "", wrong)
+        await backend.admission.validate(backend, attributes)
         bound = await self._bound(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
         audiences = list(spec.get("audiences") or self._accounts.audiences)

@@ -1,0 +1,22 @@
+"""AlwaysAdmit and AlwaysDeny: the plugins that decide without looking."""
+
+from mockube.apiserver.admission.plugin import Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+
+
+class AlwaysAdmit(Plugin):
+    operations = frozenset(Operation)
+
+    def handles(self, _operation: Operation, _target: object) -> bool:
+        return False
+
+
+class AlwaysDeny(Plugin):
+    operations = frozenset(Operation)
+
+    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+        raise forbidden(attributes, "admission control is denying all modifications")
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        await self.mutate(backend, attributes)

@@ -1,0 +1,67 @@
+"""AlwaysPullImages: nobody uses an image that a node has, unless they may pull it."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mockube.apimachinery import errors
+from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin, forbidden
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+
+_ALWAYS: Final = "Always"
+_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+_SPEC: Final = ROOT.child("spec")
+
+
+class AlwaysPullImages(Plugin):
+    operations = WRITE
+    about = PODS
+
+    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        assert pod is not None
+        if not _has_new_images(attributes, pod):
+            return
+        spec: Tree = dict(pod["spec"])
+        for name in _LISTS:
+            if spec.get(name):
+                spec[name] = [{**one, "imagePullPolicy": _ALWAYS} for one in spec[name]]
+        if spec.get("volumes"):
+            spec["volumes"] = [_with_policy(one) for one in spec["volumes"]]
+        pod["spec"] = spec
+
+    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        assert pod is not None
+        if not _has_new_images(attributes, pod):
+            return
+        for path, policy in _policies(pod["spec"]):
+            if policy != _ALWAYS:
+                raise forbidden(attributes, str(errors.not_supported(path, policy, [_ALWAYS])))
+
+
+def _with_policy(volume: ReadOnlyTree) -> dict[str, Any]:
+    image = volume.get("image")
+    return {**volume, **({} if image is None else {"image": {**image, "pullPolicy": _ALWAYS}})}
+
+
+def _has_new_images(attributes: Attributes, pod: ReadOnlyTree) -> bool:
+    if attributes.operation is not Operation.UPDATE or attributes.old is None:
+        return True
+    return not _images(pod) <= _images(attributes.old)
+
+
+def _images(pod: ReadOnlyTree) -> set[str]:
+    return {one.get("image", "") for name in _LISTS for one in pod["spec"].get(name) or ()}
+
+
+def _policies(spec: ReadOnlyTree) -> Iterator[tuple[Path, str]]:
+    for name in _LISTS:
+        for place, one in enumerate(spec.get(name) or ()):
+            yield _SPEC.child(name).index(place).child("imagePullPolicy"), one.get("imagePullPolicy", "")
+    for place, one in enumerate(spec.get("volumes") or ()):
+        if (image := one.get("image")) is not None:
+            path = _SPEC.child("volumes").index(place).child("image", "pullPolicy")
+            yield path, image.get("pullPolicy", "")

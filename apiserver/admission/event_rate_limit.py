@@ -1,0 +1,90 @@
+"""EventRateLimit: how many Events the server takes, in all, of a namespace, of a user, or about an object."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mockube.apimachinery.status import TooManyRequests
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.plugin import WRITE, Plugin
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
+
+DEFAULT_SIZE: Final = 4096
+SERVER: Final = "Server"
+
+
+def _about(event: ReadOnlyTree) -> str:
+    source = event.get("source") or {}
+    involved = event.get("involvedObject") or event.get("regarding") or {}
+    parts = [source.get("component"), source.get("host")]
+    names = ("kind", "namespace", "name", "uid", "apiVersion")
+    return "".join(one or "" for one in (*parts, *map(involved.get, names)))
+
+
+KEYS: Final[Mapping[str, Callable[[Attributes], str]]] = {
+    SERVER: lambda _: "",
+    "Namespace": lambda attributes: attributes.namespace,
+    "User": lambda attributes: attributes.call.user.name,
+    "SourceAndObject": lambda attributes: _about(attributes.object or {}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    type: str
+    qps: int
+    burst: int
+    cache_size: int = DEFAULT_SIZE
+    """Of how many keys it is known how much they have sent."""
+
+
+class _Bucket:
+    """Tokens of one key, and when they were counted last."""
+
+    __slots__ = ("at", "tokens")
+
+    def __init__(self, tokens: float, at: float) -> None:
+        self.tokens = tokens
+        self.at = at
+
+
+class Enforcer:
+    def __init__(self, limit: Limit) -> None:
+        self._limit = limit
+        self._key = KEYS[limit.type]
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def accept(self, attributes: Attributes, now: float) -> str:
+        """Take a token; return what is wrong if there is none."""
+        limit, key = self._limit, self._key(attributes)
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(limit.burst, now)
+            if len(self._buckets) > limit.cache_size:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(key)
+        bucket.tokens = min(float(limit.burst), bucket.tokens + (now - bucket.at) * limit.qps)
+        bucket.at = now
+        if bucket.tokens < 1:
+            return f"limit reached on type {limit.type} for key {key}"
+        bucket.tokens -= 1
+        return ""
+
+
+class EventRateLimit(Plugin):
+    operations = WRITE
+    about = frozenset({("", "events", ""), ("events.k8s.io", "events", "")})
+
+    def __init__(self, limits: Sequence[Limit] = ()) -> None:
+        self._enforcers = [Enforcer(limit) for limit in limits]
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        if attributes.dry_run:
+            return
+        now = backend.clock.monotonic()
+        reached = [problem for one in self._enforcers if (problem := one.accept(attributes, now))]
+        if reached:
+            said = reached[0] if len(reached) == 1 else f"[{', '.join(dict.fromkeys(reached))}]"
+            raise TooManyRequests(f"Too many requests: {said}")

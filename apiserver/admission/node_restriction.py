@@ -1,0 +1,361 @@
+"""NodeRestriction: the user of a node writes its own Node, its own pods, and what belongs to them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from cryptography.x509.oid import NameOID
+
+from mockube.apimachinery import meta, status
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.certificates import REQUEST, request_of
+from mockube.apiserver.admission.plugin import POD, Plugin, forbidden
+from mockube.apiserver.authz.chain import Attributes as Question
+from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.authz.node.references import of_pod
+from mockube.apiserver.registry.attributes import Attributes, Operation, Target
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.user import NODE, node_name
+
+_CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_LEASES: Final = "kube-node-lease"
+_SIGNERS: Final = frozenset({"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"})
+_RESTRICTED: Final = "node-restriction.kubernetes.io"
+_OWN_LABELS: Final = frozenset(
+    {
+        *("kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"),
+        *("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"),
+        *("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+        *("kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch"),
+    }
+)
+_OWN_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_STATUS_OF_OTHERS: Final = "can only update pod status for pods with spec.nodeName set to itself"
+_OF_CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
+_PODS, _NODES = GroupResource("", "pods"), GroupResource("", "nodes")
+
+
+class NodeRestriction(Plugin):
+    operations = frozenset({_CREATE, _UPDATE, _DELETE})
+
+    def __init__(self, authorization: Authorization) -> None:
+        self._authorization = authorization
+
+    def handles(self, operation: Operation, target: Target) -> bool:
+        return super().handles(operation, target) and _check_of(target) is not None
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        node = node_name(attributes.call.user)
+        if node is None:
+            return
+        if not node:
+            problem = f"could not determine node from user {quote(attributes.call.user.name)}"
+            raise forbidden(attributes, problem)
+        check = _check_of(attributes.target)
+        assert check is not None
+        await backend.watch_cache.fresh()
+        problem = check(backend, attributes, node)
+        if not problem and attributes.target == ("", "serviceaccounts", "token"):
+            problem = _audience_problem(self._authorization, backend, attributes)
+        if problem:
+            raise forbidden(attributes, problem)
+
+
+Check = Callable[[Backend, Attributes, str], str]
+"""Returns what is wrong with a write of a node; "" if nothing is."""
+
+
+def _pod(backend: Backend, attributes: Attributes, node: str) -> str:
+    if attributes.operation is _DELETE:
+        pod = _existing_pod(backend, attributes.namespace, attributes.name)
+        runs_here = pod["spec"].get("nodeName") == node
+        return (
+            "" if runs_here else f"node {quote(node)} can only delete pods with spec.nodeName set to itself"
+        )
+    if attributes.operation is _UPDATE:
+        operation = quote(attributes.operation.value)
+        return f"unexpected operation {operation}, node {quote(node)} can only create and delete mirror pods"
+    assert attributes.object is not None
+    return next(_of_new_pod(backend, attributes.object, node), "")
+
+
+def _of_new_pod(backend: Backend, pod: Tree, node: str) -> Iterator[str]:
+    name = quote(node)
+    if _MIRROR not in meta.annotations(pod):
+        yield f"pod does not have {quote(_MIRROR)} annotation, node {name} can only create mirror pods"
+    if pod["spec"].get("nodeName") != node:
+        yield f"node {name} can only create pods with spec.nodeName set to itself"
+    owners = pod["metadata"].get("ownerReferences") or ()
+    if len(owners) > 1:
+        yield f"node {name} can only create pods with a single owner reference set to itself"
+    owner = owners[0] if owners else {}
+    if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
+        yield f"node {name} can only create pods with an owner reference set to itself"
+    if not owner.get("controller"):
+        yield f"node {name} can only create pods with a controller owner reference set to itself"
+    if owner.get("blockOwnerDeletion"):
+        yield f"node {name} must not set blockOwnerDeletion on an owner reference"
+    stored = backend.seen(_NODES, "", node)
+    if stored is None:
+        raise status.not_found(GroupResource("", "node"), node)
+    uid = meta.uid(stored.tree())
+    if owner.get("uid") != uid:
+        yield f"node {node} UID mismatch: expected {owner.get('uid', '')} got {uid}"
+    if resource := _first_reference(pod):
+        yield f"node {name} can not create pods that reference {resource}"
+
+
+def _first_reference(pod: Tree) -> str:
+    """The first resource of the API that a pod refers to."""
+    metadata = {"namespace": "x", "name": "x"}
+    references = [one[0] for one in of_pod({"metadata": metadata, "spec": pod["spec"]})]
+    found = [resource for resource in references if resource != "pods"]
+    for volume in pod["spec"].get("volumes") or ():
+        sources = (volume.get("projected") or {}).get("sources") or ()
+        if "csi" in volume or any("serviceAccountToken" in one for one in sources):
+            found.append("csidrivers (via CSI volumes)" if "csi" in volume else "serviceaccounts")
+    return found[0] if found else ""
+
+
+def _existing_pod(backend: Backend, namespace: str, name: str) -> ReadOnlyTree:
+    stored = backend.seen(_PODS, namespace, name)
+    if stored is None:
+        raise status.not_found(GroupResource("", "pod"), name)
+    return stored.tree()
+
+
+def _pod_status(_: Backend, attributes: Attributes, node: str) -> str:
+    new, old = attributes.object, attributes.old
+    if attributes.operation is not _UPDATE or new is None or old is None:
+        return f"unexpected operation {quote(attributes.operation.value)}"
+    if old["spec"].get("nodeName") != node:
+        return f"node {quote(node)} {_STATUS_OF_OTHERS}"
+    if meta.labels(old) != meta.labels(new):
+        return f"node {quote(node)} cannot update labels through pod status"
+    before, after = (tree.get("status") or {} for tree in (old, new))
+    if _claims(before) != _claims(after):
+        return f"node {quote(node)} cannot update resource claim statues"
+    if before.get("extendedResourceClaimStatus") != after.get("extendedResourceClaimStatus"):
+        return f"node {quote(node)} cannot update extended resource claim status"
+    return ""
+
+
+def _claims(status_: ReadOnlyTree) -> list[tuple[Any, Any]]:
+    claims = status_.get("resourceClaimStatuses") or ()
+    return [(one.get("name"), one.get("resourceClaimName")) for one in claims]
+
+
+def _pod_eviction(backend: Backend, attributes: Attributes, node: str) -> str:
+    if attributes.operation is not _CREATE:
+        return f"unexpected operation {attributes.operation.value}"
+    pod = _existing_pod(backend, attributes.namespace, attributes.name)
+    runs_here = pod["spec"].get("nodeName") == node
+    return "" if runs_here else f"node {node} can only evict pods with spec.nodeName set to itself"
+
+
+def _other_pod(_: Backend, attributes: Attributes, _node: str) -> str:
+    subresource = quote(attributes.subresource)
+    return f"unexpected pod subresource {subresource}, only 'status' and 'eviction' are allowed"
+
+
+def _node(_: Backend, attributes: Attributes, node: str) -> str:
+    name = attributes.name or meta.name(attributes.object or {"metadata": {}})
+    if name != node:
+        return f"node {quote(node)} is not allowed to modify node {quote(name)}"
+    new, old = attributes.object, attributes.old
+    if attributes.operation is _CREATE and new is not None:
+        if new.get("spec", {}).get("configSource") is not None:
+            return f"node {quote(node)} is not allowed to create pods with a non-nil configSource"
+        wrong = _forbidden_labels(meta.labels(new), {})
+        if wrong:
+            return f"node {quote(node)} is not allowed to set the following labels: {', '.join(wrong)}"
+    if attributes.operation is _UPDATE and new is not None and old is not None:
+        return _node_update(node, new, old)
+    return ""
+
+
+def _node_update(node: str, new: Tree, old: Tree) -> str:
+    after, before = new.get("spec") or {}, old.get("spec") or {}
+    source = after.get("configSource")
+    if source is not None and source != before.get("configSource"):
+        return f"node {quote(node)} is not allowed to update configSource to a new non-nil configSource"
+    if (after.get("taints") or []) != (before.get("taints") or []):
+        return f"node {quote(node)} is not allowed to modify taints"
+    owners = [tree["metadata"].get("ownerReferences") or [] for tree in (new, old)]
+    if owners[0] != owners[1]:
+        return f"node {quote(node)} is not allowed to modify ownerReferences"
+    wrong = _forbidden_labels(meta.labels(new), meta.labels(old))
+    return f"is not allowed to modify labels: {', '.join(wrong)}" if wrong else ""
+
+
+def _forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
+    changed = {
+        name for name in {*new, *old} if new.get(name) != old.get(name) or (name in new) != (name in old)
+    }
+    return sorted(name for name in changed if _is_forbidden(name))
+
+
+def _is_forbidden(label: str) -> bool:
+    domain = label.partition("/")[0] if "/" in label else ""
+    if _is_within(domain, (_RESTRICTED,)):
+        return True
+    if label in _OWN_LABELS or _is_within(domain, _OWN_DOMAINS):
+        return False
+    return _is_within(domain, ("kubernetes.io", "k8s.io"))
+
+
+def _is_within(domain: str, parents: Iterable[str]) -> bool:
+    return any(domain == parent or domain.endswith(f".{parent}") for parent in parents)
+
+
+def _claim(_: Backend, attributes: Attributes, node: str) -> str:
+    if attributes.subresource != "status":
+        return "may only update PVC status"
+    new, old = attributes.object, attributes.old
+    if attributes.operation is not _UPDATE or new is None or old is None:
+        return f"unexpected operation {quote(attributes.operation.value)}"
+    if _rest_of_claim(new) == _rest_of_claim(old):
+        return ""
+    allowed = "fields other than status.quantity and status.conditions"
+    return f"node {quote(node)} is not allowed to update {allowed}"
+
+
+def _rest_of_claim(claim: Tree) -> Tree:
+    metadata = {
+        name: value
+        for name, value in claim["metadata"].items()
+        if name not in ("resourceVersion", "managedFields")
+    }
+    rest = {
+        name: value for name, value in (claim.get("status") or {}).items() if name not in _OF_CLAIM_STATUS
+    }
+    return {**claim, "metadata": metadata, "status": rest}
+
+
+def _token(backend: Backend, attributes: Attributes, node: str) -> str:
+    spec = (attributes.object or {}).get("spec") or {}
+    bound = spec.get("boundObjectRef") or {}
+    if (bound.get("apiVersion"), bound.get("kind")) != ("v1", "Pod") or not bound.get("name"):
+        return "node requested token not bound to a pod"
+    if not bound.get("uid"):
+        return "node requested token with a pod binding without a uid"
+    pod = _existing_pod(backend, attributes.namespace, bound["name"])
+    if meta.uid(pod) != bound["uid"]:
+        there = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record."
+        return f"{there} The object might have been deleted and then recreated"
+    if pod["spec"].get("nodeName") != node:
+        return "node requested token bound to a pod scheduled on a different node"
+    return ""
+
+
+def _audience_problem(authorization: Authorization, backend: Backend, attributes: Attributes) -> str:
+    """A node has tokens for the audiences that the volumes of a pod ask for, unless it may ask for others."""
+    spec = (attributes.object or {}).get("spec") or {}
+    audiences = spec.get("audiences") or [""]
+    if len(audiences) > 1:
+        return "node may only request 0 or 1 audiences"
+    (audience,) = audiences
+    pod = _existing_pod(backend, attributes.namespace, spec["boundObjectRef"]["name"])
+    if audience in _audiences(backend, pod):
+        return ""
+    user = attributes.call.user
+    question = Question(
+        user=user,
+        verb="request-serviceaccounts-token-audience",
+        version="v1",
+        resource=audience,
+        namespace=attributes.namespace,
+        name=attributes.name,
+    )
+    if authorization.is_allowed(question):
+        return ""
+    refusal = f"{user.name} is not authorized to request tokens for this audience"
+    return f"audience {quote(audience)} not found in pod spec volume, {refusal}"
+
+
+def _audiences(backend: Backend, pod: ReadOnlyTree) -> Iterator[str]:
+    for volume in pod["spec"].get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if "serviceAccountToken" in source:
+                yield source["serviceAccountToken"].get("audience") or ""
+        driver = _driver(backend, pod, volume)
+        stored = backend.seen(GroupResource("storage.k8s.io", "csidrivers"), "", driver) if driver else None
+        for request in (stored.tree()["spec"].get("tokenRequests") or ()) if stored else ():
+            yield request.get("audience") or ""
+
+
+def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
+    """The CSI driver of a volume, be it in the pod, of a claim or of a claim that is made for it."""
+    if "csi" in volume:
+        return str(volume["csi"].get("driver") or "")
+    name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+    if "ephemeral" in volume:
+        name = f"{meta.name(pod)}-{volume['name']}"
+    claims, volumes = GroupResource("", "persistentvolumeclaims"), GroupResource("", "persistentvolumes")
+    claim = backend.seen(claims, meta.namespace(pod), name) if name else None
+    bound = claim.tree()["spec"].get("volumeName") if claim else None
+    found = backend.seen(volumes, "", bound) if bound else None
+    return str((found.tree()["spec"].get("csi") or {}).get("driver") or "") if found else ""
+
+
+def _lease(_: Backend, attributes: Attributes, node: str) -> str:
+    if attributes.namespace != _LEASES:
+        return f"can only access leases in the {quote(_LEASES)} system namespace"
+    return _own_name(attributes, node, "node lease")
+
+
+def _csi_node(_: Backend, attributes: Attributes, node: str) -> str:
+    return _own_name(attributes, node, "CSINode")
+
+
+def _own_name(attributes: Attributes, node: str, what: str) -> str:
+    is_new = attributes.operation is _CREATE and attributes.object is not None
+    name = meta.name(attributes.object or {"metadata": {}}) if is_new else attributes.name
+    return "" if name == node else f"can only access {what} with the same name as the requesting node"
+
+
+def _slice(_: Backend, attributes: Attributes, node: str) -> str:
+    tree = attributes.object if attributes.operation is _CREATE else attributes.old
+    if attributes.operation is _UPDATE or tree is None or tree["spec"].get("nodeName") == node:
+        return ""
+    verb = "create" if attributes.operation is _CREATE else "delete"
+    return f"can only {verb} ResourceSlice with the same NodeName as the requesting node"
+
+
+def _signing_request(_: Backend, attributes: Attributes, node: str) -> str:
+    csr = attributes.object
+    if attributes.operation is not _CREATE or csr is None or csr["spec"].get("signerName") not in _SIGNERS:
+        return ""
+    try:
+        request = request_of(csr)
+    except ValueError as error:
+        return f"unable to parse csr: {error}"
+    names = request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    wanted = f"{NODE}{node}"
+    # Of several the last counts, as in Go.
+    return "" if names and names[-1].value == wanted else f"can only create a node CSR with CN={wanted}"
+
+
+_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
+    ("", "nodes"): _node,
+    ("", "persistentvolumeclaims"): _claim,
+    ("coordination.k8s.io", "leases"): _lease,
+    ("storage.k8s.io", "csinodes"): _csi_node,
+    ("resource.k8s.io", "resourceslices"): _slice,
+    REQUEST[:2]: _signing_request,
+}
+"""For a resource with all its subresources."""
+_OF_SUBRESOURCES: Final[Mapping[Target, Check]] = {
+    POD: _pod,
+    ("", "pods", "status"): _pod_status,
+    ("", "pods", "eviction"): _pod_eviction,
+    ("", "serviceaccounts", "token"): _token,
+}
+
+
+def _check_of(target: Target) -> Check | None:
+    if target in _OF_SUBRESOURCES:
+        return _OF_SUBRESOURCES[target]
+    return _other_pod if target[:2] == POD[:2] else _CHECKS.get(target[:2])

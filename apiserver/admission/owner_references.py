@@ -1,0 +1,108 @@
+"""OwnerReferencesPermissionEnforcement: who makes an object the dependent of another must be allowed to."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.admission.plugin import WRITE, Plugin, forbidden
+from mockube.apiserver.admission.policies.matching import Equivalents
+from mockube.apiserver.authz.chain import Attributes as Question
+from mockube.apiserver.authz.chain import Authorization, Decision
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+
+_EXEMPT: Final = ("", "pods", "status")
+_DELETE: Final = "cannot set an ownerRef on a resource you can't delete"
+_FINALIZE: Final = (
+    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+)
+
+
+class OwnerReferencesPermissionEnforcement(Plugin):
+    operations = WRITE
+
+    def __init__(self, authorization: Authorization, equivalents: Equivalents) -> None:
+        self._authorization = authorization
+        self._equivalents = equivalents
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        if attributes.target == _EXEMPT or attributes.object is None:
+            return
+        new, old = _owners(attributes.object), _owners(attributes.old)
+        if new == old:
+            return
+        if attributes.operation is not Operation.CREATE:
+            self._require(attributes, _deletion(attributes), _DELETE)
+        blocking = [*_newly_blocking(new, old)]
+        if not blocking or self._authorization.is_allowed(_finalizing(attributes, "*", "*", "*", "*", "")):
+            return
+        for owner in blocking:
+            for row in self._rows(backend, attributes, owner):
+                namespace = attributes.namespace if row.namespaced else ""
+                question = _finalizing(
+                    attributes, row.group, row.version, row.name, owner.get("name", ""), namespace
+                )
+                self._require(attributes, question, _FINALIZE)
+
+    def _rows(self, backend: Backend, attributes: Attributes, owner: ReadOnlyTree) -> Sequence[Resource]:
+        api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
+        group = api_version.rpartition("/")[0]
+        of_kind = [row for row in backend.rows.values() if (row.group, row.kind) == (group, kind)]
+        found = [
+            one
+            for row in of_kind
+            for one in self._equivalents(row)
+            if (one.api_version, one.kind) == (api_version, kind)
+        ]
+        if not found:
+            problem = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for"
+            lacking = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
+            raise forbidden(attributes, f"{problem} APIVersion {api_version} Kind {kind}: {lacking}")
+        return found
+
+    def _require(self, attributes: Attributes, question: Question, problem: str) -> None:
+        decision, reason = self._authorization.decide(question)
+        if decision is not Decision.ALLOW:
+            raise forbidden(attributes, f"{problem}: {reason}, <nil>")
+
+
+def _owners(tree: Tree | None) -> Sequence[ReadOnlyTree]:
+    return ((tree or {}).get("metadata") or {}).get("ownerReferences") or []
+
+
+def _newly_blocking(new: Sequence[ReadOnlyTree], old: Sequence[ReadOnlyTree]) -> Iterator[ReadOnlyTree]:
+    before = {one.get("uid"): one for one in old}
+    for owner in new:
+        if owner.get("blockOwnerDeletion") and not before.get(owner.get("uid"), {}).get("blockOwnerDeletion"):
+            yield owner
+
+
+def _deletion(attributes: Attributes) -> Question:
+    row = attributes.resource
+    return Question(
+        user=attributes.call.user,
+        verb="delete",
+        group=row.group,
+        version=row.version,
+        resource=row.name,
+        subresource=attributes.subresource,
+        namespace=attributes.namespace,
+        name=attributes.name,
+    )
+
+
+def _finalizing(
+    attributes: Attributes, group: str, version: str, resource: str, name: str, namespace: str
+) -> Question:
+    return Question(
+        user=attributes.call.user,
+        verb="update",
+        group=group,
+        version=version,
+        resource=resource,
+        subresource="finalizers",
+        namespace=namespace,
+        name=name,
+    )

@@ -1,0 +1,75 @@
+"""PodNodeSelector: on which nodes the pods of a namespace run."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.apimachinery import meta, names, status
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.status import ApiError, Unknown
+from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
+from mockube.apiserver.admission.plugin import PODS, Plugin
+from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.backend import Backend
+
+_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
+_DEFAULT: Final = "clusterDefaultNodeSelector"
+
+
+class PodNodeSelector(Plugin):
+    about = PODS
+
+    def __init__(self, selectors: Mapping[str, str] | None = None) -> None:
+        self._selectors = selectors or {}
+        """What the pods of a namespace may select; and what those select whose namespace says nothing."""
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        assert pod is not None
+        wanted = self._of_namespace(backend, attributes)
+        given = pod["spec"].get("nodeSelector") or {}
+        _check_conflicts(attributes, wanted, given)
+        if wanted:
+            pod["spec"] = {**pod["spec"], "nodeSelector": {**wanted, **given}}
+        await self.validate(backend, attributes)
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        given = attributes.object["spec"].get("nodeSelector") or {}
+        _check_conflicts(attributes, self._of_namespace(backend, attributes), given)
+        allowed = _labels(self._selectors.get(attributes.namespace, ""))
+        if allowed and not given.items() <= allowed.items():
+            raise _refused(attributes, "pod node label selector labels conflict with its namespace whitelist")
+
+    def _of_namespace(self, backend: Backend, attributes: Attributes) -> Mapping[str, str]:
+        stored = backend.seen(NAMESPACES, "", attributes.namespace)
+        if stored is None:
+            raise status.internal_error(f"namespace {attributes.namespace} does not exist")
+        text = meta.annotations(stored.tree()).get(_ANNOTATION)
+        return _labels(self._selectors.get(_DEFAULT, "") if text is None else text)
+
+
+def _check_conflicts(attributes: Attributes, wanted: Mapping[str, str], given: Mapping[str, str]) -> None:
+    if any(given.get(name, value) != value for name, value in wanted.items()):
+        problem = "pod node label selector conflicts with its namespace node label selector"
+        raise _refused(attributes, problem)
+
+
+def _refused(attributes: Attributes, problem: str) -> ApiError:
+    assert attributes.object is not None
+    name = attributes.object["metadata"].get("name", "")
+    return status.forbidden(attributes.resource.group_resource, name, problem)
+
+
+def _labels(text: str) -> Mapping[str, str]:
+    """Read `a=b, c=d`."""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text else ():
+        halves = part.split("=")
+        if len(halves) != 2:
+            raise Unknown(f"invalid selector: [{' '.join(halves)}]", code=500)
+        name, value = (half.strip() for half in halves)
+        problems = [*names.check_label_key(name), *names.check_label_value(value)]
+        if problems:
+            raise Unknown(f"Invalid value: {quote(name)}: {'; '.join(problems)}", code=500)
+        found[name] = value
+    return found

@@ -1,0 +1,150 @@
+"""PodTolerationRestriction and ExtendedResourceToleration: tolerations that pods have or may not have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import Unknown
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
+from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
+from mockube.apiserver.kinds.common.checks import canonical
+from mockube.apiserver.kinds.common.resource_names import is_extended
+from mockube.apiserver.kinds.core.pod.strategy import BEST_EFFORT, qos_class
+from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.wire.go_json import syntax_error
+
+Toleration = Mapping[str, Any]
+_DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
+_WHITELIST: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+_MEMORY: Final = {
+    "key": "node.kubernetes.io/memory-pressure",
+    "operator": "Exists",
+    "effect": "NoSchedule",
+}
+_CONFLICT: Final = "pod tolerations (possibly merged with namespace default tolerations) conflict with its"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TolerationConfiguration:
+    """For namespaces that do not say themselves."""
+
+    default: Sequence[Toleration] = ()
+    whitelist: Sequence[Toleration] = ()
+
+
+class PodTolerationRestriction(Plugin):
+    operations = WRITE
+    about = PODS
+
+    def __init__(self, configuration: TolerationConfiguration | None = None) -> None:
+        self._configuration = configuration or TolerationConfiguration()
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        assert pod is not None
+        extra: list[Toleration] = []
+        if attributes.operation is Operation.CREATE:
+            own = _of_namespace(backend, attributes, _DEFAULTS)
+            extra = [*(self._configuration.default if own is None else own)]
+        if qos_class(pod) != BEST_EFFORT:
+            extra.append(_MEMORY)
+        if extra:
+            merged = merge([*(pod["spec"].get("tolerations") or ()), *extra])
+            pod["spec"] = {**pod["spec"], "tolerations": merged}
+        await self.validate(backend, attributes)
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        tolerations = attributes.object["spec"].get("tolerations") or ()
+        if not tolerations:
+            return
+        allowed, scope = _of_namespace(backend, attributes, _WHITELIST), "namespace"
+        if allowed is None:
+            allowed, scope = self._configuration.whitelist, "cluster"
+        if allowed and not all(any(_covers(one, given) for one in allowed) for given in tolerations):
+            raise Unknown(f"{_CONFLICT} {scope} whitelist", code=500)
+
+
+def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> Sequence[Toleration] | None:
+    """What a namespace says; None if it says nothing."""
+    stored = backend.seen(NAMESPACES, "", attributes.namespace)
+    text = None if stored is None else meta.annotations(stored.tree()).get(annotation)
+    if not text:
+        return None if text is None else []
+    if problem := syntax_error(text.encode()):
+        raise Unknown(problem, code=500)
+    found = orjson.loads(text)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise Unknown("json: cannot unmarshal what is no list of tolerations", code=500)
+    return found
+
+
+def merge(tolerations: Sequence[Toleration]) -> list[Toleration]:
+    """Return them without those that others cover; of equal ones the first stays."""
+    merged: list[Toleration] = []
+    for place, one in enumerate(tolerations):
+        later = (other for other in tolerations[place + 1 :] if canonical(other) != canonical(one))
+        if not any(_covers(other, one) for other in (*merged, *later)):
+            merged.append(one)
+    return merged
+
+
+def _covers(larger: Toleration, one: Toleration) -> bool:
+    """Whether a toleration tolerates all that another one does."""
+    if larger == one:
+        return True
+    operator, effect = larger.get("operator") or "", larger.get("effect") or ""
+    key = larger.get("key") or ""
+    if (one.get("key") or "") != key and (key or operator != "Exists"):
+        return False
+    if effect and (one.get("effect") or "") != effect:
+        return False
+    most = larger.get("tolerationSeconds")
+    if effect == "NoExecute" and most is not None:
+        seconds = one.get("tolerationSeconds")
+        if seconds is None or seconds > most:
+            return False
+    if operator in ("", "Equal"):
+        return one.get("operator") == "Equal" and (one.get("value") or "") == (larger.get("value") or "")
+    return bool(operator == "Exists")
+
+
+class ExtendedResourceToleration(Plugin):
+    operations = WRITE
+    about = PODS
+
+    async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
+        pod = attributes.object
+        assert pod is not None
+        names = sorted({*_extended_resources(pod["spec"])})
+        if not names:
+            return
+        tolerations = [*(pod["spec"].get("tolerations") or ())]
+        for name in names:
+            _add(tolerations, {"key": name, "operator": "Exists", "effect": "NoSchedule"})
+        pod["spec"] = {**pod["spec"], "tolerations": tolerations}
+
+
+def _extended_resources(spec: ReadOnlyTree) -> list[str]:
+    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    return [
+        name
+        for container in containers
+        for name in (container.get("resources") or {}).get("requests") or ()
+        if is_extended(name)
+    ]
+
+
+def _add(tolerations: list[Toleration], added: Toleration) -> None:
+    """Put a toleration in the place of the one with the same key, effect, operator and value; else at the end."""
+    identity = ("key", "effect", "operator", "value")
+    for place, one in enumerate(tolerations):
+        if all((one.get(name) or "") == (added.get(name) or "") for name in identity):
+            tolerations[place] = added
+            return
+    tolerations.append(added)

@@ -1,0 +1,141 @@
+"""Admission plugins that are off by default, asked one thing after another: kube-apiserver 1.36.3 gave these answers.
+
+The requests are in `optional_plugins.jsonl`, with the answers: code, reason, message and causes of a refusal, or what the
+object `shows`. `${PATH}` stands for the uid of the object at that path.
+"""
+
+import re
+from pathlib import Path
+
+import orjson
+import pytest
+
+from mockube.apiserver.admission.chain import OFF_BY_DEFAULT, Switches
+from mockube.apiserver.config.admission_configuration import admission_configuration
+from tests.support.apiserver import running_with_roles
+
+REQUESTS = list(
+    map(orjson.loads, (Path(__file__).parent / "optional_plugins.jsonl").read_bytes().splitlines())
+)
+USERS = {
+    None: {},
+    "alice": {"Impersonate_User": "alice", "Impersonate_Group": "dev"},
+    "node1": {"Impersonate_User": "system:node:n1", "Impersonate_Group": "system:nodes"},
+}
+CONFIGURATION = """
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: EventRateLimit
+  configuration:
+    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+    kind: Configuration
+    limits:
+    - {type: Namespace, qps: 1, burst: 2, cacheSize: 10}
+- name: PodNodeSelector
+  path: selectors.yaml
+- name: PodTolerationRestriction
+  configuration:
+    apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1
+    kind: Configuration
+    default:
+    - {key: dflt, operator: Exists}
+- name: PodSecurity
+  configuration:
+    apiVersion: pod-security.admission.config.k8s.io/v1
+    kind: PodSecurityConfiguration
+    defaults: {enforce: baseline, enforce-version: latest}
+    exemptions: {namespaces: [exempt]}
+"""
+SELECTORS = "podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: zone=a, adm2: 'zone=b,disk=ssd'}"
+
+
+@pytest.fixture
+async def client(tmp_path):
+    (tmp_path / "selectors.yaml").write_text(SELECTORS)
+    (tmp_path / "admission.yaml").write_text(CONFIGURATION)
+    configurations = admission_configuration(str(tmp_path / "admission.yaml"))
+    enabled = OFF_BY_DEFAULT - {"AlwaysDeny"}
+    async with running_with_roles(plugins=Switches(enabled=enabled, configurations=configurations)) as client:
+        yield client
+
+
+def found(tree, path):
+    for step in path.split("."):
+        tree = tree[int(step)] if isinstance(tree, list) else (tree or {}).get(step)
+    return tree
+
+
+def told(answer, shows):
+    body = answer.body
+    if answer.status < 400:
+        return [answer.status, *(found(body, path) for path in shows)]
+    details = body.get("details") or {}
+    said = (body.get("reason"), body.get("message"), details.get("causes"), details.get("retryAfterSeconds"))
+    return [answer.status, *said]
+
+
+async def with_uids(client, request):
+    text = orjson.dumps(request).decode()
+    for path in set(re.findall(r"\$\{(.*?)\}", text)):
+        uid = (await client.get(path)).body["metadata"]["uid"]
+        text = text.replace(f"${{{path}}}", uid)
+    return orjson.loads(text)
+
+
+async def test_every_answer_is_that_of_the_real_server(client):
+    wrong = []
+    for recorded in REQUESTS:
+        request = await with_uids(client, recorded)
+        await client.server.backend.watch_cache.fresh()
+        content = f"application/{request.get('patch', 'json')}"
+        user = USERS[request.get("user")]
+        answer = await client.send(
+            request["method"], request["path"], request.get("body"), Content_Type=content, **user
+        )
+        if "answer" in request and told(answer, request.get("shows", ())) != request["answer"]:
+            wrong.append((request["id"], told(answer, request.get("shows", ())), request["answer"]))
+    assert not wrong
+
+
+async def test_always_deny_denies():
+    async with running_with_roles(plugins=Switches(enabled=("AlwaysDeny",))) as client:
+        answer = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
+        assert answer.status == 403
+        assert answer.body["message"].endswith("is forbidden: admission control is denying all modifications")
+
+
+RESIZE = "/api/v1/namespaces/default/pods/p/resize"
+
+
+@pytest.mark.parametrize(
+    ("labels", "cpu", "problem"),
+    [
+        ({}, "1500m", None),
+        ({}, "3", "node didn't have enough allocatable resources: cpu, requested: 3000, allocatable: 2000"),
+        (
+            {"kubernetes.io/os": "windows"},
+            "1500m",
+            'pod resize is only supported on linux nodes, node "n" is "windows"',
+        ),
+        (None, "1500m", 'node "n" not found'),
+    ],
+)
+async def test_a_resize_has_to_fit_onto_the_node(labels, cpu, problem):
+    async with running_with_roles() as client:
+        await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        if labels is not None:
+            await client.post("/api/v1/nodes", {"metadata": {"name": "n", "labels": labels}})
+            status = {"status": {"allocatable": {"cpu": "2", "memory": "1Gi"}}}
+            await client.patch("/api/v1/nodes/n/status", status)
+        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+        pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [container]}}
+        answer = await client.post("/api/v1/namespaces/default/pods", pod)
+        assert answer.status == 201, answer.body
+        container["resources"]["requests"]["cpu"] = cpu
+        patch = {"spec": {"containers": [container]}}
+        answer = await client.patch(RESIZE, patch, kind="strategic-merge-patch+json")
+        if problem is None:
+            assert answer.status == 200, answer.body
+        else:
+            assert (answer.status, answer.body["message"]) == (403, f'pods "p" is forbidden: {problem}')

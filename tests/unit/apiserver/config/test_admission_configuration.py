@@ -1,0 +1,59 @@
+from argparse import ArgumentTypeError
+
+import pytest
+
+from mockube.apiserver.config.admission_configuration import admission_configuration
+
+HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"
+
+
+def configured(name, text):
+    return f"{HEAD}plugins:\n- name: {name}\n  configuration: {text}\n"
+
+
+LIMITS = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration"
+PODS = "apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration"
+WRONG = {
+    "no object": ("[]", "holds no object"),
+    "another kind": ("kind: Pod\napiVersion: v1", "it is no AdmissionConfiguration"),
+    "an unknown field": (f"{HEAD}plugin: []", 'unknown field "plugin" in the file'),
+    "no list": (f"{HEAD}plugins: 1", "plugins is no list of objects"),
+    "what is not built": (
+        configured("ResourceQuota", "{}"),
+        "the configuration of ResourceQuota is not built",
+    ),
+    "no file": (f"{HEAD}plugins:\n- {{name: PodSecurity, path: lacking.yaml}}", "No such file"),
+    "no limits": (
+        configured("EventRateLimit", f"{{{LIMITS}}}"),
+        "limits: Invalid value: null: must not be empty",
+    ),
+    "a type of limit": (
+        configured("EventRateLimit", f"{{{LIMITS}, limits: [{{type: x, qps: 1, burst: 1}}]}}"),
+        'limits[0].type: Unsupported value: "x"',
+    ),
+    "a burst": (
+        configured("EventRateLimit", f"{{{LIMITS}, limits: [{{type: User, qps: 1, burst: 0}}]}}"),
+        "limits[0].burst: Invalid value: 0: must be positive",
+    ),
+    "a level": (configured("PodSecurity", f"{{{PODS}, defaults: {{enforce: x}}}}"), "defaults: "),
+    "a mode": (configured("PodSecurity", f"{{{PODS}, defaults: {{deny: x}}}}"), 'unknown field "deny"'),
+    "selectors": (configured("PodNodeSelector", "{podNodeSelectorPluginConfig: []}"), None),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_with_a_file_is_told(tmp_path, text, problem):
+    file = tmp_path / "admission.yaml"
+    file.write_text(text)
+    if problem is None:
+        assert not admission_configuration(str(file)).node_selectors
+        return
+    with pytest.raises(ArgumentTypeError) as raised:
+        admission_configuration(str(file))
+    assert problem in str(raised.value)
+
+
+def test_the_old_form_of_node_selectors_is_read(tmp_path):
+    file = tmp_path / "admission.yaml"
+    file.write_text("podNodeSelectorPluginConfig: {a: b=c}")
+    assert admission_configuration(str(file)).node_selectors == {"a": "b=c"}
