@@ -5,14 +5,17 @@ asks `reconcile`, and the executor carries out the plan. A key waits until the c
 for it, so that no plan is made from what is known to be old.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+from prometheus_client.registry import Collector
 
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.control.actions import Plan
+from mockube.controller_manager.control.actions import Outcome, Plan
 from mockube.controller_manager.queue.rate_limiting import DEFAULT_RETRIES, Retries
 
 ToKeys = Callable[[Caches, Change], Iterable[Key]]
@@ -27,6 +30,14 @@ class Watch:
     """How long a change waits for others, so that one look and one write do for all of them."""
     longest: timedelta = timedelta()
     """With it each further change waits for others, too, until the first has waited for so long."""
+
+
+class Observer(Collector):
+    """Counts what comes of reconciliations, for the metrics of one controller."""
+
+    @abstractmethod
+    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:
+        """`primary` is the object as the cache had it, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +61,7 @@ class Controller:
     """Who its Events say they are from, where that is not its service account."""
     observed_as: str = ""
     """The label of its reconciliations in controller-runtime's metrics, where its users know it by those."""
+    observer: Callable[[], Observer] | None = None
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """Indexes that it needs in the caches, by name; the same name means the same function everywhere."""
     retries: Retries = DEFAULT_RETRIES

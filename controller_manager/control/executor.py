@@ -97,9 +97,17 @@ class Executor:
         self._recorder = recorder
 
     async def carry_out(
-        self, plan: Plan, writes: Writes, remember: Callable[[object], None] = forget
+        self,
+        plan: Plan,
+        writes: Writes,
+        remember: Callable[[object], None] = forget,
+        observe: Callable[[Outcome], None] = forget,
     ) -> None:
-        """Do what a plan wants, and what follows it; raises the first error, after what is written even so."""
+        """Do what a plan wants, and what follows it; raises the first error, after what is written even so.
+
+        `observe` is called with all that came of it.
+        """
+        every: list[Write] = []
         following: Plan | None = plan
         problem: ApiError | None = None
         while following is not None:
@@ -108,7 +116,9 @@ class Executor:
             error = await self._in_order(following.actions, writes, remember)
             later = await self._in_order(following.last(error), writes, remember)
             problem = problem or error or later
+            every += done
             following = following.then(Outcome(error=error, writes=tuple(done)))
+        observe(Outcome(error=problem, writes=tuple(every)))
         if problem is not None:
             raise problem
 

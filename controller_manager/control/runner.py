@@ -5,15 +5,15 @@ Knows no controller: it is given a `Controller`, which is a row of facts and fun
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
 
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Plan
-from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.executor import Executor
+from mockube.controller_manager.control.actions import Outcome, Plan
+from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.control.executor import Executor, forget
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.control.worker import Loop
@@ -35,6 +35,7 @@ class ControllerRunner:
         self._own_writes = OwnWrites(self._informers, context.informers.ask, context.clock)
         self._parked: set[Key] = set()
         self._memories: dict[Key, object] = {}
+        self._observer = controller.observer() if controller.observer else None
         self.loop = Loop(
             controller.queue,
             self._reconcile,
@@ -49,7 +50,12 @@ class ControllerRunner:
     async def run(self) -> None:
         for informer in self._informers.values():
             await informer.wait_synced()
-        async with asyncio.TaskGroup() as self._parking:
+        async with AsyncExitStack() as stack:
+            if self._observer is not None:
+                registry = self._context.metrics.registry
+                registry.register(self._observer)
+                stack.callback(registry.unregister, self._observer)
+            self._parking = await stack.enter_async_context(asyncio.TaskGroup())
             await self.loop.run()
 
     def _listen(self) -> None:
@@ -75,8 +81,20 @@ class ControllerRunner:
             self._park(key)
             return None
         plan = self._plan(key)
-        await self._executor.carry_out(plan, self._own_writes.of(key), partial(self._remember, key))
+        observe = forget if self._observer is None else self._observation(key, self._observer)
+        writes, remember = self._own_writes.of(key), partial(self._remember, key)
+        await self._executor.carry_out(plan, writes, remember, observe)
         return plan.again_after
+
+    def _observation(self, key: Key, observer: Observer) -> Callable[[Outcome], None]:
+        """Tells the observer what comes of a reconciliation that begins now."""
+        clock = self._context.clock
+        began, primary = clock.monotonic(), self._caches.of(self._controller.watches[0].resource).get(*key)
+
+        def observe(outcome: Outcome) -> None:
+            observer.observe(primary, outcome, clock.monotonic() - began, clock.now())
+
+        return observe
 
     def _plan(self, key: Key) -> Plan:
         remembered = (self._memories.get(key),) if self._controller.remembers else ()

@@ -1,9 +1,49 @@
 """A histogram as plain numbers: an observation is two additions, and only who asks pays for the family."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+
+class Histogram(Collector):
+    """Durations without labels."""
+
+    def __init__(self, name: str, text: str, buckets: Sequence[float]) -> None:
+        self._name = name
+        self._text = text
+        self.durations = Durations(buckets)
+
+    def collect(self) -> Iterable[Metric]:
+        family = HistogramMetricFamily(self._name, self._text)
+        self.durations.add_to(family, ())
+        yield family
+
+
+class LabelledDurations:
+    """How often something took how long, by labels: a counter and a histogram."""
+
+    def __init__(self, counter: str, histogram: str, labels: Sequence[str], buckets: Sequence[float]) -> None:
+        self._names = counter, histogram
+        self._labels = labels
+        self._buckets = buckets
+        self._durations: dict[tuple[str, ...], Durations] = {}
+
+    def observe(self, labels: tuple[str, ...], seconds: float) -> None:
+        if labels not in self._durations:
+            self._durations[labels] = Durations(self._buckets)
+        self._durations[labels].observe(seconds)
+
+    def collect(self) -> Iterable[Metric]:
+        counter, histogram = self._names
+        counts = CounterMetricFamily(counter, "How often.", labels=self._labels)
+        took = HistogramMetricFamily(histogram, "How long it took.", labels=self._labels)
+        for labels, durations in self._durations.items():
+            counts.add_metric(labels, durations.count)
+            durations.add_to(took, labels)
+        yield counts
+        yield took
 
 
 class Durations:
@@ -17,6 +57,10 @@ class Durations:
     def observe(self, seconds: float) -> None:
         self._counts[bisect_left(self._buckets, seconds)] += 1
         self._total += seconds
+
+    @property
+    def count(self) -> int:
+        return sum(self._counts)
 
     def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
         cumulative, below = [], 0

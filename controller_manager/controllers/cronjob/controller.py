@@ -6,12 +6,15 @@ follows from what came of the one before.
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
+
+from prometheus_client.core import Metric
 
 from mockube.apimachinery import cron, gotext, meta
 from mockube.apimachinery.cron import Schedule, ScheduleError
-from mockube.apimachinery.timestamps import after, format_time, span_of
+from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
 from mockube.controller_manager.client.resources import Key
@@ -25,7 +28,7 @@ from mockube.controller_manager.control.actions import (
     Remember,
     Update,
 )
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.controller import Controller, Observer, Watch
 from mockube.controller_manager.controllers.cronjob import times
 from mockube.controller_manager.controllers.cronjob.jobs import (
     Record,
@@ -35,10 +38,13 @@ from mockube.controller_manager.controllers.cronjob.jobs import (
     name_at,
     observed,
 )
+from mockube.controller_manager.metrics.durations import Histogram
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of
 
 Timing = tuple[str, str | None]
 """The schedule and the time zone of a CronJob."""
+BUCKETS: Final = tuple(2.0**power for power in range(10))
+"""Seconds; upstream's."""
 _LONGEST_WAIT: Final = timedelta(days=30)
 
 
@@ -203,6 +209,25 @@ def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
             yield Key.of(owner)
 
 
+class Skew(Observer):
+    """How late Jobs are made."""
+
+    def __init__(self) -> None:
+        text = "How long after its time a Job was made."
+        self._skew = Histogram("cronjob_controller_job_creation_skew_duration_seconds", text, BUCKETS)
+
+    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+        for write in outcome.of(Create):
+            made = write.answer or {}
+            scheduled = meta.annotations(made).get(ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP)
+            created = meta.creation_timestamp(made)
+            if scheduled and created is not None:
+                self._skew.durations.observe((created - parse_time(scheduled)).total_seconds())
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._skew.collect()
+
+
 CRON_JOB: Final = Controller(
     name="cronjob-controller",
     queue="cronjob",
@@ -210,6 +235,7 @@ CRON_JOB: Final = Controller(
     watches=(Watch(resource=CRON_JOBS, keys=_of_cron_job), Watch(resource=JOBS, keys=_of_job)),
     reconcile=reconcile,
     remembers=True,
+    observer=Skew,
     workers=5,
     indexes={JOBS: {BY_OWNER: owner_of}},
 )

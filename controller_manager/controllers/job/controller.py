@@ -28,6 +28,7 @@ from mockube.controller_manager.control.actions import (
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.job import ending
 from mockube.controller_manager.controllers.job.backoff import Failures, earliest
+from mockube.controller_manager.controllers.job.monitor import JobMonitor
 from mockube.controller_manager.controllers.job.pods import PodChange, deletion, pod_change
 from mockube.controller_manager.controllers.job.state import (
     JobState,
@@ -163,6 +164,7 @@ JOB: Final = Controller(
     ),
     reconcile=reconcile,
     remembers=True,
+    observer=JobMonitor,
     retries=Retries(base=1.0, longest=60.0),
     workers=5,
     indexes={PODS: {BY_OWNER: owner_of_pod}},

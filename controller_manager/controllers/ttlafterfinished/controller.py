@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
+
+from prometheus_client.core import Metric
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
@@ -11,10 +13,13 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import NOTHING, Confirm, Delete, ObjectRef, Plan
-from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.control.actions import NOTHING, Confirm, Delete, ObjectRef, Outcome, Plan
+from mockube.controller_manager.control.controller import Controller, Observer, Watch
+from mockube.controller_manager.metrics.durations import Histogram
 
 _FINISHED: Final = ("Complete", "Failed")
+BUCKETS: Final = tuple(0.1 * 2**power for power in range(14))
+"""Seconds; upstream's."""
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -50,11 +55,28 @@ def _of_job(_: Caches, change: Change) -> Iterable[Key]:
     return () if change.new is None or _expiry(change.new) is None else (Key.of(change.new),)
 
 
+class Deletions(Observer):
+    """How late finished Jobs are deleted."""
+
+    def __init__(self) -> None:
+        text = "How long after its time a Job was deleted."
+        self._late = Histogram("ttl_after_finished_controller_job_deletion_duration_seconds", text, BUCKETS)
+
+    def observe(self, primary: Any, outcome: Outcome, seconds: float, now: datetime) -> None:  # noqa: ARG002
+        expiry = None if primary is None else _expiry(primary)
+        if expiry is not None and outcome.of(Delete):
+            self._late.durations.observe((now - expiry).total_seconds())
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._late.collect()
+
+
 TTL_AFTER_FINISHED: Final = Controller(
     name="ttl-after-finished-controller",
     queue="ttl_jobs_to_delete",
     service_account="ttl-after-finished-controller",
     watches=(Watch(resource=JOBS, keys=_of_job),),
     reconcile=reconcile,
+    observer=Deletions,
     workers=5,
 )
