@@ -43,26 +43,19 @@ NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})
 """The group that serves them all is not in the list itself."""
 
 
-def api_services(groups: Sequence[Group], now: str) -> Sequence[RequiredObject]:
+def api_services(groups: Sequence[Group]) -> Sequence[RequiredObject]:
     """For the built-in groups; what definitions bring is registered when it comes."""
     built_in = [group for group in groups if group.name in GROUP_PRIORITY]
-    return [_api_service(group.name, version, now) for group in built_in for version in group.versions]
+    return [_api_service(group.name, version) for group in built_in for version in group.versions]
 
 
-def _api_service(group: str, version: str, now: str) -> RequiredObject:
+def _api_service(group: str, version: str) -> RequiredObject:
     of_version = VERSION_PRIORITY.get((group, version), USUAL_VERSION_PRIORITY)
     priority = {"groupPriorityMinimum": GROUP_PRIORITY[group], "versionPriority": of_version}
     spec = {"version": version} | priority
-    available = {
-        "type": "Available",
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": "Local",
-        "message": "Local APIServices are always available",
-    }
     return RequiredObject(
         resource=API_SERVICES,
         name=f"{version}.{group}",
         content={"metadata": {"labels": AUTOREGISTERED}, "spec": ({"group": group} if group else {}) | spec},
-        status={"conditions": [available]},
+        is_fixed=True,
     )

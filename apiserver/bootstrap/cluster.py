@@ -60,7 +60,7 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
             content={"data": {"since": facts.now[: len("2030-01-01")]}},
         ),
         *flow_control(),
-        *api_services(groups, facts.now),
+        *api_services(groups),
     )
 
 

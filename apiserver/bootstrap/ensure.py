@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import orjson
+from msgspec.structs import replace
 
+from mockube.apimachinery import chance as chances
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
+from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.discovery import legacy as version
@@ -15,7 +18,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.options import WriteOptions
@@ -31,6 +34,10 @@ LOG = logging.getLogger(__name__)
 SERVER = User(name="system:apiserver", groups=("system:masters", "system:authenticated"))
 MAX_PUTS: Final = 100
 """In one transaction: an etcd takes 128."""
+_UID: Final = "00000000-0000-0000-0000-000000000000"
+_TIME: Final = "2000-01-01T00:00:00Z"
+_TEMPLATES: Final[dict[tuple[Name, str, str, bytes], bytes]] = {}
+"""What `create` stores of objects that are fixed, but for uid and times; all servers of a process make the same ones."""
 USER_AGENT = f"kube-apiserver/{version.DOCUMENT['gitVersion']}"
 
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
@@ -42,44 +49,70 @@ async def ensure(
     backend: Backend, resources: Callable[[Name], Resource], wanted: Iterable[RequiredObject]
 ) -> int:
     """Answers how many objects were made. Another server may be making the same ones at the same time."""
-    made = 0
+    missing = []
     for one in wanted:
         resource = resources(one.resource)
         if await backend.find(resource, one.namespace, one.name) is None:
-            made += await _create(backend, resource, one)
+            missing.append(one)
         elif one.follows:
             await _renew(backend, resource, one)
+    fixed = [one for one in missing if one.is_fixed]
+    if await create_fixed(backend, resources, fixed) < len(fixed):
+        return await _create_each(backend, resources, missing)
+    return len(fixed) + await _create_each(backend, resources, [one for one in missing if not one.is_fixed])
+
+
+async def _create_each(
+    backend: Backend, resources: Callable[[Name], Resource], missing: Sequence[RequiredObject]
+) -> int:
+    made = 0
+    for one in missing:
+        made += await _create(backend, resources(one.resource), one)
     return made
 
 
-async def create_all(
+async def create_fixed(
     backend: Backend, resources: Callable[[Name], Resource], wanted: Sequence[RequiredObject]
-) -> bool:
-    """Make objects that are known to be right, many in one transaction; return whether none of them was there.
+) -> int:
+    """Make objects as they are, many in one transaction; return how many were made.
 
-    Admission and validation are left out. Of a transaction in which one object is there already, none is made.
+    Of a transaction in which one object is there already, none is made.
     """
-    succeeded = True
+    made = 0
     for start in range(0, len(wanted), MAX_PUTS):
         puts, compares = [], []
         for one in wanted[start : start + MAX_PUTS]:
             resource = resources(one.resource)
             key = backend.layout.object(resource, one.namespace, one.name)
-            puts.append(backend.put(key, _text(backend, resource, one)))
+            puts.append(backend.put(key, await _new_text(backend, resource, one)))
             compares.append(Compare(key=key, target=Target.MOD, operand=0))
-            await yield_to_loop()
         result = await backend.kv.txn(Txn(compare=tuple(compares), then=tuple(puts)))
-        succeeded = succeeded and result.succeeded
-    return succeeded
+        made += len(puts) if result.succeeded else 0
+    return made
 
 
-def _text(backend: Backend, resource: Resource, wanted: RequiredObject) -> bytes:
-    """Return a new object as `create` would store it."""
-    call = call_of(resource, wanted, "create", {})
-    bare: Tree = {"kind": resource.kind, "apiVersion": resource.api_version}
-    tree = bare | decode_as(backend, bare | wanted.tree()).tree
-    metadata.begin(tree, call, now=backend.clock.now(), chance=backend.chance)
-    return canonical(managed.on_create(backend, call, tree, WriteOptions()))
+async def _new_text(backend: Backend, resource: Resource, wanted: RequiredObject) -> bytes:
+    """Return a new object as `create` stores it: its template with a uid and the time."""
+    key = wanted.resource, wanted.namespace, wanted.name, orjson.dumps(wanted.content)
+    template = _TEMPLATES.get(key)
+    if template is None:
+        await yield_to_loop()
+        template = _TEMPLATES[key] = canonical(_template(backend, resource, wanted))
+    uid, now = chances.uid(backend.chance), format_time(backend.clock.now())
+    return template.replace(_UID.encode(), uid.encode(), 1).replace(_TIME.encode(), now.encode())
+
+
+def _template(backend: Backend, resource: Resource, wanted: RequiredObject) -> Tree:
+    call, strategy = call_of(resource, wanted, "create", wanted.tree()), backend.strategy(resource)
+    options = WriteOptions(field_manager=wanted.manager)
+    tree = read_object(backend, call, options)
+    metadata.match_namespace(tree, call)
+    metadata.of(tree).update(uid=_UID, creationTimestamp=_TIME)
+    tree = managed.on_create(backend, call, tree, options)
+    if strategy.first_generation:
+        metadata.of(tree)["generation"] = strategy.first_generation
+    strategy.prepare_create(tree, replace(backend.request(call), now=parse_time(_TIME)))
+    return tree
 
 
 async def _renew(backend: Backend, resource: Resource, wanted: RequiredObject) -> None:

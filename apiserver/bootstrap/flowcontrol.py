@@ -111,7 +111,9 @@ def flow_control() -> Sequence[RequiredObject]:
 
 def _level(name: str, spec: Mapping[str, Any]) -> RequiredObject:
     content = {"metadata": {"annotations": AUTOUPDATE}, "spec": spec}
-    return RequiredObject(resource=PRIORITY_LEVELS, name=name, content=content, manager=MANAGER)
+    return RequiredObject(
+        resource=PRIORITY_LEVELS, name=name, content=content, manager=MANAGER, is_fixed=True
+    )
 
 
 def _limited(name: str, shares: int, lendable: int, response: Mapping[str, Any]) -> RequiredObject:
@@ -131,4 +133,5 @@ def _schema(schema: Schema) -> RequiredObject:
         name=schema.name,
         content={"metadata": {"annotations": AUTOUPDATE}, "spec": {**spec, **distinguisher}},
         manager=MANAGER,
+        is_fixed=True,
     )

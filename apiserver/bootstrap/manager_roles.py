@@ -76,6 +76,7 @@ def _wanted(resource: str, name: str, content: dict[str, Any], *, namespace: str
         name=name,
         namespace=namespace,
         content={"metadata": metadata, **content},
+        is_fixed=True,
     )
 
 

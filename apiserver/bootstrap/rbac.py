@@ -29,6 +29,7 @@ _DATA: Final = "data/rbac.json"
 """What kube-apiserver 1.36 makes, in its order. Labels and annotations that all have are left out, and references are short."""
 
 
+@cache
 def policy() -> Sequence[RequiredObject]:
     """Return the roles and bindings that upstream has."""
     rows = _rows()
@@ -51,6 +52,7 @@ def rules_of_nodes() -> Sequence[Tree]:
     return rules
 
 
+@cache
 def _rows() -> Mapping[str, Any]:
     rows: Mapping[str, Any] = orjson.loads(files(__package__).joinpath(_DATA).read_bytes())
     return rows
@@ -67,6 +69,7 @@ def _wanted(resource: str, row: Mapping[str, Any], content: Tree) -> RequiredObj
         name=row["name"],
         namespace=row.get("namespace", ""),
         content={"metadata": metadata, **content},
+        is_fixed=True,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap import rbac
-from mockube.apiserver.bootstrap.ensure import call_of, create_all, ensure
+from mockube.apiserver.bootstrap.ensure import call_of, create_fixed, ensure
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
@@ -76,7 +76,7 @@ class BootstrapRoles:
             wanted = [*rbac.policy(), *self._more]
             missing = [one for one in wanted if self._present(one) is None]
             present = [one for one in wanted if self._present(one) is not None]
-            if not await create_all(self._backend, self._resources, missing):
+            if await create_fixed(self._backend, self._resources, missing) < len(missing):
                 present = wanted  # another server makes them, too
             await self._backend.watch_cache.fresh()
             outcomes = [await self._complete(one) for one in present]

@@ -21,6 +21,8 @@ class RequiredObject:
     """Who manages the content, if that is not the server under its own name."""
     status_manager: str = ""
     """Who applies the status; "" if it is written with an update."""
+    is_fixed: bool = False
+    """It is right, claims nothing, and no admission plugin changes it: it can be stored as it is."""
     kept: bool = False
     """It is made again when somebody has deleted it."""
     follows: bool = False

@@ -1,6 +1,7 @@
 """Objects of the system are made once, what people change stays, and what tells of the server is made true again."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,28 @@ async def test_servers_that_start_at_once_do_not_disturb_each_other(store):
         made = await asyncio.gather(*map(make, (one, two, three)))
         assert sum(made) == len(cluster(facts(), GROUPS))
         assert await make(one) == 0
+
+
+async def test_what_is_stored_as_it_is_is_what_create_stores(server):
+    await make(server)
+    wanted = cluster(facts(), GROUPS)
+    async with over(MemoryStore(clock=SteppedClock())) as other:
+        each = [replace(one, is_fixed=False) for one in wanted]
+        await ensure(other.backend, other.resources.__getitem__, each)
+        for one in wanted:
+            if one.is_fixed:
+                together, alone = (
+                    await read(server, one.resource, one.name),
+                    await read(other, one.resource, one.name),
+                )
+                assert together["metadata"].pop("uid") != alone["metadata"].pop("uid")
+                for tree in (together, alone):
+                    del tree["metadata"]["resourceVersion"]
+                    # The status of flow schemas is written beside this.
+                    del tree["metadata"]["managedFields"][1:]
+                    if one.resource == FLOW_SCHEMAS:
+                        tree.pop("status", None)
+                assert together == alone
 
 
 async def test_the_service_has_the_first_address_and_leads_here(server):
