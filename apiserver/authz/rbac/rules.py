@@ -32,24 +32,24 @@ def _set(tree: Mapping[str, Any], name: str) -> frozenset[str]:
 class RuleSet:
     """`trees` are the rules as the role shows them."""
 
-    __slots__ = ("_by_resource", "_of_urls", "trees")
+    __slots__ = ("_index", "trees")
 
     def __init__(self, trees: Sequence[Mapping[str, Any]]) -> None:
         self.trees = trees
-        self._by_resource: dict[str, list[_Rule]] = {}
-        self._of_urls: list[_Rule] = []
-        for tree in trees:
-            rule = _Rule(tree)
-            for resource in _set(tree, "resources"):
-                self._by_resource.setdefault(resource, []).append(rule)
-            if rule.urls:
-                self._of_urls.append(rule)
+        self._index: tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]] | None = None
+        """By resource, and those about URLs; made when they are first needed, for most roles are never looked at."""
+
+    def _indexed(self) -> tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]]:
+        if self._index is None:
+            self._index = _index(self.trees)
+        return self._index
 
     def names(self, verb: str, group: str, resource: str, subresource: str) -> frozenset[str] | None:
         """Return the names of the objects that the verb is allowed for: `ANY_NAME` if all, None if none are."""
         found: set[str] = set()
+        by_resource, _ = self._indexed()
         for wanted in _patterns(resource, subresource):
-            for rule in self._by_resource.get(wanted, ()):
+            for rule in by_resource.get(wanted, ()):
                 if rule.has_verb(verb) and rule.has_group(group):
                     if not rule.names:
                         return ANY_NAME
@@ -57,7 +57,20 @@ class RuleSet:
         return frozenset(found) if found else None
 
     def allows_path(self, verb: str, path: str) -> bool:
-        return any(rule.has_verb(verb) and covers_path(rule.urls, path) for rule in self._of_urls)
+        _, of_urls = self._indexed()
+        return any(rule.has_verb(verb) and covers_path(rule.urls, path) for rule in of_urls)
+
+
+def _index(trees: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]]:
+    by_resource: dict[str, list[_Rule]] = {}
+    of_urls = []
+    for tree in trees:
+        rule = _Rule(tree)
+        for resource in _set(tree, "resources"):
+            by_resource.setdefault(resource, []).append(rule)
+        if rule.urls:
+            of_urls.append(rule)
+    return by_resource, of_urls
 
 
 def _patterns(resource: str, subresource: str) -> Iterator[str]:
