@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -47,6 +48,7 @@ from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
+from mockube.apiserver.registry.patch import merge_into
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.lookup import with_reviews
 from mockube.apiserver.registry.verbs import Verbs
@@ -121,8 +123,8 @@ def _equivalents(catalog: Catalog, layout: Layout) -> Equivalents:
 
     def equivalents(row: Resource) -> Sequence[Resource]:
         if row not in known:
-            place = layout.resource_cache(row)
-            known[row] = [one for one in catalog.rows.values() if layout.resource_cache(one) == place]
+            at = layout.resource_cache
+            known[row] = [one for one in catalog.rows.values() if at(one) == at(row)]
         return known[row]
 
     return equivalents
@@ -222,6 +224,7 @@ class ApiServer:
             self._find_core,
             clock=backend.clock,
             chance=backend.chance,
+            label=partial(merge_into, backend, self.resources["", "v1", "secrets"]),
             # As upstream, nobody is anonymous where everybody may do everything.
             is_anonymous_limited="AlwaysAllow" in settings.authorization_modes,
         )
@@ -292,9 +295,7 @@ class ApiServer:
             unreadable,
             self.supervisor,
             self._webhooks.metrics,
-            self._admission_metrics.admission,
-            self._admission_metrics.validating,
-            self._admission_metrics.mutating,
+            *self._admission_metrics.collectors,
         ):
             registry.register(collector)
         ProcessCollector(registry=registry)
@@ -387,8 +388,7 @@ class ApiServer:
         schemas, levels = self.resources[FLOW_SCHEMAS], self.resources[PRIORITY_LEVELS]
         start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
         definitions = backend.rows[DEFINITIONS]
-        registration = Registration(backend, definitions, aggregated, USER_AGENT)
-        start("api-service-registration", registration.run)
+        start("api-service-registration", Registration(backend, definitions, aggregated, USER_AGENT).run)
         establishing = Establishing(backend, self.catalog)
         await establishing.catch_up()
         self.on_restored.append(establishing.wait_idle)

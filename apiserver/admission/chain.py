@@ -145,6 +145,7 @@ class Metrics:
         self.admission = AdmissionMetrics()
         self.validating = PolicyMetrics("validating", ("enforcement_action",))
         self.mutating = PolicyMetrics("mutating")
+        self.collectors = self.admission, self.validating, self.mutating
 
 
 def plugins(

@@ -14,6 +14,7 @@ from mockube.apiserver.authn.certificates import ClientCertificates
 from mockube.apiserver.authn.credentials import PresentedCredentials
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
+from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
 from mockube.apiserver.pki.issue import make_key
 from mockube.apiserver.user import User
 
@@ -94,13 +95,22 @@ class Authenticators:
 
 
 def authenticators(
-    trust: Trust, find: Find, *, clock: Clock, chance: Chance, is_anonymous_limited: bool = False
+    trust: Trust,
+    find: Find,
+    *,
+    clock: Clock,
+    chance: Chance,
+    label: LabelSecret | None = None,
+    is_anonymous_limited: bool = False,
 ) -> Authenticators:
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
         trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, chance=chance
     )
-    readers: list[TokenReader] = [StaticTokens(trust.tokens, audiences), accounts]
+    readers: list[TokenReader] = [StaticTokens(trust.tokens, audiences)]
+    if label is not None:
+        readers.append(LegacyTokens(trust.keys, audiences=audiences, find=find, label=label, clock=clock))
+    readers.append(accounts)
     if trust.bootstrap_tokens:
         readers.append(BootstrapTokens(find, audiences=audiences, clock=clock))
     bearer = BearerTokens(readers, audiences=audiences, clock=clock)

@@ -19,6 +19,7 @@ from mockube.apimachinery.schema.decode import Decoded, DecodeError
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
@@ -31,10 +32,11 @@ from mockube.apiserver.registry.body import (
     not_converted,
     type_of,
 )
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import Body, Call, ObjectAnswer
 from mockube.apiserver.registry.options import APPLY_TYPES, PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
 from mockube.apiserver.registry.update import change
+from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import sent
 from mockube.apiserver.wire.parse import Unreadable, parse
 
@@ -127,6 +129,17 @@ class Outcome(NamedTuple):
     patch: Patch
     patched: Any
     old: Tree
+
+
+async def merge_into(
+    backend: Backend, resource: Resource, namespace: str, name: str, change: Mapping[str, Any]
+) -> None:
+    """Patch an object on behalf of the server itself."""
+    body = Body(data=orjson.dumps(change), media_type="application/merge-patch+json")
+    user = User(name="system:apiserver", groups=(MASTERS,))
+    call = Call(verb="patch", resource=resource, namespace=namespace, name=name, user=user, body=body)
+    call.user_agent = "kube-apiserver"
+    await patch(backend, call)
 
 
 def _read(call: Call, language: Language, options: WriteOptions) -> Patch:

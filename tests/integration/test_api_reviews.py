@@ -2,9 +2,15 @@
 
 import pytest
 
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.authn.bearer import KNOWN_SECONDS
+from mockube.apiserver.authn.serviceaccount import jwt
+from mockube.apiserver.authn.serviceaccount.keys import load
 from tests.support import apiserver
+from tests.support.service_accounts import EC, pem
 
 AUTHENTICATION, AUTHORIZATION = "/apis/authentication.k8s.io/v1", "/apis/authorization.k8s.io/v1"
+SECRETS = "/api/v1/namespaces/default/secrets"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
@@ -292,3 +298,33 @@ async def test_selectors_that_cannot_be_read_are_named(client, selectors, ignore
     path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
     answer = await client.post(path, {"spec": {"resourceAttributes": asked}})
     assert (answer.status, answer.body["status"].get("evaluationError")) == (201, ignored)
+
+
+async def test_a_token_of_a_secret_is_good_and_its_use_is_noted():
+    keys, clock = load(pem(EC)), SteppedClock()
+    async with apiserver.running(keys=keys, clock=clock) as client:
+        account = (await client.post(ACCOUNTS, {"metadata": {"name": "robot"}})).body
+        claim = "kubernetes.io/serviceaccount/"
+        claims = {
+            "iss": "kubernetes/serviceaccount",
+            "sub": "system:serviceaccount:default:robot",
+            f"{claim}namespace": "default",
+            f"{claim}secret.name": "kept",
+            f"{claim}service-account.name": "robot",
+            f"{claim}service-account.uid": account["metadata"]["uid"],
+        }
+        text = jwt.sign(keys, claims)
+        annotations = {"kubernetes.io/service-account.name": "robot"}
+        secret = {
+            "metadata": {"name": "kept", "annotations": annotations},
+            "type": "kubernetes.io/service-account-token",
+            "stringData": {"token": text},
+        }
+        assert (await client.post(SECRETS, secret)).status == 201
+        answer = await client.get(SECRETS, Authorization=f"Bearer {text}")
+        assert answer.status == 200
+        (kept,) = answer.body["items"]
+        assert "kubernetes.io/legacy-token-last-used" in kept["metadata"]["labels"]
+        await client.delete(f"{SECRETS}/kept")
+        clock.advance(KNOWN_SECONDS + 1)
+        assert (await review(client, text))["error"] == "[invalid bearer token, Token has been invalidated]"

@@ -108,13 +108,13 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def running(*, clock=None, kv=None, settings=None, modes=OPEN):
+async def running(*, clock=None, kv=None, settings=None, modes=OPEN, **trust):
     """A client of a server that has a namespace `default`, and where every user may do everything."""
     settings = replace(settings or Settings(), authorization_modes=modes)
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
     making = ApiServer(
-        store, trust=Trust(tokens=TOKENS), settings=settings, clock=clock, chance=SeededChance()
+        store, trust=Trust(tokens=TOKENS, **trust), settings=settings, clock=clock, chance=SeededChance()
     )
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.close)

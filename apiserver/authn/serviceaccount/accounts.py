@@ -73,9 +73,7 @@ class ServiceAccounts:
         meant = audiences(claims)
         shared = [audience for audience in audiences_ if audience in meant]
         if not shared:
-            raise BadToken(
-                f"token audiences {_list(meant)} is invalid for the target audiences {_list(audiences_)}"
-            )
+            raise BadToken(audience_problem(meant, audiences_))
         now = self._clock.now()
         if problem := time_problem(claims, now):
             raise BadToken(problem)
@@ -119,6 +117,10 @@ def _is_gone(tree: Tree, now: datetime) -> bool:
     """Whether an object's end was due longer ago than clocks may differ."""
     marked = tree["metadata"].get("deletionTimestamp")
     return marked is not None and parse_time(marked) < now - timedelta(seconds=LEEWAY_SECONDS)
+
+
+def audience_problem(meant: Sequence[str], wanted: Sequence[str]) -> str:
+    return f"token audiences {_list(meant)} is invalid for the target audiences {_list(wanted)}"
 
 
 def _list(texts: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
@@ -14,9 +14,25 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 Private: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 Public: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
-_WIDTH = 32
-"""Bytes of each half of a P-256 signature, and of each coordinate of a point."""
-_WRONG_KIND = "tokens of service accounts are signed with RSA or ECDSA P-256 keys only"
+_WRONG_KIND = (
+    "tokens of service accounts are signed with RSA keys or ECDSA keys of P-256, P-384 and P-521 only"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    name: str
+    algorithm: str
+    hash: hashes.HashAlgorithm
+    width: int
+    """Bytes of each half of a signature, and of each coordinate of a point."""
+
+
+_CURVES: Final[Mapping[str, _Curve]] = {
+    "secp256r1": _Curve("P-256", "ES256", hashes.SHA256(), 32),
+    "secp384r1": _Curve("P-384", "ES384", hashes.SHA384(), 48),
+    "secp521r1": _Curve("P-521", "ES512", hashes.SHA512(), 66),
+}
 
 
 class BadKey(ValueError):
@@ -39,7 +55,8 @@ class PublicKey:
             if isinstance(self.key, rsa.RSAPublicKey):
                 self.key.verify(signature, text, padding.PKCS1v15(), hashes.SHA256())
             else:
-                self.key.verify(_as_der(signature), text, ec.ECDSA(hashes.SHA256()))
+                curve = _CURVES[self.key.curve.name]
+                self.key.verify(_as_der(signature, curve.width), text, ec.ECDSA(curve.hash))
         except InvalidSignature as error:
             raise BadSignature from error
 
@@ -53,9 +70,9 @@ class PublicKey:
         if isinstance(self.key, rsa.RSAPublicKey):
             numbers = self.key.public_numbers()
             return head | {"alg": self.algorithm, "n": _number(numbers.n), "e": _number(numbers.e)}
-        point = self.key.public_numbers()
-        where = {"x": _number(point.x, _WIDTH), "y": _number(point.y, _WIDTH)}
-        return head | {"crv": "P-256", "alg": self.algorithm, **where}
+        point, curve = self.key.public_numbers(), _CURVES[self.key.curve.name]
+        where = {"x": _number(point.x, curve.width), "y": _number(point.y, curve.width)}
+        return head | {"crv": curve.name, "alg": self.algorithm, **where}
 
 
 class Keys:
@@ -70,7 +87,8 @@ class Keys:
     def sign(self, text: bytes) -> bytes:
         if isinstance(self._signing, rsa.RSAPrivateKey):
             return self._signing.sign(text, padding.PKCS1v15(), hashes.SHA256())
-        return _as_raw(self._signing.sign(text, ec.ECDSA(hashes.SHA256())))
+        curve = _CURVES[self._signing.curve.name]
+        return _as_raw(self._signing.sign(text, ec.ECDSA(curve.hash)), curve.width)
 
     def algorithms(self) -> Sequence[str]:
         return sorted({key.algorithm for key in self.by_id.values()})
@@ -96,7 +114,7 @@ def _private(pem: bytes) -> Private:
         raise BadKey(f"not a private key in PEM: {error}") from error
     if isinstance(key, rsa.RSAPrivateKey):
         return key
-    if isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1):
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in _CURVES:
         return key
     raise BadKey(_WRONG_KIND)
 
@@ -110,7 +128,7 @@ def _public_of(pem: bytes) -> Public:
         raise BadKey(f"not a key in PEM: {error}") from error
     if isinstance(key, rsa.RSAPublicKey):
         return key
-    if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1):
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
         return key
     raise BadKey(_WRONG_KIND)
 
@@ -118,7 +136,7 @@ def _public_of(pem: bytes) -> Public:
 def _public(key: Public) -> PublicKey:
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     der = key.public_bytes(serialization.Encoding.DER, form)
-    algorithm = "RS256" if isinstance(key, rsa.RSAPublicKey) else "ES256"
+    algorithm = "RS256" if isinstance(key, rsa.RSAPublicKey) else _CURVES[key.curve.name].algorithm
     return PublicKey(encode(hashlib.sha256(der).digest()), algorithm, key)
 
 
@@ -126,12 +144,12 @@ def _number(number: int, width: int = 0) -> str:
     return encode(number.to_bytes(width or (number.bit_length() + 7) // 8))
 
 
-def _as_raw(der: bytes) -> bytes:
+def _as_raw(der: bytes, width: int) -> bytes:
     r, s = decode_dss_signature(der)
-    return r.to_bytes(_WIDTH) + s.to_bytes(_WIDTH)
+    return r.to_bytes(width) + s.to_bytes(width)
 
 
-def _as_der(raw: bytes) -> bytes:
-    if len(raw) != 2 * _WIDTH:
+def _as_der(raw: bytes, width: int) -> bytes:
+    if len(raw) != 2 * width:
         raise BadSignature
-    return encode_dss_signature(int.from_bytes(raw[:_WIDTH]), int.from_bytes(raw[_WIDTH:]))
+    return encode_dss_signature(int.from_bytes(raw[:width]), int.from_bytes(raw[width:]))

@@ -27,6 +27,21 @@ def world():
     return World()
 
 
+P384, P521 = (ec.generate_private_key(curve) for curve in (ec.SECP384R1(), ec.SECP521R1()))
+
+
+@pytest.mark.parametrize("key", [P384, P521], ids=["ES384", "ES512"])
+async def test_longer_curves_have_algorithms_of_their_own(key, request):
+    world = World(key)
+    assert await world.read(world.give())
+    (published,) = world.accounts.keys.jwks()["keys"]
+    assert published["alg"] == request.node.callspec.id
+    text, _, signature = world.give().rpartition(".")
+    other = "A" if signature[20] != "A" else "B"
+    problem = "go-jose/go-jose: error in cryptographic primitive"
+    assert await refusal(world, f"{text}.{signature[:20]}{other}{signature[21:]}") == problem
+
+
 @pytest.mark.parametrize("key", [EC, RSA], ids=["ES256", "RS256"])
 async def test_a_token_is_known_again(key):
     world = World(key)
@@ -193,7 +208,7 @@ def test_the_public_keys_are_published():
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"nonsense", pem(ec.generate_private_key(ec.SECP384R1())), public_pem(EC)],
+    [b"", b"nonsense", pem(ec.generate_private_key(ec.SECP256K1())), public_pem(EC)],
     ids=["nothing", "nonsense", "another curve", "a public key"],
 )
 def test_only_some_keys_can_sign(data):

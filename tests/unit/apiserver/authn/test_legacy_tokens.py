@@ -1,0 +1,167 @@
+"""Tokens that Secrets hold: good as long as the Secret and the account are there."""
+
+import base64
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import Conflict
+from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.serviceaccount import jwt
+from mockube.apiserver.authn.serviceaccount.keys import load
+from mockube.apiserver.authn.serviceaccount.legacy import ISSUER, LegacyTokens
+from tests.support.service_accounts import API, EC, pem
+
+KEYS = load(pem(EC))
+CLAIM = "kubernetes.io/serviceaccount/"
+CLAIMS = {
+    "iss": ISSUER,
+    "sub": "system:serviceaccount:ns:robot",
+    f"{CLAIM}namespace": "ns",
+    f"{CLAIM}secret.name": "kept",
+    f"{CLAIM}service-account.name": "robot",
+    f"{CLAIM}service-account.uid": "uid-robot",
+}
+TOKEN = jwt.sign(KEYS, CLAIMS)
+DAY = 24 * 3600
+
+
+class Cluster:
+    def __init__(self):
+        self.clock = SteppedClock()
+        account = {"name": "robot", "namespace": "ns", "uid": "uid-robot"}
+        secret = {"name": "kept", "namespace": "ns", "uid": "uid-kept"}
+        self.account = {"metadata": account}
+        self.secret = {"metadata": secret, "data": {"token": base64.b64encode(TOKEN.encode()).decode()}}
+        self.written = []
+        self.tokens = LegacyTokens(KEYS, audiences=API, find=self.find, label=self.label, clock=self.clock)
+
+    async def find(self, resource, _namespace, _name):
+        return {"secrets": self.secret, "serviceaccounts": self.account}[resource]
+
+    async def label(self, namespace, name, change):
+        self.written.append((namespace, name, change["metadata"]["labels"]))
+        labels = self.secret["metadata"].get("labels", {}) | change["metadata"]["labels"]
+        self.secret["metadata"]["labels"] = labels
+
+    async def refusal(self, token=TOKEN, audiences=API):
+        try:
+            known = await self.tokens.read(token, audiences)
+        except BadToken as error:
+            return str(error)
+        return "" if known else "no token of this kind"
+
+
+@pytest.fixture
+def cluster():
+    return Cluster()
+
+
+async def test_a_token_stands_for_its_account(cluster):
+    known = await cluster.tokens.read(TOKEN, API)
+    assert (known.user.name, known.user.uid) == ("system:serviceaccount:ns:robot", "uid-robot")
+    assert known.user.groups == (
+        "system:serviceaccounts",
+        "system:serviceaccounts:ns",
+        "system:authenticated",
+    )
+    assert not known.user.extra
+
+
+async def test_other_tokens_are_others_to_judge(cluster):
+    assert await cluster.refusal("a.b.c") == "no token of this kind"
+    assert await cluster.refusal(jwt.sign(KEYS, {**CLAIMS, "iss": "x"})) == "no token of this kind"
+
+
+def gone(cluster):
+    cluster.secret = None
+
+
+def ending(cluster):
+    cluster.secret["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+
+
+def another_token(cluster):
+    cluster.secret["data"]["token"] = ""
+
+
+def no_account(cluster):
+    cluster.account = None
+
+
+def another_account(cluster):
+    cluster.account["metadata"]["uid"] = "other"
+
+
+def ending_account(cluster):
+    cluster.account["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+
+
+def invalid(cluster):
+    cluster.secret["metadata"]["labels"] = {"kubernetes.io/legacy-token-invalid-since": "2030-01-01"}
+
+
+MARKED = (
+    "the token in secret ns/kept for service account ns/robot has been marked invalid. Use tokens from the "
+    "TokenRequest API or manually created secret-based tokens, or remove the "
+    "'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (gone, "Token has been invalidated"),
+        (ending, "Token has been invalidated"),
+        (another_token, "Token does not match server's copy"),
+        (no_account, 'serviceaccounts "robot" not found'),
+        (another_account, "ServiceAccount UID (other) does not match claim (uid-robot)"),
+        (ending_account, "ServiceAccount ns/robot has been deleted"),
+        (invalid, MARKED),
+    ],
+)
+async def test_a_token_is_as_good_as_what_it_names(cluster, change, problem):
+    change(cluster)
+    assert await cluster.refusal() == problem
+
+
+@pytest.mark.parametrize(
+    ("claim", "problem"),
+    [
+        ("sub", "sub claim is missing"),
+        (f"{CLAIM}namespace", "namespace claim is missing"),
+        (f"{CLAIM}secret.name", "secretName claim is missing"),
+        (f"{CLAIM}service-account.name", "serviceAccountName claim is missing"),
+        (f"{CLAIM}service-account.uid", "serviceAccountUID claim is missing"),
+    ],
+)
+async def test_every_claim_is_needed(cluster, claim, problem):
+    assert await cluster.refusal(jwt.sign(KEYS, {**CLAIMS, claim: ""})) == problem
+
+
+async def test_a_subject_is_the_account(cluster):
+    token = jwt.sign(KEYS, {**CLAIMS, "sub": "system:serviceaccount:ns:other"})
+    assert await cluster.refusal(token) == "sub claim is invalid"
+
+
+async def test_a_token_is_for_the_audiences_of_the_server(cluster):
+    problem = 'token audiences ["api"] is invalid for the target audiences ["other"]'
+    assert await cluster.refusal(audiences=("other",)) == problem
+
+
+async def test_the_last_use_is_noted_once_a_day(cluster):
+    await cluster.refusal()
+    await cluster.refusal()
+    today = f"{cluster.clock.now():%Y-%m-%d}"
+    assert cluster.written == [("ns", "kept", {"kubernetes.io/legacy-token-last-used": today})]
+    cluster.clock.advance(2 * DAY)
+    await cluster.refusal()
+    assert len(cluster.written) == 2
+
+
+async def test_a_token_is_good_though_its_use_cannot_be_noted(cluster):
+    async def refuse(*_):
+        raise Conflict("somebody else was faster")
+
+    tokens = LegacyTokens(KEYS, audiences=API, find=cluster.find, label=refuse, clock=cluster.clock)
+    assert await tokens.read(TOKEN, API)
