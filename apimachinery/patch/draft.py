@@ -63,7 +63,7 @@ class Draft:
                 "Unable to complete the copy, the accumulated size increase of copy is "
                 f"{self._copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
             )
-        return orjson.loads(text)
+        return _copy(value)
 
     def finished(self) -> Container:
         """The document, with the keys of what was reached in order."""
@@ -74,6 +74,12 @@ class Draft:
                 copy.clear()
                 copy.update(items)
         return self.root
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(member) for key, member in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _encoded(value: Any) -> bytes:

@@ -79,6 +79,8 @@ class Strategy:
     create_on_update: bool = False
     unconditional_update: bool = True
     """An update may leave out the version that it was made of."""
+    raw: tuple[str, ...] = ()
+    """Fields that are kept as the bytes that a client sent, and never change."""
     disabled: DisabledFields = NONE_DISABLED
     """What is dropped of a new object, and of a changed one that did not have it, before it is prepared."""
     prepare_create: Callable[[Tree, Request], None] = _keep_new
@@ -99,6 +101,8 @@ class Strategy:
     """What a client is told that deletes without saying what should become of the dependents."""
     undeletable: Mapping[str, str] = field(default_factory=dict)
     """Why objects of these names cannot be deleted."""
+    checks_preconditions: bool = False
+    """The resource compares the preconditions of a deletion by itself, in words of its own."""
     returns_deleted: bool = False
     """A deletion answers with the object as it last was, not with a Status."""
 

@@ -38,6 +38,8 @@ class Call(Struct, kw_only=True):
     """What the audit log tells of the request besides; collected like the warnings."""
     is_internal: bool = False
     """Part of another request that was admitted: nobody is asked once more."""
+    live: Stored | None = None
+    """The object that is changed, as it is stored."""
     patched: Any = None
     """What a patch made of the object, before it was read as one of its kind."""
     growth: int = 0

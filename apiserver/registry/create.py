@@ -18,6 +18,7 @@ from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.convert import EMPTY_LIST, to_storage, to_stored, without_empty_lists
 from mockube.apiserver.registry.empty_collections import show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
+from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
 from mockube.apiserver.registry.reset_fields import preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
@@ -99,6 +100,9 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     value = await run(size, canonical, to_store)
     if EMPTY_LIST in value and not resource.custom:
         tree, value = await run(size, without_empty_lists, backend, resource, tree, value)
+    if raw := backend.strategy(resource).raw:
+        texts = {name: sent_text(attributes.call, name, tree) for name in raw}
+        value = canonical_with(tree, texts)
     return await _insert(backend, attributes, tree, value, claims)
 
 

@@ -19,6 +19,7 @@ from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.deletion import (
     FINALIZER_OF,
     DeleteOptions,
+    check_own_preconditions,
     check_preconditions,
     delete_options,
 )
@@ -162,7 +163,9 @@ async def _delete_stored(
     """None if another write came between."""
     strategy, old = backend.strategy(call.resource), stored.tree()
     await _admit(backend, call, options, old)
-    about = GroupResource(call.resource.group, call.resource.kind)
+    if strategy.checks_preconditions:
+        check_own_preconditions(call.resource.group_resource, call.name, options, old["metadata"])
+    about = GroupResource(backend.stored_row(call.resource).group, call.resource.kind)
     check_preconditions(about, call.name, options, old["metadata"])
     marked = _mark(strategy, old, options, backend.clock.now())
     if marked is None:
@@ -176,7 +179,9 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
     tree, going = old | {"metadata": meta}, "deletionTimestamp" in meta
     grace = strategy.grace(old, options.grace)
     if going and grace is not None:
-        return _mark_sooner(tree, options.grace)
+        if meta.get("deletionGracePeriodSeconds"):
+            return _mark_sooner(tree, options.grace)
+        grace = None  # its time is over: it waits for finalizers alone
     _set_policy(meta, _policy(strategy, meta, options))
     if grace is None:
         if not strategy.pending(tree):

@@ -137,3 +137,16 @@ def check_preconditions(subject: GroupResource, name: str, options: DeleteOption
             f"record ({metadata['resourceVersion']}). The object might have been modified"
         )
         raise status.conflict(subject, name, problem)
+
+
+def check_own_preconditions(
+    subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree
+) -> None:
+    """The same, for a resource that compares them by itself, in its own words."""
+    for what, given, found in (
+        ("UID", options.uid, metadata["uid"]),
+        ("ResourceVersion", options.version, metadata["resourceVersion"]),
+    ):
+        if given is not None and given != found:
+            problem = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {found}"
+            raise status.conflict(subject, name, problem)

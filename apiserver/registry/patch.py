@@ -99,7 +99,7 @@ async def patch(backend: Backend, call: Call, face: SubresourceView = ITSELF) ->
     def patched_tree(old: Tree) -> Tree:
         # The new object shares what the patch does not reach, and is filled in where it stands.
         own = orjson.loads(orjson.dumps(old))
-        seen = face.show(own)
+        seen = (face.patched or face.show)(own)
         patched = call.patched = _carry_out(backend, read, seen)
         if language.reads_type:
             _check_type(call, options, Outcome(backend, read, patched, seen))

@@ -17,6 +17,8 @@ class SubresourceView:
     """What a client sees and writes in place of an object."""
 
     show: Callable[[Tree], Tree]
+    patched: Callable[[Tree], Tree] | None = None
+    """What a patch is carried out on, where that is not what a client sees."""
     take: Callable[[Tree, Tree], Tree]
     """The new object, of the old one and what was written; may refuse what was written."""
     manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = managed.on_update

@@ -32,6 +32,7 @@ from mockube.apiserver.registry.convert import (
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.empty_collections import show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
+from mockube.apiserver.registry.raw_fields import canonical_with, check_unchanged, stored_text
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.kv import Compare, Delete, Target, Txn
@@ -50,7 +51,8 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
     uid = sent["metadata"].get("uid", "")
     strategy = backend.strategy(call.resource)
     if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
-        _check_uid(call, uid, "", backend.layout.object(call.resource, call.namespace, call.name))
+        key = backend.layout.object(call.resource, call.namespace, call.name)
+        _check_uid(call, uid, "", _named_key(backend, key, options))
         metadata.check_new(sent, call, dry_run=options.dry_run)
         return await create_tree(backend, call, sent, options)
 
@@ -70,9 +72,10 @@ async def change(
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
         call.measure(len(stored.value))
+        call.live = stored
         run, size = backend.worker.run, call.size
         raw = stored.tree()
-        _check_uid(call, uid, raw["metadata"]["uid"], stored.key)
+        _check_uid(call, uid, raw["metadata"]["uid"], _named_key(backend, stored.key, options))
         old, shown = await run(size, old_object, backend, call.resource, raw)
         new = await transform(shown)
         new = await run(size, to_stored, backend, call.resource, new)
@@ -90,12 +93,19 @@ async def change(
             new, value = await run(call.size, without_empty_lists, backend, row, new, value)
             if new == raw:
                 return ObjectAnswer(stored=stored)
+        if kept := backend.strategy(call.resource).raw:
+            value = canonical_with(new, {name: stored_text(stored.value, name) for name in kept})
         if options.dry_run:
             new["metadata"]["resourceVersion"] = str(stored.revision)
             return ObjectAnswer(tree=new)
         answer = await _store(backend, call, stored, new, value, claims)
         if answer is not None:
             return answer
+
+
+def _named_key(backend: Backend, key: bytes, options: WriteOptions) -> bytes:
+    """A key as errors name it: for a dry run, without the prefix of the store."""
+    return key.removeprefix(backend.layout.root[:-1]) if options.dry_run else key
 
 
 def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
@@ -165,13 +175,15 @@ def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
         call.subresource.name if call.subresource else "",
     )
     wrong = backend.rules.check_update(call.resource, subresource, new, old)
+    if wrong and backend.conversion(call.resource) is None:
+
+        def check(shown: Tree) -> Sequence[FieldError]:
+            return backend.rules.check_update(call.resource, subresource, shown, old)
+
+        wrong = show_empty_collections(call, new, wrong, check)
+    if kept := backend.strategy(resource).raw:
+        wrong = [*wrong, *check_unchanged(call, kept, new)]
     if wrong:
-        if backend.conversion(call.resource) is None:
-
-            def check(shown: Tree) -> Sequence[FieldError]:
-                return backend.rules.check_update(call.resource, subresource, shown, old)
-
-            wrong = show_empty_collections(call, new, wrong, check)
         raise status.invalid(resource.group_kind, call.name, wrong)
     for warning in backend.rules.warn_update(call.resource, subresource, new, old):
         call.warn(warning)

@@ -184,3 +184,67 @@ async def test_a_list_that_go_always_shows_is_null_where_it_was_empty(client, pa
             value = value[step]
         assert value is None
     assert again.body["metadata"]["resourceVersion"] == made.body["metadata"]["resourceVersion"]
+
+
+async def test_a_binding_tells_of_its_metadata_last(client):
+    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+    await client.post(path, {"metadata": {"name": "x"}, "roleRef": role})
+    patch = {"roleRef": {"name": "edit"}, "metadata": {"deletionGracePeriodSeconds": 3}}
+    refused = await client.send("PATCH", f"{path}/x", patch, Content_Type=MERGE)
+    fields = [cause["field"] for cause in refused.body["details"]["causes"]]
+    assert fields == ["metadata.deletionGracePeriodSeconds"] * 2 + ["roleRef"]
+
+
+@pytest.mark.parametrize(
+    ("query", "key"), [("", "/registry/leases/default/x"), ("?dryRun=All", "/leases/default/x")]
+)
+async def test_a_wrong_uid_names_the_key_and_a_dry_run_the_end_of_it(client, query, key):
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    made = await client.post(path, {"metadata": {"name": "x"}})
+    refused = await client.put(f"{path}/x{query}", {"metadata": {"name": "x", "uid": "y"}})
+    assert refused.body["message"] == (
+        f'Operation cannot be fulfilled on leases.coordination.k8s.io "x": StorageError: invalid object, Code: 4, '
+        f"Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: y, "
+        f"UID in object meta: {made.body['metadata']['uid']}"
+    )
+
+
+async def test_a_namespace_compares_preconditions_in_its_own_words(client):
+    made = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
+    for name, field, shown in (("UID", "uid", "y"), ("ResourceVersion", "resourceVersion", "1")):
+        refused = await client.send("DELETE", "/api/v1/namespaces/x", {"preconditions": {field: shown}})
+        assert refused.body["message"] == (
+            f'Operation cannot be fulfilled on namespaces "x": Precondition failed: {name} in precondition: {shown}, '
+            f"{name} in object meta: {made.body['metadata'][field]}"
+        )
+
+
+async def test_a_pod_whose_time_is_over_takes_another_policy_of_deletion(client):
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    path = "/api/v1/namespaces/default/pods"
+    made = await client.post(path, named(pods()["spec"]) | {"metadata": {"name": "x", "finalizers": ["a/b"]}})
+    assert made.status == 201
+    await client.send("DELETE", f"{path}/x")
+    answer = await client.send("DELETE", f"{path}/x", {"propagationPolicy": "Foreground"})
+    assert answer.body["metadata"]["finalizers"] == ["a/b", "foregroundDeletion"]
+
+
+async def test_a_scale_is_checked_whole_and_a_patch_of_it_shows_who_manages_it(client):
+    path = f"{APPS}/deployments"
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pods()}
+    await client.post(path, named(spec))
+    wrong = {"metadata": {"generation": -1}, "spec": {"replicas": -1}}
+    refused = await client.send("PATCH", f"{path}/x/scale", wrong, Content_Type=MERGE)
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == [
+        "metadata.generation",
+        "spec.replicas",
+    ]
+    refused = await client.send("PATCH", f"{path}/x/scale", {"kind": "Y"}, Content_Type=MERGE)
+    assert r'"managedFields\":[{' in refused.body["details"]["causes"][0]["message"]
+
+
+async def test_a_template_of_claims_sets_no_time_to_end(client):
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+    refused = await client.post(path, named({"metadata": {"deletionGracePeriodSeconds": 0}}))
+    assert refused.body["details"]["causes"][0]["field"] == "spec.metadata.deletionGracePeriodSeconds"

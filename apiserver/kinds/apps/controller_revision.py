@@ -1,6 +1,6 @@
 """ControllerRevision: a controller's template at one revision, which never changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,10 +12,11 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, text
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, non_negative
-from mockube.apiserver.kinds.common.objects import as_created, created, in_order
+from mockube.apiserver.kinds.common.checks import field, non_negative
+from mockube.apiserver.kinds.common.objects import as_created, created
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _REVISION: Final = created(field("revision", non_negative))
@@ -34,13 +35,6 @@ def _create(revision: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _check_data(revision)
 
 
-def _check_same_data(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Check that the data stays; empty data and no data differ."""
-    if new.get("data") == old.get("data"):
-        return ()
-    return (errors.invalid(ROOT.child("data"), new.get("data"), IMMUTABLE),)
-
-
 def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [meta.name(tree), _controller(tree), number(tree, "revision"), ages.age(tree, now)]
 
@@ -56,6 +50,7 @@ def _controller(tree: Tree) -> str:
 
 KIND: Final = Kind(
     resource=Resource(group="apps", version="v1", name="controllerrevisions", kind="ControllerRevision"),
-    validation=Validation(create=_create, update=in_order(as_created(_REVISION), _check_same_data)),
+    strategy=Strategy(raw=("data",)),
+    validation=Validation(create=_create, update=as_created(_REVISION)),
     printer=Printer(columns=(NAME, Column(name="Controller"), Column(name="Revision"), AGE), cells=_cells),
 )

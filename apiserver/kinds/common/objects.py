@@ -33,6 +33,16 @@ def as_created(create: Create, name: NameRule = SUBDOMAIN, *, namespaced: bool =
     return update
 
 
+def changed_metadata(name: NameRule = SUBDOMAIN) -> Update:
+    """What is said of a change of metadata, where a kind says it after the rest."""
+
+    def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+        yield from objectmeta.check_update(new, old)
+        yield from objectmeta.check_finalizers(new, name)
+
+    return update
+
+
 def again(create: Create) -> Update:
     """What is said of a new object but for its metadata is said of a changed one."""
     return lambda new, _old: create(new)

@@ -111,6 +111,7 @@ KIND: Final = Kind(
             "finalize": STATUS_PATHS,
         },
         cascading=FOREGROUND,
+        checks_preconditions=True,
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_own_update, "status": _prepare_update, "finalize": _prepare_update},
         pending=_pending,

@@ -15,8 +15,8 @@ from mockube.apiserver.kinds.common.checks import Check, each, every, field, one
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import as_created, created, in_order, within
-from mockube.apiserver.kinds.common.validation import Create, Validation
+from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order, within
+from mockube.apiserver.kinds.common.validation import NOTHING, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UPSERTED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -92,8 +92,9 @@ def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 
 
 def _validation(create: Create, *, namespaced: bool) -> Validation:
-    update = as_created(create, PATH_SEGMENT, namespaced=namespaced)
-    return Validation(name=PATH_SEGMENT, create=create, update=in_order(update, _check_same_role))
+    whole = as_created(create, PATH_SEGMENT, namespaced=namespaced)
+    update = in_order(whole, changed_metadata(PATH_SEGMENT), _check_same_role)
+    return Validation(name=PATH_SEGMENT, again=NOTHING, create=create, update=update)
 
 
 # --- columns

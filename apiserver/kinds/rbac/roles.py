@@ -10,9 +10,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check, each, every, field, pointer, required
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import as_created, created
+from mockube.apiserver.kinds.common.objects import as_created, changed_metadata, created, in_order
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.validation import Create, Validation
+from mockube.apiserver.kinds.common.validation import NOTHING, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 
@@ -53,8 +53,8 @@ _CLUSTER_ROLE: Final = created(
 
 
 def _validation(create: Create, *, namespaced: bool) -> Validation:
-    update = as_created(create, PATH_SEGMENT, namespaced=namespaced)
-    return Validation(name=PATH_SEGMENT, create=create, update=update)
+    update = in_order(as_created(create, PATH_SEGMENT, namespaced=namespaced), changed_metadata(PATH_SEGMENT))
+    return Validation(name=PATH_SEGMENT, again=NOTHING, create=create, update=update)
 
 
 _STRATEGY: Final = Strategy(create_on_update=True)

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from mockube.apimachinery import errors, labels, meta, status
+from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.patch.apply import FieldManager, Versions
@@ -14,6 +15,7 @@ from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.registry import managed, metadata, read
 from mockube.apiserver.registry import patch as patches
 from mockube.apiserver.registry.apply import read_application
@@ -40,7 +42,10 @@ def scale_view(resource: Resource) -> SubresourceView:
     def take(old: Tree, scale: Tree) -> Tree:
         return _scaled(resource, old, scale)
 
-    return SubresourceView(show=show, take=take, manage=_manage)
+    def patched(tree: Tree) -> Tree:
+        return managed.without_none(_seen(tree, resource))
+
+    return SubresourceView(show=show, patched=patched, take=take, manage=_manage)
 
 
 def _manage(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
@@ -109,9 +114,8 @@ def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
     Custom objects say themselves how many replicas they may have, and are unchanged if nobody says since when.
     """
     name, replicas = meta.name(old), _replicas(scale)
-    if replicas < 0 and not resource.custom:
-        wrong = errors.invalid(ROOT.child("spec", "replicas"), replicas, "must be greater than or equal to 0")
-        raise status.invalid(SCALE, name, [wrong])
+    if not resource.custom and (wrong := _check(scale, replicas)):
+        raise status.invalid(SCALE, name, wrong)
     if meta.uid(scale) not in ("", meta.uid(old)):
         about = GroupResource(resource.group, f"{resource.name}/scale")
         problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
@@ -121,6 +125,17 @@ def _scaled(resource: Resource, old: Tree, scale: Tree) -> Tree:
         version = version or meta.resource_version(old)
     seen = {"resourceVersion": version}
     return meta.with_value(old | {"metadata": old["metadata"] | seen}, resource.replicas.wanted, replicas)
+
+
+def _check(scale: Tree, replicas: int) -> list[FieldError]:
+    """What is wrong with a Scale but for its managers, which are not read from it."""
+    metadata = {name: value for name, value in scale["metadata"].items() if name != "managedFields"}
+    found = objectmeta.check(scale | {"metadata": metadata}, objectmeta.SUBDOMAIN, namespaced=True)
+    if replicas < 0:
+        found.append(
+            errors.invalid(ROOT.child("spec", "replicas"), replicas, "must be greater than or equal to 0")
+        )
+    return found
 
 
 def _replicas(scale: Mapping[str, Any]) -> int:
